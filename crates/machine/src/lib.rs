@@ -1,0 +1,23 @@
+//! The simulated machine: CPUs, the clock and its ticks, the event loop, and the life cycle of tasks.
+//!
+//! A [`Machine`] is put together from a scheduler (what runs where), a [`Workload`] (what tasks do) and an [`Observer`] (what
+//! is noted of it), and [`run`](Machine::run). It knows none of the three beyond these interfaces. Time is virtual, in integer
+//! nanoseconds; the same three parts give the same run, to the nanosecond, on any machine.
+//!
+//! * [`machine`]: the event loop, and what happens in which order within one nanosecond.
+//! * [`workload`]: what a task may do, operation by operation.
+//! * [`observer`]: what can be noted.
+//! * [`queue`]: the two priority queues that events stand in.
+//! * [`order`]: the golden order of simultaneous events, and a random one for stress.
+
+pub mod machine;
+pub mod observer;
+pub mod order;
+pub mod queue;
+pub mod ticks;
+pub mod workload;
+
+pub use machine::{Config, Counts, Machine, RunEnd, TaskState};
+pub use observer::Observer;
+pub use order::{Order, SplitMix64};
+pub use workload::{NewTask, Op, Workload};

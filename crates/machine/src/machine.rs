@@ -1,0 +1,696 @@
+//! The event loop: take the earliest event, let the scheduler decide, advance.
+//!
+//! # What happens within one nanosecond
+//!
+//! 1. Work that ends, by CPU. The task takes its next operations (wakes others, sleeps, exits ...); if it stops being runnable
+//!    it stays its CPU's current task until step 5.
+//! 2. Timers of the scheduler that are due before wakeups, then tasks that start or whose sleep is over, in the order in which
+//!    they are written.
+//! 3. Timers of the scheduler that are due before ticks.
+//! 4. Ticks, by CPU, each with the balancing that it raises.
+//! 5. Reschedules: the CPUs that were asked to, in rising order, round after round until none asks.
+//! 6. If a task that was just given a CPU has nothing to do on it but take its next operation, all again, without a second
+//!    tick.
+
+use crate::observer::Observer;
+use crate::order::{Order, SplitMix64};
+use crate::queue::{IndexedHeap, NEVER, SlotQueue};
+use crate::ticks::Ticks;
+use crate::workload::{Op, Workload};
+use schedlab_sched::platform::TimerOrder;
+use schedlab_sched::{
+    BlockReason, CpuId, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
+};
+
+/// The machine to build.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of CPUs, 1 to 4096.
+    pub cpus: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// For each CPU how much after the full 1/HZ seconds it ticks, ns. Empty: all together.
+    pub tick_offsets_ns: Vec<u64>,
+    /// The order of simultaneous events.
+    pub order: Order,
+    /// Whether init reaps the dead at once. If not they stay zombies, as in the golden schedules.
+    pub reap: bool,
+    /// Whether a sleep is ended by an interrupt (as it is), or in process context, as some golden schedules have it.
+    pub wake_from_interrupt: bool,
+}
+
+impl Config {
+    /// The idealised machine of the golden schedules.
+    pub fn idealised(cpus: u32, hz: u32) -> Config {
+        Config {
+            cpus,
+            hz,
+            tick_offsets_ns: Vec::new(),
+            order: Order::Golden,
+            reap: true,
+            wake_from_interrupt: true,
+        }
+    }
+}
+
+/// The state of a task, as the kernel has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskState {
+    /// Not yet born.
+    New,
+    /// Runnable or running.
+    Running,
+    /// Asleep.
+    Interruptible,
+    /// Asleep, waiting for a device or the like.
+    Uninterruptible,
+    /// Stopped by job control.
+    Stopped,
+    /// Dead, and its parent has not yet taken note.
+    Zombie,
+    /// Dead and gone.
+    Reaped,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunEnd {
+    /// The time was up.
+    TimeUp,
+    /// Every task has ended.
+    AllEnded,
+    /// Tasks are left, but none can ever run again: all sleep and nobody is left to wake them.
+    Stuck,
+}
+
+/// What was simulated, by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Context switches, those to and from idle included.
+    pub switches: u64,
+    /// Tasks that became runnable, starts included.
+    pub wakeups: u64,
+    /// Ticks, of each CPU.
+    pub ticks: u64,
+}
+
+impl Counts {
+    /// All of them: the number of events by which speed is measured.
+    pub fn events(&self) -> u64 {
+        self.switches + self.wakeups + self.ticks
+    }
+}
+
+/// What the machine keeps of a task.
+#[derive(Clone, Debug)]
+struct Task {
+    /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
+    remaining_ns: u64,
+    state: TaskState,
+    /// What it will be born with. Taken at its birth.
+    unborn: Option<Box<TaskAttr>>,
+    /// Its attributes, so that changes to what is can be told from real ones.
+    attr: SchedAttr,
+}
+
+/// A machine with a scheduler, a workload and an observer in it.
+#[derive(Debug)]
+pub struct Machine<S, W, O> {
+    platform: Platform,
+    scheduler: S,
+    workload: W,
+    observer: O,
+    tasks: Vec<Task>,
+    /// The task each CPU runs; none = idle.
+    current: Vec<Option<TaskId>>,
+    /// When each CPU's current task has done its work.
+    completions: SlotQueue,
+    /// When tasks start, or their sleeps end.
+    sleepers: IndexedHeap,
+    /// The scheduler's own timers, those that are due before wakeups and those before ticks.
+    timers: [IndexedHeap; 2],
+    /// Timers that were already due when armed.
+    overdue: Vec<TimerKey>,
+    ticks: Ticks,
+    order: Order,
+    due: Vec<Due>,
+    reap: bool,
+    wake_from_interrupt: bool,
+    counts: Counts,
+    /// Tasks that have not ended, unborn ones included.
+    alive: usize,
+    /// Tasks in [`TaskState::Running`].
+    runnable: usize,
+    now_ns: u64,
+}
+
+/// An event that is due, for shuffling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Due {
+    Completion(CpuId),
+    Sleeper(TaskId),
+    Timer(TimerPhase, TimerKey),
+    Tick(CpuId),
+}
+
+impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
+    /// An idle machine at time 0. The workload's tasks come into being when it runs.
+    pub fn new(config: Config, scheduler: S, mut workload: W, observer: O) -> Machine<S, W, O> {
+        let cpus = config.cpus as usize;
+        let initial = workload.initial_tasks();
+        let mut sleepers = IndexedHeap::new();
+        sleepers.reserve(initial.len());
+        let mut tasks = Vec::with_capacity(initial.len());
+        for (number, new) in initial.into_iter().enumerate() {
+            sleepers.set(number as u32, new.start_ns);
+            tasks.push(Task::unborn(new.attr));
+        }
+        let ticks = if config.tick_offsets_ns.is_empty() {
+            Ticks::together(config.cpus, config.hz)
+        } else {
+            Ticks::with_offsets(config.tick_offsets_ns, config.hz)
+        };
+        Machine {
+            platform: Platform::new(config.cpus, config.hz),
+            scheduler,
+            workload,
+            observer,
+            alive: tasks.len(),
+            tasks,
+            current: vec![None; cpus],
+            completions: SlotQueue::new(cpus),
+            sleepers,
+            timers: [IndexedHeap::new(), IndexedHeap::new()],
+            overdue: Vec::new(),
+            ticks,
+            order: config.order,
+            due: Vec::new(),
+            reap: config.reap,
+            wake_from_interrupt: config.wake_from_interrupt,
+            counts: Counts::default(),
+            runnable: 0,
+            now_ns: 0,
+        }
+    }
+
+    /// Lets an administrator act on the scheduler: set tunables, make groups.
+    pub fn administer<R>(&mut self, act: impl FnOnce(&mut S, &mut Platform) -> R) -> R {
+        let result = act(&mut self.scheduler, &mut self.platform);
+        self.carry_out_orders();
+        result
+    }
+
+    /// Runs until just before `until_ns`: what falls on it does not happen.
+    ///
+    /// # Errors
+    /// When the workload says so.
+    pub fn run(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
+        let end = self.run_to(until_ns)?;
+        self.observer.finished(self.now_ns);
+        Ok(end)
+    }
+
+    /// As [`run`](Machine::run), but the run may be gone on with: the observer is not told that it is over.
+    ///
+    /// # Errors
+    /// When the workload says so.
+    pub fn run_to(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
+        loop {
+            if self.alive == 0 {
+                return Ok(RunEnd::AllEnded);
+            }
+            if self.runnable == 0 && self.sleepers.is_empty() {
+                return Ok(RunEnd::Stuck);
+            }
+            let next_ns = self
+                .completions
+                .earliest()
+                .min(self.sleepers.earliest())
+                .min(self.timers[0].earliest())
+                .min(self.timers[1].earliest())
+                .min(self.ticks.next_ns());
+            if next_ns >= until_ns {
+                self.now_ns = until_ns;
+                return Ok(RunEnd::TimeUp);
+            }
+            self.now_ns = next_ns;
+            self.platform.set_now_ns(next_ns);
+            match &mut self.order {
+                Order::Golden => self.instant()?,
+                Order::Shuffled(random) => {
+                    let mut random = random.clone();
+                    self.shuffled_instant(&mut random)?;
+                    self.order = Order::Shuffled(random);
+                }
+            }
+        }
+    }
+
+    /// Everything that happens at the present nanosecond, in the golden order.
+    fn instant(&mut self) -> Result<(), W::Error> {
+        let now_ns = self.now_ns;
+        loop {
+            while self.completions.earliest() == now_ns {
+                let cpu = CpuId(self.completions.earliest_slot() as u32);
+                self.work_ended(cpu)?;
+            }
+            self.fire_timers(TimerPhase::BeforeWakeups);
+            while self.sleepers.earliest() == now_ns {
+                let (_, task) = self.sleepers.pop().expect("there is an earliest");
+                self.start_or_wake(TaskId(task));
+            }
+            self.fire_timers(TimerPhase::BeforeTicks);
+            while self.ticks.next_ns() == now_ns {
+                self.tick();
+            }
+            while let Some(key) = self.overdue.pop() {
+                self.scheduler.timer(&mut self.platform, key);
+                self.carry_out_orders();
+            }
+            let mut from = 0;
+            loop {
+                match self.platform.next_resched(from) {
+                    Some(cpu) => {
+                        self.reschedule(cpu);
+                        from = cpu.0 + 1;
+                    }
+                    None if from == 0 => break,
+                    None => from = 0,
+                }
+            }
+            if self.is_over(now_ns) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether nothing more falls on `now_ns`.
+    #[inline]
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.completions.earliest() != now_ns
+            && self.sleepers.earliest() != now_ns
+            && self.timers[0].earliest() != now_ns
+            && self.timers[1].earliest() != now_ns
+            && self.overdue.is_empty()
+    }
+
+    /// Everything that happens at the present nanosecond, what is due at the same time in random order.
+    fn shuffled_instant(&mut self, random: &mut SplitMix64) -> Result<(), W::Error> {
+        let now_ns = self.now_ns;
+        let mut due = std::mem::take(&mut self.due);
+        loop {
+            due.clear();
+            while self.completions.earliest() == now_ns {
+                let slot = self.completions.earliest_slot();
+                self.completions.set(slot, NEVER);
+                due.push(Due::Completion(CpuId(slot as u32)));
+            }
+            while self.sleepers.earliest() == now_ns {
+                let (_, task) = self.sleepers.pop().expect("there is an earliest");
+                due.push(Due::Sleeper(TaskId(task)));
+            }
+            for phase in [TimerPhase::BeforeWakeups, TimerPhase::BeforeTicks] {
+                while self.timers[phase as usize].earliest() == now_ns {
+                    let (_, key) = self.timers[phase as usize].pop().expect("there is an earliest");
+                    due.push(Due::Timer(phase, TimerKey(key)));
+                }
+            }
+            due.extend(
+                self.overdue
+                    .drain(..)
+                    .map(|key| Due::Timer(TimerPhase::BeforeTicks, key)),
+            );
+            while self.ticks.next_ns() == now_ns {
+                self.platform.set_jiffies(self.ticks.number());
+                due.push(Due::Tick(self.ticks.take()));
+            }
+            random.shuffle(&mut due);
+            for &event in &due {
+                match event {
+                    Due::Completion(cpu) => self.work_ended(cpu)?,
+                    Due::Sleeper(task) => self.start_or_wake(task),
+                    Due::Tick(cpu) => self.tick_of(cpu),
+                    Due::Timer(_, key) => {
+                        self.scheduler.timer(&mut self.platform, key);
+                        self.carry_out_orders();
+                    }
+                }
+            }
+            let cpus = u64::from(self.platform.cpus());
+            while self.platform.next_resched(0).is_some() {
+                let from = random.below(cpus) as u32;
+                let cpu = self
+                    .platform
+                    .next_resched(from)
+                    .or_else(|| self.platform.next_resched(0));
+                self.reschedule(cpu.expect("one asks"));
+            }
+            if self.is_over(now_ns) {
+                self.due = due;
+                return Ok(());
+            }
+        }
+    }
+
+    fn fire_timers(&mut self, phase: TimerPhase) {
+        while self.timers[phase as usize].earliest() == self.now_ns {
+            let (_, key) = self.timers[phase as usize].pop().expect("there is an earliest");
+            self.scheduler.timer(&mut self.platform, TimerKey(key));
+            self.carry_out_orders();
+        }
+    }
+
+    #[inline]
+    fn tick(&mut self) {
+        self.platform.set_jiffies(self.ticks.number());
+        let cpu = self.ticks.take();
+        self.tick_of(cpu);
+    }
+
+    #[inline]
+    fn tick_of(&mut self, cpu: CpuId) {
+        self.counts.ticks += 1;
+        self.scheduler.tick(&mut self.platform, cpu);
+        self.carry_out_orders();
+        self.observer.ticked(self.now_ns, cpu);
+    }
+
+    /// A task's time has come: it is born, or its sleep is over.
+    fn start_or_wake(&mut self, task: TaskId) {
+        while let Some(op) = self.workload.before_wake(self.now_ns, task) {
+            let newborn = self.tasks[task.index()].unborn.as_mut();
+            match op {
+                Op::SetAttr { task: whom, attr } if whom == task => match newborn {
+                    Some(unborn) => {
+                        unborn.sched = attr;
+                        self.tasks[task.index()].attr = attr;
+                    }
+                    None => self.set_attr(task, attr, self.scheduler.cpu_of(task)),
+                },
+                Op::Exit => {
+                    if newborn.is_none() {
+                        self.scheduler.kill(&mut self.platform, task);
+                        self.carry_out_orders();
+                    }
+                    self.observer.killed(self.now_ns, task);
+                    self.end_of(task);
+                    return;
+                }
+                other => unreachable!("a task cannot do {other:?} before it is awake"),
+            }
+        }
+        if let Some(attr) = self.tasks[task.index()].unborn.take() {
+            self.birth(task, &attr, Parent::Outside);
+        } else {
+            let cpu = self.scheduler.cpu_of(task);
+            let waker = if self.wake_from_interrupt {
+                Waker::Interrupt { cpu }
+            } else {
+                Waker::Process { cpu }
+            };
+            self.wake(task, waker);
+        }
+    }
+
+    fn birth(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        self.tasks[task.index()].state = TaskState::Running;
+        self.runnable += 1;
+        self.counts.wakeups += 1;
+        self.scheduler.fork(&mut self.platform, task, attr, parent);
+        self.observer
+            .started(self.now_ns, task, self.scheduler.cpu_of(task));
+        self.carry_out_orders();
+    }
+
+    fn wake(&mut self, task: TaskId, waker: Waker) {
+        let state = &mut self.tasks[task.index()].state;
+        if !matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
+            return;
+        }
+        *state = TaskState::Running;
+        self.runnable += 1;
+        self.counts.wakeups += 1;
+        self.scheduler.wake(&mut self.platform, task, waker);
+        self.observer
+            .woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
+        self.carry_out_orders();
+    }
+
+    /// The current task of `cpu` has done its work: it takes its next operations until one of them takes time.
+    fn work_ended(&mut self, cpu: CpuId) -> Result<(), W::Error> {
+        let task = self.current[cpu.index()].expect("only a running task can end its work");
+        self.completions.set(cpu.index(), NEVER);
+        self.tasks[task.index()].remaining_ns = 0;
+        loop {
+            match self.workload.next(self.now_ns, task, cpu)? {
+                Op::Run { ns } => {
+                    debug_assert!(ns > 0);
+                    self.tasks[task.index()].remaining_ns = ns;
+                    self.completions.set(cpu.index(), self.now_ns.saturating_add(ns));
+                    return Ok(());
+                }
+                Op::Sleep { until_ns, reason } => {
+                    if until_ns > self.now_ns {
+                        self.sleepers.set(task.0, until_ns);
+                        self.block(cpu, task, reason);
+                        return Ok(());
+                    }
+                }
+                Op::Block { reason } => {
+                    self.block(cpu, task, reason);
+                    return Ok(());
+                }
+                Op::Exit => {
+                    self.block(cpu, task, BlockReason::Dead);
+                    return Ok(());
+                }
+                Op::Wake { task: other, sync } => {
+                    // One that is woken before its time sleeps no longer.
+                    if self.tasks[other.index()].unborn.is_none() {
+                        self.sleepers.remove(other.0);
+                    }
+                    self.wake(other, Waker::Task { task, cpu, sync });
+                }
+                Op::Fork { attr, delay_ns } => self.fork(task, cpu, attr, delay_ns),
+                Op::Yield => {
+                    self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.carry_out_orders();
+                    if self.platform.resched_pending(cpu) {
+                        // The next operation is for when it has the CPU again.
+                        return Ok(());
+                    }
+                }
+                Op::YieldAndGoOn => {
+                    self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.carry_out_orders();
+                }
+                Op::SetAttr { task: whom, attr } => self.set_attr(whom, attr, cpu),
+                Op::SetAffinity { task: whom, allowed } => {
+                    self.scheduler.set_affinity(&mut self.platform, whom, &allowed);
+                    self.carry_out_orders();
+                    if whom == task && !allowed.contains(cpu) {
+                        self.platform.resched(cpu);
+                        return Ok(());
+                    }
+                }
+                Op::SetGroup { task: whom, group } => {
+                    self.scheduler
+                        .set_group(&mut self.platform, whom, group)
+                        .expect("the workload asks only for groups that the scheduler has");
+                    self.carry_out_orders();
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
+        self.runnable -= 1;
+        self.scheduler.block(&mut self.platform, cpu, task, reason);
+        self.observer.blocked(self.now_ns, task, cpu, reason);
+        self.carry_out_orders();
+        self.platform.resched(cpu);
+        self.tasks[task.index()].state = match reason {
+            BlockReason::Interruptible => TaskState::Interruptible,
+            BlockReason::Uninterruptible => TaskState::Uninterruptible,
+            BlockReason::Stopped => TaskState::Stopped,
+            BlockReason::Dead => {
+                self.alive -= 1;
+                TaskState::Zombie
+            }
+        };
+    }
+
+    /// `task` has ended off its CPU.
+    fn end_of(&mut self, task: TaskId) {
+        self.alive -= 1;
+        self.tasks[task.index()].state = TaskState::Zombie;
+        self.bury(task);
+    }
+
+    /// If the dead are reaped, reaps `task`.
+    fn bury(&mut self, task: TaskId) {
+        if self.reap {
+            self.tasks[task.index()].state = TaskState::Reaped;
+            self.scheduler.reap(&mut self.platform, task, None);
+            self.carry_out_orders();
+        }
+    }
+
+    fn fork(&mut self, parent: TaskId, cpu: CpuId, attr: Box<TaskAttr>, delay_ns: u64) {
+        let child = TaskId(self.tasks.len() as u32);
+        self.alive += 1;
+        self.tasks.push(Task::unborn(TaskAttr::default()));
+        self.tasks[child.index()].attr = attr.sched;
+        self.workload.forked(self.now_ns, parent, child);
+        if delay_ns == 0 {
+            self.tasks[child.index()].unborn = None;
+            self.birth(child, &attr, Parent::Task { task: parent, cpu });
+        } else {
+            self.tasks[child.index()].unborn = Some(attr);
+            self.sleepers.set(child.0, self.now_ns.saturating_add(delay_ns));
+        }
+    }
+
+    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
+        let present = &mut self.tasks[task.index()];
+        if present.attr == attr || matches!(present.state, TaskState::Zombie | TaskState::Reaped) {
+            return;
+        }
+        present.attr = attr;
+        if let Some(unborn) = &mut present.unborn {
+            unborn.sched = attr;
+            return;
+        }
+        self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+        self.carry_out_orders();
+    }
+
+    /// `cpu` calls the scheduler and switches to what it picks.
+    fn reschedule(&mut self, cpu: CpuId) {
+        let now_ns = self.now_ns;
+        self.platform.clear_resched(cpu);
+        let prev = self.current[cpu.index()];
+        if let Some(task) = prev {
+            let done_ns = self.completions.get(cpu.index());
+            if done_ns != NEVER {
+                self.tasks[task.index()].remaining_ns = done_ns - now_ns;
+            }
+        }
+        let next = self.scheduler.schedule(&mut self.platform, cpu);
+        self.carry_out_orders();
+        self.current[cpu.index()] = next;
+        if prev != next {
+            self.counts.switches += 1;
+            let state = prev.map(|task| self.tasks[task.index()].state);
+            self.observer
+                .switched(now_ns, cpu, prev, state == Some(TaskState::Running), next);
+            if state == Some(TaskState::Zombie) {
+                self.bury(prev.expect("it has a state"));
+            }
+        }
+        let Some(task) = next else {
+            self.completions.set(cpu.index(), NEVER);
+            return;
+        };
+        debug_assert_eq!(
+            self.tasks[task.index()].state,
+            TaskState::Running,
+            "picked task {} is not runnable",
+            task.0
+        );
+        let remaining_ns = &mut self.tasks[task.index()].remaining_ns;
+        if *remaining_ns == 0
+            && let Some(ns) = self.workload.take_run(now_ns, task)
+        {
+            *remaining_ns = ns;
+        }
+        self.completions
+            .set(cpu.index(), now_ns.saturating_add(*remaining_ns));
+    }
+
+    /// Does what the scheduler has ordered, and tells the observer of the moves it made.
+    #[inline]
+    fn carry_out_orders(&mut self) {
+        if !self.platform.timer_orders.is_empty() {
+            self.carry_out_timer_orders();
+        }
+        if !self.platform.migrations.is_empty() {
+            for moved in self.platform.migrations.drain(..) {
+                self.observer
+                    .migrated(self.now_ns, moved.task, moved.from, moved.to);
+            }
+        }
+    }
+
+    fn carry_out_timer_orders(&mut self) {
+        for order in self.platform.timer_orders.drain(..) {
+            let (TimerOrder::Arm { key, .. } | TimerOrder::Cancel { key }) = order;
+            self.timers[0].remove(key.0);
+            self.timers[1].remove(key.0);
+            self.overdue.retain(|&other| other != key);
+            if let TimerOrder::Arm { phase, at_ns, .. } = order {
+                if at_ns <= self.now_ns {
+                    self.overdue.insert(0, key);
+                } else {
+                    self.timers[phase as usize].set(key.0, at_ns);
+                }
+            }
+        }
+    }
+
+    /// The present time, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// What was simulated so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How many tasks there are or were.
+    pub fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The state of a task.
+    pub fn task_state(&self, task: TaskId) -> TaskState {
+        self.tasks[task.index()].state
+    }
+
+    /// The task that `cpu` runs; none = idle.
+    pub fn current(&self, cpu: CpuId) -> Option<TaskId> {
+        self.current[cpu.index()]
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &S {
+        &self.scheduler
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> &W {
+        &self.workload
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Takes the machine apart.
+    pub fn into_parts(self) -> (S, W, O) {
+        (self.scheduler, self.workload, self.observer)
+    }
+}
+
+impl Task {
+    fn unborn(attr: TaskAttr) -> Task {
+        Task {
+            remaining_ns: 0,
+            state: TaskState::New,
+            attr: attr.sched,
+            unborn: Some(Box::new(attr)),
+        }
+    }
+}

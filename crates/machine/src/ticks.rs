@@ -1,0 +1,106 @@
+//! The timer ticks of all CPUs.
+
+use schedlab_sched::CpuId;
+
+/// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's own offset.
+#[derive(Clone, Debug)]
+pub struct Ticks {
+    hz: u64,
+    /// CPUs with their offsets in ns, in the order in which they tick.
+    order: Vec<(u64, CpuId)>,
+    /// The tick that comes next, and whose.
+    number: u64,
+    turn: usize,
+    /// When that is.
+    next_ns: u64,
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl Ticks {
+    /// All CPUs tick together, as on the idealised machine.
+    pub fn together(cpus: u32, hz: u32) -> Ticks {
+        Ticks::with_offsets((0..cpus).map(|_| 0).collect(), hz)
+    }
+
+    /// CPU i ticks `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
+    pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
+        assert!(hz > 0);
+        let mut order: Vec<(u64, CpuId)> = offsets_ns
+            .into_iter()
+            .enumerate()
+            .map(|(cpu, offset)| (offset, CpuId(cpu as u32)))
+            .collect();
+        order.sort_unstable();
+        assert!(
+            order
+                .iter()
+                .all(|&(offset, _)| offset < SECOND_NS / u64::from(hz))
+        );
+        let mut ticks = Ticks {
+            hz: u64::from(hz),
+            order,
+            number: 1,
+            turn: 0,
+            next_ns: 0,
+        };
+        ticks.next_ns = ticks.time_ns();
+        ticks
+    }
+
+    fn time_ns(&self) -> u64 {
+        (u128::from(self.number) * u128::from(SECOND_NS) / u128::from(self.hz)) as u64
+            + self.order[self.turn].0
+    }
+
+    /// When the next tick falls, ns.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// The number of the next tick, counted from 1 (this is what the jiffies become with it).
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Takes the next tick: whose it is.
+    #[inline]
+    pub fn take(&mut self) -> CpuId {
+        let (offset, cpu) = self.order[self.turn];
+        self.turn += 1;
+        if self.turn == self.order.len() {
+            self.turn = 0;
+            self.number += 1;
+            self.next_ns = self.time_ns();
+        } else {
+            self.next_ns += self.order[self.turn].0 - offset;
+        }
+        cpu
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_do_not_drift_where_hz_does_not_divide_a_second() {
+        let mut ticks = Ticks::together(1, 1024);
+        for _ in 0..1023 {
+            ticks.take();
+        }
+        assert_eq!((ticks.number(), ticks.next_ns()), (1024, SECOND_NS));
+    }
+
+    #[test]
+    fn offsets_stagger_the_cpus() {
+        let mut ticks = Ticks::with_offsets(vec![5, 0, 7], 1000);
+        let seen: Vec<(u64, u32)> = (0..4).map(|_| (ticks.next_ns(), ticks.take().0)).collect();
+        assert_eq!(
+            seen,
+            [(1_000_000, 1), (1_000_005, 0), (1_000_007, 2), (2_000_000, 1)]
+        );
+    }
+}

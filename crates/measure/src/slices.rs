@@ -1,0 +1,128 @@
+//! Who ran where and when.
+
+use schedlab_machine::Observer;
+use schedlab_sched::{CpuId, TaskId};
+
+/// A stretch of time that a task had a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Where.
+    pub cpu: CpuId,
+    /// From, ns.
+    pub start_ns: u64,
+    /// To, ns; later than `start_ns`.
+    pub end_ns: u64,
+    /// Who.
+    pub task: TaskId,
+}
+
+/// Records all slices. Adjoining slices of one task on one CPU are one; those without length are left out.
+#[derive(Clone, Debug, Default)]
+pub struct SliceRecorder {
+    slices: Vec<Slice>,
+    /// For each CPU the task that runs, since when, and where in `slices` its last slice is.
+    cpus: Vec<Lane>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    running: Option<(TaskId, u64)>,
+    last: Option<usize>,
+}
+
+impl SliceRecorder {
+    /// Nothing recorded yet.
+    pub fn new() -> SliceRecorder {
+        SliceRecorder::default()
+    }
+
+    fn lane(&mut self, cpu: CpuId) -> &mut Lane {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, Lane::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    fn close(&mut self, cpu: CpuId, now_ns: u64) {
+        let Lane { running, last } = *self.lane(cpu);
+        let Some((task, start_ns)) = running else { return };
+        if start_ns == now_ns {
+            return;
+        }
+        if let Some(last) = last {
+            let previous = &mut self.slices[last];
+            if previous.task == task && previous.end_ns == start_ns {
+                previous.end_ns = now_ns;
+                return;
+            }
+        }
+        self.lane(cpu).last = Some(self.slices.len());
+        self.slices.push(Slice {
+            cpu,
+            start_ns,
+            end_ns: now_ns,
+            task,
+        });
+    }
+
+    /// All slices by start, then CPU. Complete once the run is finished.
+    pub fn into_slices(self) -> Vec<Slice> {
+        let mut slices = self.slices;
+        slices.sort_unstable_by_key(|slice| (slice.start_ns, slice.cpu));
+        slices
+    }
+}
+
+impl Observer for SliceRecorder {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _prev: Option<TaskId>,
+        _prev_runnable: bool,
+        next: Option<TaskId>,
+    ) {
+        self.close(cpu, now_ns);
+        self.lane(cpu).running = next.map(|task| (task, now_ns));
+    }
+
+    fn finished(&mut self, now_ns: u64) {
+        for cpu in 0..self.cpus.len() {
+            self.close(CpuId(cpu as u32), now_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_comes_back_in_the_same_nanosecond_has_one_slice() {
+        let mut recorder = SliceRecorder::new();
+        let (cpu, a, b) = (CpuId(1), TaskId(0), TaskId(1));
+        recorder.switched(0, cpu, None, false, Some(a));
+        recorder.switched(5, cpu, Some(a), true, Some(b));
+        recorder.switched(5, cpu, Some(b), false, Some(a));
+        recorder.switched(7, cpu, Some(a), true, Some(b));
+        recorder.finished(9);
+        let slices = recorder.into_slices();
+        assert_eq!(
+            slices,
+            [
+                Slice {
+                    cpu,
+                    start_ns: 0,
+                    end_ns: 7,
+                    task: a
+                },
+                Slice {
+                    cpu,
+                    start_ns: 7,
+                    end_ns: 9,
+                    task: b
+                }
+            ]
+        );
+    }
+}

@@ -1,0 +1,325 @@
+//! What a scheduler is: the [`Scheduler`] trait.
+//!
+//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns the runqueues of *all*
+//! CPUs and is told, at each hook, on which CPU the kernel is acting.
+//!
+//! # A task's life, as a scheduler is told of it
+//!
+//! ```text
+//!            fork                    schedule (picked)
+//!   (none) --------> queued  <-----------------------------> running on a CPU
+//!                      ^              schedule (preempted)       |
+//!                      | wake                                    | block (asleep, stopped, dead)
+//!                      |                                         v
+//!                    asleep  <------------------------ asleep, but still the CPU's current,
+//!                                     schedule           until that CPU calls schedule
+//! ```
+//!
+//! # An instant
+//!
+//! Everything that happens at one nanosecond happens before any rescheduling of that nanosecond: work that ends
+//! ([`block`](Scheduler::block), [`yield_now`](Scheduler::yield_now), forks and wakeups by running tasks), then tasks that
+//! start or wake, timers, ticks by CPU. Hooks ask for reschedules with [`Platform::resched`]; afterwards the machine calls
+//! [`schedule`](Scheduler::schedule) on every CPU that was asked, in rising order, round after round until none asks. A task
+//! that blocked therefore stays its CPU's current task through the rest of its instant.
+
+use crate::{
+    CpuId, CpuSet, GroupId, Platform, SchedAttr, TaskAttr, TaskId, TimerKey, Tunable, TunableError, tunables,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Who brings a new task into being.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parent {
+    /// Nobody who holds a CPU or whose own state matters: a parent that is neither interactive nor a hog. The child gets what
+    /// the kernel gives a fresh child, undiminished, and starts on the allowed CPU with the fewest runnable tasks, the lowest
+    /// number among equals. (How the golden schedules' tasks, and those that a workload file starts, come about.)
+    Outside,
+    /// A running task forked: the release's own rules for parent and child.
+    Task {
+        /// The parent.
+        task: TaskId,
+        /// The CPU it runs on.
+        cpu: CpuId,
+    },
+}
+
+/// The context in which a task is woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waker {
+    /// An interrupt handler on a CPU.
+    Interrupt {
+        /// Where the interrupt came in.
+        cpu: CpuId,
+    },
+    /// Process context on a CPU, but no task of this machine's workload (a kernel daemon).
+    Process {
+        /// Where it runs.
+        cpu: CpuId,
+    },
+    /// The task that runs on a CPU.
+    Task {
+        /// The waker.
+        task: TaskId,
+        /// Where it runs.
+        cpu: CpuId,
+        /// A synchronous wakeup: the waker promises to sleep at once.
+        sync: bool,
+    },
+}
+
+impl Waker {
+    /// The CPU on which the wakeup is executed.
+    #[inline]
+    pub const fn cpu(self) -> CpuId {
+        match self {
+            Waker::Interrupt { cpu } | Waker::Process { cpu } | Waker::Task { cpu, .. } => cpu,
+        }
+    }
+
+    /// Whether it is a synchronous wakeup.
+    #[inline]
+    pub const fn is_sync(self) -> bool {
+        matches!(self, Waker::Task { sync: true, .. })
+    }
+}
+
+/// How a running task stops being runnable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockReason {
+    /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
+    Interruptible,
+    /// `TASK_UNINTERRUPTIBLE`: waits for a disk or the like.
+    Uninterruptible,
+    /// `TASK_STOPPED`: job control.
+    Stopped,
+    /// It has exited and will not be heard of again.
+    Dead,
+}
+
+/// What an algorithm promises, for the checks that hold every scheduler to it. `None` = it promises nothing of the kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Promises {
+    /// The longest that a CPU may idle while a task that may run there waits elsewhere, ns.
+    pub idle_beside_waiting_ns: Option<u64>,
+    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given to
+    /// [`Scheduler::promises`], no real-time task being about, ns.
+    pub wait_ns: Option<u64>,
+    /// How far apart the CPU times of equal hogs that share one CPU may drift, ns.
+    pub hog_spread_ns: Option<u64>,
+}
+
+/// What a scheduler needs to know of the load to say what it promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Tasks that were alive at the same time at most.
+    pub tasks: u32,
+    /// CPUs.
+    pub cpus: u32,
+    /// The worst (largest) nice value among them.
+    pub nice_max: i32,
+    /// The best (smallest) nice value among them.
+    pub nice_min: i32,
+}
+
+/// A process scheduler: what one kernel release does.
+///
+/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless said otherwise a hook that makes a
+/// reschedule necessary asks for it with [`Platform::resched`].
+pub trait Scheduler {
+    /// A new task. The scheduler chooses its CPU, queues it and decides about preemption.
+    ///
+    /// `task` is a number never used so far. Numbers follow the order in which tasks are written in the workload, so those
+    /// that start late come out of turn; [`TaskTable`](crate::TaskTable) makes room for them.
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent);
+
+    /// `task`, asleep (or blocked in this very nanosecond and still its CPU's current), becomes runnable.
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker);
+
+    /// The task that runs on `cpu` stops being runnable. It stays current until the reschedule of `cpu`, which the machine
+    /// sees to: the hook need not ask for it.
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason);
+
+    /// The tick of `cpu`, with the balancing that it raises.
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId);
+
+    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the CPU idles.
+    ///
+    /// The request of `cpu` has been cleared before the call; if it is set when the call returns, `cpu` reschedules again in
+    /// the next round.
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
+
+    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of `cpu` if the kernel would call
+    /// `schedule()`; if it does not, the task goes on at once.
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId);
+
+    /// `sched_setattr(2)`, `setpriority(2)`: `task`, in whatever state, gets other attributes. `by` is the CPU on which the
+    /// call is executed. The machine has checked that the values are in range and that something differs.
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId);
+
+    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of the machine is in it). A
+    /// running task on a forbidden CPU must leave it.
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet);
+
+    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was over when its sleep was). It
+    /// is not any CPU's current.
+    fn kill(&mut self, platform: &mut Platform, task: TaskId);
+
+    /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init does.
+    fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
+        let _ = (platform, task, parent);
+    }
+
+    /// A timer that the scheduler armed has expired.
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        let _ = (platform, key);
+        unreachable!("a timer fired for a scheduler that arms none");
+    }
+
+    /// The CPU whose runqueue `task` belongs to, or last belonged to.
+    fn cpu_of(&self, task: TaskId) -> CpuId;
+
+    /// Makes a task group below `parent`, with `shares` (v1 `cpu.shares`; 1024 is the default weight). Groups are numbered
+    /// from 1 in the order of their making.
+    ///
+    /// # Errors
+    /// A message, if the release has no task groups, or not so deep.
+    fn group_new(
+        &mut self,
+        platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
+        let _ = (platform, parent, shares);
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// Writes a group's `cpu.shares`.
+    ///
+    /// # Errors
+    /// A message, if the release has no task groups or refuses the value.
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        let _ = (platform, group, shares);
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// Moves `task`, in whatever state, to another group.
+    ///
+    /// # Errors
+    /// A message, if the release has no task groups or refuses the move.
+    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        let _ = (platform, task, group);
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// All knobs with their present values.
+    fn tunables(&self) -> Vec<Tunable> {
+        Vec::new()
+    }
+
+    /// An administrator writes a knob.
+    ///
+    /// # Errors
+    /// Unknown name, or a value that the kernel would refuse.
+    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        let _ = platform;
+        tunables::check(&self.tunables(), name, value)
+    }
+
+    /// What the algorithm promises under `load`.
+    fn promises(&self, load: &Load) -> Promises {
+        let _ = load;
+        Promises::default()
+    }
+
+    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and the stress driver.
+    ///
+    /// # Errors
+    /// What does not add up.
+    fn audit(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Forwards every hook, so that a boxed scheduler is a scheduler.
+impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
+    #[inline]
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        (**self).fork(platform, task, attr, parent)
+    }
+    #[inline]
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        (**self).wake(platform, task, waker)
+    }
+    #[inline]
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason) {
+        (**self).block(platform, cpu, task, reason)
+    }
+    #[inline]
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        (**self).tick(platform, cpu)
+    }
+    #[inline]
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        (**self).schedule(platform, cpu)
+    }
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        (**self).yield_now(platform, cpu, task)
+    }
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
+        (**self).set_attr(platform, task, attr, by)
+    }
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        (**self).set_affinity(platform, task, allowed)
+    }
+    fn kill(&mut self, platform: &mut Platform, task: TaskId) {
+        (**self).kill(platform, task)
+    }
+    fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
+        (**self).reap(platform, task, parent)
+    }
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        (**self).timer(platform, key)
+    }
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        (**self).cpu_of(task)
+    }
+    fn group_new(
+        &mut self,
+        platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
+        (**self).group_new(platform, parent, shares)
+    }
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        (**self).group_set_shares(platform, group, shares)
+    }
+    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        (**self).set_group(platform, task, group)
+    }
+    fn tunables(&self) -> Vec<Tunable> {
+        (**self).tunables()
+    }
+    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        (**self).set_tunable(platform, name, value)
+    }
+    fn promises(&self, load: &Load) -> Promises {
+        (**self).promises(load)
+    }
+    fn audit(&self) -> Result<(), String> {
+        (**self).audit()
+    }
+}

@@ -1,0 +1,252 @@
+//! What a scheduler may ask of the machine: the time, a reschedule, a timer.
+//!
+//! The machine hands a [`Platform`] to every hook. It answers the few questions that a kernel's scheduler puts to hardware
+//! and timekeeping, and takes the few orders it gives. It knows nothing of what tasks are going to do.
+
+use crate::{CpuId, TaskId};
+use alloc::vec::Vec;
+
+/// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill, hrtick). The scheduler chooses
+/// the number; at most one expiry is pending for each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TimerKey(pub u32);
+
+/// When within its nanosecond a timer fires.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TimerPhase {
+    /// After work that ended, before tasks that start or wake.
+    BeforeWakeups,
+    /// After tasks that start or wake, before the ticks.
+    BeforeTicks,
+}
+
+/// An order to the machine about a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerOrder {
+    /// Fire at `at_ns`; what was pending for the key is forgotten. A time already past fires at the present nanosecond, after
+    /// the ticks.
+    Arm {
+        /// Which timer.
+        key: TimerKey,
+        /// When within its nanosecond.
+        phase: TimerPhase,
+        /// Virtual time, ns.
+        at_ns: u64,
+    },
+    /// Do not fire.
+    Cancel {
+        /// Which timer.
+        key: TimerKey,
+    },
+}
+
+/// A task that moved from one CPU's runqueue to another's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Migration {
+    /// Who.
+    pub task: TaskId,
+    /// From where.
+    pub from: CpuId,
+    /// To where.
+    pub to: CpuId,
+}
+
+/// The machine as a scheduler sees it.
+#[derive(Debug)]
+pub struct Platform {
+    now_ns: u64,
+    jiffies: u64,
+    hz: u32,
+    cpus: u32,
+    resched: CpuBits,
+    /// Orders not yet carried out. The machine drains this after every hook.
+    pub timer_orders: Vec<TimerOrder>,
+    /// Moves not yet told to the observers. The machine drains this after every hook.
+    pub migrations: Vec<Migration>,
+}
+
+impl Platform {
+    /// A machine of `cpus` CPUs that tick `hz` times a second, at time 0.
+    pub fn new(cpus: u32, hz: u32) -> Platform {
+        Platform {
+            now_ns: 0,
+            jiffies: 0,
+            hz,
+            cpus,
+            resched: CpuBits::new(cpus),
+            timer_orders: Vec::with_capacity(64),
+            migrations: Vec::with_capacity(64),
+        }
+    }
+
+    /// The present time, ns since the start.
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Ticks since the start: k from the k-th tick on.
+    #[inline]
+    pub fn jiffies(&self) -> u64 {
+        self.jiffies
+    }
+
+    /// Ticks a second.
+    #[inline]
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+
+    /// Number of CPUs.
+    #[inline]
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on with user code.
+    #[inline]
+    pub fn resched(&mut self, cpu: CpuId) {
+        self.resched.insert(cpu);
+    }
+
+    /// Whether `cpu` has been asked to reschedule and has not yet done so.
+    #[inline]
+    pub fn resched_pending(&self, cpu: CpuId) -> bool {
+        self.resched.contains(cpu)
+    }
+
+    /// Fire the timer `key` at `at_ns`; forgets what was pending for it.
+    pub fn arm_timer(&mut self, key: TimerKey, phase: TimerPhase, at_ns: u64) {
+        self.timer_orders.push(TimerOrder::Arm { key, phase, at_ns });
+    }
+
+    /// Forgets what was pending for the timer `key`.
+    pub fn cancel_timer(&mut self, key: TimerKey) {
+        self.timer_orders.push(TimerOrder::Cancel { key });
+    }
+
+    /// Tells that `task` now belongs to the runqueue of `to`. For the figures; the scheduler has already moved it.
+    pub fn migrated(&mut self, task: TaskId, from: CpuId, to: CpuId) {
+        self.migrations.push(Migration { task, from, to });
+    }
+
+    /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.
+    #[inline]
+    pub fn set_now_ns(&mut self, now_ns: u64) {
+        debug_assert!(
+            now_ns >= self.now_ns,
+            "time went back from {} to {now_ns}",
+            self.now_ns
+        );
+        self.now_ns = now_ns;
+    }
+
+    /// For the driver of a scheduler: another tick has begun.
+    #[inline]
+    pub fn set_jiffies(&mut self, jiffies: u64) {
+        self.jiffies = jiffies;
+    }
+
+    /// For the driver of a scheduler: takes back the request of `cpu`, as it is about to call `schedule`.
+    #[inline]
+    pub fn clear_resched(&mut self, cpu: CpuId) {
+        self.resched.remove(cpu);
+    }
+
+    /// For the driver of a scheduler: the lowest CPU from `from` on that has been asked to reschedule.
+    #[inline]
+    pub fn next_resched(&self, from: u32) -> Option<CpuId> {
+        self.resched.next(from)
+    }
+}
+
+/// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty one of 4096 is seen to be
+/// empty by one look.
+#[derive(Debug)]
+struct CpuBits {
+    words: Vec<u64>,
+    /// Bit w: words[w] is not 0.
+    summary: u64,
+}
+
+impl CpuBits {
+    fn new(cpus: u32) -> CpuBits {
+        assert!(cpus as usize <= 64 * 64);
+        CpuBits {
+            words: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            summary: 0,
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, cpu: CpuId) {
+        self.words[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        self.summary |= 1 << (cpu.0 / 64);
+    }
+
+    #[inline]
+    fn remove(&mut self, cpu: CpuId) {
+        let word = &mut self.words[cpu.index() / 64];
+        *word &= !(1 << (cpu.0 % 64));
+        if *word == 0 {
+            self.summary &= !(1 << (cpu.0 / 64));
+        }
+    }
+
+    #[inline]
+    fn contains(&self, cpu: CpuId) -> bool {
+        self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
+    }
+
+    /// The lowest member that is `from` or higher.
+    #[inline]
+    fn next(&self, from: u32) -> Option<CpuId> {
+        if self.summary == 0 {
+            return None;
+        }
+        let word = from / 64;
+        if word as usize >= self.words.len() {
+            return None;
+        }
+        let rest = self.words[word as usize] & (u64::MAX << (from % 64));
+        if rest != 0 {
+            return Some(CpuId(word * 64 + rest.trailing_zeros()));
+        }
+        let above = if word == 63 {
+            0
+        } else {
+            self.summary & (u64::MAX << (word + 1))
+        };
+        if above == 0 {
+            return None;
+        }
+        let word = above.trailing_zeros();
+        Some(CpuId(word * 64 + self.words[word as usize].trailing_zeros()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resched_requests_are_found_in_order() {
+        let mut platform = Platform::new(4096, 1000);
+        assert_eq!(platform.next_resched(0), None);
+        for cpu in [3, 63, 64, 4095] {
+            platform.resched(CpuId(cpu));
+        }
+        let mut seen = Vec::new();
+        let mut from = 0;
+        while let Some(cpu) = platform.next_resched(from) {
+            seen.push(cpu.0);
+            from = cpu.0 + 1;
+        }
+        assert_eq!(seen, [3, 63, 64, 4095]);
+        platform.clear_resched(CpuId(63));
+        assert!(!platform.resched_pending(CpuId(63)));
+        assert_eq!(platform.next_resched(4), Some(CpuId(64)));
+        platform.clear_resched(CpuId(4095));
+        assert_eq!(platform.next_resched(65), None);
+    }
+}

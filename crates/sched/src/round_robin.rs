@@ -1,0 +1,380 @@
+//! Round robin: the scheduler of Linux 1.0 (March 1994) and 1.2 (March 1995).
+//!
+//! # The algorithm
+//!
+//! All tasks of the system, asleep or not, stand in one **ring** in the order of their birth. Each has a `priority` (15 ticks
+//! of 10 ms by default) and a `counter`: the ticks it may still run. [`schedule`](Scheduler::schedule) walks the whole ring and
+//! takes the runnable task with the **largest counter**, the oldest among equals. When the runnable tasks have used theirs up
+//! (the largest is 0) a new round begins: *every* task in the ring, sleepers too, keeps half of what it had left and gets its
+//! `priority` on top. The task that was found before that goes on.
+//!
+//! There is no runqueue, no policy and no dynamic priority but the counter itself. It is ration and rank in one: a task that
+//! slept through some rounds has up to `2 * priority - 1` ticks, and is ahead of every hog until it has burnt the surplus.
+//! That is the whole interactivity heuristic.
+//!
+//! # Cost
+//!
+//! Each `schedule` looks at all tasks, not only the runnable ones: O(tasks). Wakeup and tick: O(1).
+//!
+//! # Releases
+//!
+//! 1.0, and 1.2 (read in 1.2.13), which differs in three places: a woken task must be ahead by more than 3 ticks to ask for a
+//! reschedule, the tick asks only when the counter would fall below 0, and the idle task's counter is -100.
+
+use crate::interface::Load;
+use crate::registry::{Entry, Release};
+use crate::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TaskTable, Waker,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "round_robin",
+    title: "Round robin",
+    summary: "one ring of all tasks; the runnable one with the most ticks left runs",
+    releases: &[
+        Release {
+            version: "1.0",
+            also: &[],
+            summary: "a woken task asks for the CPU when it has more ticks left than the running one",
+            golden: &[("round_robin", "1.0")],
+            hz_default: 100,
+            hz_range: (100, 100),
+            cpus_max: 1,
+            policies: &[Policy::Other],
+            groups: false,
+            build: |_| Box::new(RoundRobin::new(Version::V1_0)),
+        },
+        Release {
+            version: "1.2",
+            also: &["1.2.13"],
+            summary: "a woken task must have at least 4 ticks more than the running one",
+            golden: &[("round_robin", "1.2.13")],
+            hz_default: 100,
+            hz_range: (100, 100),
+            cpus_max: 1,
+            policies: &[Policy::Other],
+            groups: false,
+            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
+        },
+    ],
+};
+
+/// The only CPU.
+const CPU: CpuId = CpuId(0);
+
+/// The release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// 1.0.
+    V1_0,
+    /// 1.2.
+    V1_2,
+}
+
+impl Version {
+    /// By how many ticks a woken task must exceed the running one to ask for a reschedule.
+    const fn wakeup_margin(self) -> i64 {
+        match self {
+            Version::V1_0 => 0,
+            Version::V1_2 => 3,
+        }
+    }
+
+    /// The idle task's counter, with which woken tasks are compared when nothing runs.
+    const fn idle_counter(self) -> i64 {
+        match self {
+            Version::V1_0 => 0,
+            Version::V1_2 => -100,
+        }
+    }
+}
+
+/// What the kernel keeps of a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    /// Ticks left, at least 0.
+    counter: i64,
+    /// Ticks given in each round, 1..35.
+    priority: i64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    /// Runnable or running: nothing marks the running task but `current`.
+    Running,
+    Asleep,
+    /// Not yet born, or exited. A zombie stays in the ring, and takes part in the rounds, until its
+    /// parent reaps it.
+    #[default]
+    Zombie,
+}
+
+/// Linux 1.0 or 1.2 on its one CPU.
+#[derive(Debug)]
+pub struct RoundRobin {
+    version: Version,
+    /// Every task there ever was, by number.
+    tasks: TaskTable<Task>,
+    /// The tasks there are, oldest first. (In the kernel a doubly linked ring headed by the idle task.)
+    ring: Vec<TaskId>,
+    /// The running task; `None` is the idle task.
+    current: Option<TaskId>,
+}
+
+/// `priority` for a nice value: 15 ticks at nice 0, one less for each step, 1 at least.
+fn priority_of_nice(nice: i32) -> i64 {
+    i64::from(15 - nice).max(1)
+}
+
+impl RoundRobin {
+    /// An idle machine.
+    pub fn new(version: Version) -> RoundRobin {
+        RoundRobin {
+            version,
+            tasks: TaskTable::new(),
+            ring: Vec::new(),
+            current: None,
+        }
+    }
+
+    /// The ticks that `task` has left.
+    pub fn counter(&self, task: TaskId) -> i64 {
+        self.tasks[task].counter
+    }
+
+    fn current_counter(&self) -> i64 {
+        self.current
+            .map_or(self.version.idle_counter(), |task| self.counter(task))
+    }
+
+    /// The runnable task with the largest counter, the oldest among equals.
+    fn best(&self) -> Option<TaskId> {
+        let mut best: Option<(i64, TaskId)> = None;
+        for &task in &self.ring {
+            let Task { counter, state, .. } = self.tasks[task];
+            if state == State::Running && best.is_none_or(|(most, _)| counter > most) {
+                best = Some((counter, task));
+            }
+        }
+        best.map(|(_, task)| task)
+    }
+
+    /// A new round: half of what is left, and `priority` on top, for every task there is.
+    fn recharge(&mut self) {
+        for &task in &self.ring {
+            let task = &mut self.tasks[task];
+            task.counter = (task.counter >> 1) + task.priority;
+        }
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        let priority = priority_of_nice(attr.sched.nice);
+        let counter = match parent {
+            Parent::Outside => {
+                // The parent must have had the only CPU, and gives it up at once.
+                platform.resched(CPU);
+                priority
+            }
+            // The parent keeps all of its own: forking makes ticks out of nothing.
+            Parent::Task { task: parent, .. } => self.counter(parent) >> 1,
+        };
+        self.tasks.insert(
+            task,
+            Task {
+                counter,
+                priority,
+                state: State::Running,
+            },
+        );
+        self.ring.push(task);
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
+        self.tasks[task].state = State::Running;
+        let ahead = self.counter(task) - self.current_counter();
+        // The idle task looks for work all the time, whatever the comparison says.
+        if ahead > self.version.wakeup_margin() || self.current.is_none() {
+            platform.resched(CPU);
+        }
+    }
+
+    fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
+        self.tasks[task].state = if reason == BlockReason::Dead {
+            State::Zombie
+        } else {
+            State::Asleep
+        };
+    }
+
+    fn tick(&mut self, platform: &mut Platform, _cpu: CpuId) {
+        let Some(current) = self.current else { return };
+        let counter = &mut self.tasks[current].counter;
+        *counter = (*counter - 1).max(0);
+        // 1.2's tick itself asks only when the counter would fall below 0, but the return to user mode, which follows each
+        // tick, calls schedule() for a counter of 0 in both releases.
+        if *counter == 0 {
+            platform.resched(CPU);
+        }
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, _cpu: CpuId) -> Option<TaskId> {
+        let next = self.best();
+        if let Some(next) = next
+            && self.counter(next) == 0
+        {
+            // The pick is not repeated: the oldest runnable task goes on, even if another now has more ticks.
+            self.recharge();
+        }
+        self.current = next;
+        debug_assert!(
+            next.is_none_or(|task| self.counter(task) > 0),
+            "a round leaves nobody without ticks"
+        );
+        let _ = platform;
+        next
+    }
+
+    fn yield_now(&mut self, _platform: &mut Platform, _cpu: CpuId, _task: TaskId) {
+        // There is no such system call; sleeping is the only way to give up the CPU.
+    }
+
+    fn set_attr(&mut self, _platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
+        // Takes effect with the next round.
+        self.tasks[task].priority = priority_of_nice(attr.nice);
+    }
+
+    fn set_affinity(&mut self, _platform: &mut Platform, _task: TaskId, _allowed: &CpuSet) {
+        // One CPU.
+    }
+
+    fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
+        self.tasks[task].state = State::Zombie;
+    }
+
+    fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {
+        self.ring.retain(|&other| other != task);
+    }
+
+    fn cpu_of(&self, _task: TaskId) -> CpuId {
+        CPU
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        const TICK_NS: u64 = 10_000_000;
+        // Each of the others may have a full surplus of ticks and spend it, and a fresh round, before it is this one's turn.
+        let most_ticks = 2 * priority_of_nice(load.nice_min) as u64;
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            wait_ns: Some((u64::from(load.tasks) + 1) * 2 * most_ticks * TICK_NS),
+            hog_spread_ns: Some(2 * most_ticks * TICK_NS),
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        for &task in &self.ring {
+            let Task {
+                counter, priority, ..
+            } = self.tasks[task];
+            if !(0..2 * 35).contains(&counter) || !(1..=35).contains(&priority) {
+                return Err(alloc::format!(
+                    "task {}: counter {counter}, priority {priority}",
+                    task.0
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(nices: &[i32]) -> (RoundRobin, Platform) {
+        let mut platform = Platform::new(1, 100);
+        let mut sched = RoundRobin::new(Version::V1_0);
+        for (number, &nice) in nices.iter().enumerate() {
+            let attr = TaskAttr {
+                sched: SchedAttr::nice(nice),
+                ..TaskAttr::default()
+            };
+            sched.fork(&mut platform, TaskId(number as u32), &attr, Parent::Outside);
+        }
+        (sched, platform)
+    }
+
+    #[test]
+    fn a_sleeper_climbs_to_one_less_than_twice_its_priority() {
+        let (mut sched, _) = machine(&[0]);
+        let mut seen = alloc::vec![];
+        for _ in 0..5 {
+            sched.recharge();
+            seen.push(sched.counter(TaskId(0)));
+        }
+        assert_eq!(seen, [22, 26, 28, 29, 29]);
+    }
+
+    #[test]
+    fn priorities_of_nice_values() {
+        assert_eq!([-20, 0, 13, 14, 19].map(priority_of_nice), [35, 15, 2, 1, 1]);
+    }
+
+    #[test]
+    fn the_first_of_a_round_is_the_oldest_even_with_few_ticks() {
+        // Worked example (b): born in the order R (nice 19), P (nice -20).
+        let (mut sched, mut platform) = machine(&[19, -20]);
+        for task in sched.tasks.values_mut() {
+            task.counter = 0;
+        }
+        assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(0)));
+        assert_eq!(sched.counter(TaskId(0)), 1);
+        assert_eq!(sched.counter(TaskId(1)), 35);
+    }
+
+    #[test]
+    fn a_child_gets_half_and_the_parent_keeps_all() {
+        let (mut sched, mut platform) = machine(&[0]);
+        sched.tasks[TaskId(0)].counter = 29;
+        let attr = TaskAttr::default();
+        sched.fork(
+            &mut platform,
+            TaskId(1),
+            &attr,
+            Parent::Task {
+                task: TaskId(0),
+                cpu: CPU,
+            },
+        );
+        assert_eq!((sched.counter(TaskId(0)), sched.counter(TaskId(1))), (29, 14));
+    }
+
+    #[test]
+    fn a_woken_task_must_be_ahead_by_the_margin() {
+        for (version, ahead, asks) in [
+            (Version::V1_0, 0, false),
+            (Version::V1_0, 1, true),
+            (Version::V1_2, 3, false),
+            (Version::V1_2, 4, true),
+        ] {
+            let (mut sched, mut platform) = machine(&[0, 0]);
+            sched.version = version;
+            assert_eq!(sched.schedule(&mut platform, CPU), Some(TaskId(0)));
+            platform.clear_resched(CPU);
+            sched.tasks[TaskId(1)].counter = sched.counter(TaskId(0)) + ahead;
+            sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU });
+            assert_eq!(
+                platform.resched_pending(CPU),
+                asks,
+                "{version:?}, ahead by {ahead}"
+            );
+        }
+    }
+}

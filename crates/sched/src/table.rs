@@ -1,0 +1,64 @@
+//! A table with a row for every task.
+
+use crate::TaskId;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+/// A row for every task, found by the task's number. Tasks that start late leave their rows at `T::default()` until they come.
+#[derive(Clone, Debug, Default)]
+pub struct TaskTable<T> {
+    rows: Vec<T>,
+}
+
+impl<T: Default> TaskTable<T> {
+    /// An empty table.
+    pub const fn new() -> TaskTable<T> {
+        TaskTable { rows: Vec::new() }
+    }
+
+    /// Sets the row of `task`, making room for it and for those before it.
+    pub fn insert(&mut self, task: TaskId, row: T) {
+        if task.index() >= self.rows.len() {
+            self.rows.resize_with(task.index() + 1, T::default);
+        }
+        self.rows[task.index()] = row;
+    }
+
+    /// One more than the largest number that has a row.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no task has a row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// All rows with their tasks, rising.
+    pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
+        self.rows
+            .iter()
+            .enumerate()
+            .map(|(number, row)| (TaskId(number as u32), row))
+    }
+
+    /// All rows, rising.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.rows.iter_mut()
+    }
+}
+
+impl<T> Index<TaskId> for TaskTable<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, task: TaskId) -> &T {
+        &self.rows[task.index()]
+    }
+}
+
+impl<T> IndexMut<TaskId> for TaskTable<T> {
+    #[inline]
+    fn index_mut(&mut self, task: TaskId) -> &mut T {
+        &mut self.rows[task.index()]
+    }
+}

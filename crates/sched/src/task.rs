@@ -1,0 +1,153 @@
+//! Names for tasks, CPUs and groups, and what a task's owner may set about it.
+
+use crate::CpuSet;
+
+/// A task, by number: 0 for the first that was created, then counting up. Numbers are never used twice in a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TaskId(pub u32);
+
+/// A CPU, by number from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CpuId(pub u32);
+
+/// A task group (control group with the `cpu` controller), by number; 0 is the root group, which always exists.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct GroupId(pub u32);
+
+impl TaskId {
+    /// The number as an index into a table of tasks.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl CpuId {
+    /// The number as an index into a table of CPUs.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl GroupId {
+    /// The group that all tasks are in unless told otherwise.
+    pub const ROOT: GroupId = GroupId(0);
+
+    /// The number as an index into a table of groups.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Scheduling policy, as `sched_setscheduler(2)` names them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Policy {
+    /// `SCHED_OTHER` (`SCHED_NORMAL` inside the kernel): the ordinary time-sharing policy.
+    #[default]
+    Other,
+    /// `SCHED_BATCH` (since 2.6.16): ordinary, but never counted as interactive.
+    Batch,
+    /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): only what nobody else wants.
+    Idle,
+    /// `SCHED_FIFO`: real-time, runs until it blocks, yields or is preempted by a better one.
+    Fifo,
+    /// `SCHED_RR`: real-time, takes turns with those of its own priority.
+    RoundRobin,
+    /// `SCHED_DEADLINE` (since 3.14): a budget in every period.
+    Deadline,
+}
+
+impl Policy {
+    /// `SCHED_FIFO` or `SCHED_RR`.
+    #[inline]
+    pub const fn is_realtime(self) -> bool {
+        matches!(self, Policy::Fifo | Policy::RoundRobin)
+    }
+
+    /// The policy's name as users write it, e.g. `SCHED_OTHER`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::Other => "SCHED_OTHER",
+            Policy::Batch => "SCHED_BATCH",
+            Policy::Idle => "SCHED_IDLE",
+            Policy::Fifo => "SCHED_FIFO",
+            Policy::RoundRobin => "SCHED_RR",
+            Policy::Deadline => "SCHED_DEADLINE",
+        }
+    }
+
+    /// All policies.
+    pub const ALL: [Policy; 6] = [
+        Policy::Other,
+        Policy::Batch,
+        Policy::Idle,
+        Policy::Fifo,
+        Policy::RoundRobin,
+        Policy::Deadline,
+    ];
+}
+
+/// What `sched_setattr(2)` sets: policy and the numbers that go with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SchedAttr {
+    /// The policy.
+    pub policy: Policy,
+    /// Nice value, -20 (most) to 19 (least). Kept, but without effect, under real-time policies.
+    pub nice: i32,
+    /// Real-time priority, 1 to 99 (99 most urgent); 0 for the other policies.
+    pub rt_priority: u32,
+    /// `SCHED_DEADLINE`: budget a period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the slice asked for, ns; 0 = the
+    /// default slice.
+    pub runtime_ns: u64,
+    /// `SCHED_DEADLINE`: relative deadline, ns.
+    pub deadline_ns: u64,
+    /// `SCHED_DEADLINE`: period, ns.
+    pub period_ns: u64,
+}
+
+impl SchedAttr {
+    /// `SCHED_OTHER` at the given nice value.
+    pub const fn nice(nice: i32) -> SchedAttr {
+        SchedAttr {
+            policy: Policy::Other,
+            nice,
+            rt_priority: 0,
+            runtime_ns: 0,
+            deadline_ns: 0,
+            period_ns: 0,
+        }
+    }
+
+    /// `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
+    pub const fn realtime(policy: Policy, rt_priority: u32) -> SchedAttr {
+        SchedAttr {
+            policy,
+            nice: 0,
+            rt_priority,
+            runtime_ns: 0,
+            deadline_ns: 0,
+            period_ns: 0,
+        }
+    }
+}
+
+/// All that a scheduler is told about a task at its birth.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TaskAttr {
+    /// Policy and priority.
+    pub sched: SchedAttr,
+    /// The CPUs it may run on (`sched_setaffinity(2)`).
+    pub allowed: CpuSet,
+    /// The group it is born in.
+    pub group: GroupId,
+    /// Its address space (`mm`): tasks with equal numbers are threads of one process.
+    pub address_space: u32,
+}
+
+impl Default for GroupId {
+    fn default() -> Self {
+        GroupId::ROOT
+    }
+}

@@ -1,0 +1,59 @@
+//! The knobs of a scheduler, under the kernel's own names.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// One knob as it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tunable {
+    /// The kernel's name, e.g. `sched_latency_ns`.
+    pub name: &'static str,
+    /// Present value (after scaling by the number of CPUs, where the release does that).
+    pub value: i64,
+    /// Smallest and largest value that the kernel takes.
+    pub range: (i64, i64),
+    /// What it does, in a line.
+    pub help: &'static str,
+}
+
+/// Why a knob could not be set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TunableError {
+    /// This scheduler has no knob of that name; here are those it has.
+    Unknown {
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// The value is outside what the kernel takes.
+    Range {
+        /// Smallest value taken.
+        min: i64,
+        /// Largest value taken.
+        max: i64,
+    },
+    /// The kernel refuses the value for another reason, which is given.
+    Refused(String),
+}
+
+impl Tunable {
+    /// Whether the kernel would take `value` for this knob.
+    pub fn check(&self, value: i64) -> Result<(), TunableError> {
+        let (min, max) = self.range;
+        if (min..=max).contains(&value) {
+            Ok(())
+        } else {
+            Err(TunableError::Range { min, max })
+        }
+    }
+}
+
+/// Finds `name` among `tunables` and checks `value` against its range: the first half of every
+/// [`Scheduler::set_tunable`](crate::Scheduler::set_tunable).
+pub fn check(tunables: &[Tunable], name: &str, value: i64) -> Result<(), TunableError> {
+    match tunables.iter().find(|tunable| tunable.name == name) {
+        Some(tunable) => tunable.check(value),
+        None => Err(TunableError::Unknown {
+            known: tunables.iter().map(|tunable| tunable.name).collect(),
+        }),
+    }
+}
