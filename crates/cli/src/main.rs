@@ -4,21 +4,20 @@ use schedlab_machine::{Config, Machine};
 use schedlab_measure::SliceRecorder;
 use schedlab_sched::GroupId;
 use schedlab_sched::registry::{self, BuildConfig};
-use schedlab_workload::golden::{Conventions, GoldenFile, Scenario};
-use std::collections::BTreeMap;
+use schedlab_workload::golden::GoldenSlice;
+use schedlab_workload::{Conventions, GoldenFile};
 use std::path::Path;
 
 fn verify(path: &Path) -> Result<bool, String> {
-    let text = std::fs::read(path).map_err(|e| e.to_string())?;
-    let file: GoldenFile = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let file = GoldenFile::parse(&path.display().to_string(), &text).map_err(|e| e.to_string())?;
     let (_, release) = registry::find_golden(&file.scheduler, &file.kernel).ok_or("no such scheduler")?;
-    let build = BuildConfig::flat(file.machine.cpus, file.machine.hz);
-    let mut config = Config::idealised(file.machine.cpus, file.machine.hz);
+    let build = BuildConfig::flat(file.cpus, file.hz);
+    let mut config = Config::idealised(file.cpus, file.hz);
     config.reap = false;
     let mut conventions = Conventions::default();
     let mut tunables = vec![];
-    for (name, value) in &file.tunables {
-        let value = value.as_i64().ok_or("tunable")?;
+    for &(ref name, value) in &file.tunables {
         match name.as_str() {
             "in_interrupt" => config.wake_from_interrupt = value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = value != 0,
@@ -26,38 +25,42 @@ fn verify(path: &Path) -> Result<bool, String> {
         }
     }
     match file.scheduler.as_str() {
-        "eevdf" | "deadline" => conventions.act_before_wake = true,
-        "cfs" => conventions.yield_goes_on = true,
+        "eevdf" | "deadline" => {
+            conventions.exit_from_sleep = true;
+            conventions.renice_before_wake = true;
+        }
+        "cfs" => {
+            conventions.yield_goes_on = true;
+            conventions.renice_only_running = true;
+        }
         _ => {}
     }
     let mut scheduler = (release.build)(&build);
     let mut platform = build.platform();
-    let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
     for (name, value) in &tunables {
         scheduler
             .set_tunable(&mut platform, name, *value)
             .map_err(|e| format!("{name}={value}: {e:?}"))?;
     }
-    for (path, value) in &file.groups {
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let parent = if parent.is_empty() {
-            GroupId::ROOT
-        } else {
-            groups[parent]
-        };
-        let shares = value["shares"].as_u64().unwrap_or(1024);
-        groups.insert(path.clone(), scheduler.group_new(&mut platform, parent, shares)?);
+    let mut groups: Vec<GroupId> = vec![];
+    for group in &file.groups {
+        let parent = group.parent.map_or(GroupId::ROOT, |at| groups[at]);
+        groups.push(scheduler.group_new(&mut platform, parent, group.shares)?);
     }
     assert!(platform.timer_orders.is_empty());
-    let scenario = Scenario::new(&file, &groups, conventions);
-    let names = scenario.names();
-    let mut machine = Machine::new(config, scheduler, scenario, SliceRecorder::new());
-    let Ok(_) = machine.run(file.end_ns);
+    let workload = file.workload(&groups, conventions).map_err(|e| e.to_string())?;
+    let mut machine = Machine::new(config, scheduler, workload, SliceRecorder::new());
+    machine.run(file.end_ns).map_err(|e| e.to_string())?;
     let (_, _, recorder) = machine.into_parts();
     let slices = recorder.into_slices();
     let ours: Vec<_> = slices
         .iter()
-        .map(|s| (s.cpu.0, s.start_ns, s.end_ns, names[s.task.index()].clone()))
+        .map(|s| GoldenSlice {
+            cpu: s.cpu,
+            start_ns: s.start_ns,
+            end_ns: s.end_ns,
+            task: s.task,
+        })
         .collect();
     if ours == file.slices {
         return Ok(true);
