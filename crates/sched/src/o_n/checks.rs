@@ -67,7 +67,10 @@ impl OrderN {
         }
         let busy = self.cpus.iter().filter(|cpu| cpu.current.is_some()).count();
         if busy != self.busy_cpus {
-            return Err(alloc::format!("{busy} CPUs are busy, counted were {}", self.busy_cpus));
+            return Err(alloc::format!(
+                "{busy} CPUs are busy, counted were {}",
+                self.busy_cpus
+            ));
         }
         for (number, &task) in self.task_list.iter().enumerate() {
             if self.rest[task].list_index as usize != number || self.tasks[task].state == State::Gone {

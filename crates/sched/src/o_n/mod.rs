@@ -172,7 +172,11 @@ pub struct OrderN {
 
 /// The pairs of CPUs that share a core. (2.4 knows of two a core at most.)
 fn pairs(topology: &Topology) -> Vec<Option<CpuId>> {
-    let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
+    let Some(cores) = topology
+        .levels()
+        .iter()
+        .find(|level| level.kind == LevelKind::Smt)
+    else {
         return Vec::new();
     };
     let mut members: Vec<(u32, CpuId)> = topology

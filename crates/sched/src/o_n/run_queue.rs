@@ -215,7 +215,7 @@ mod tests {
                 list.push_front(task);
                 queue.push_head(TaskId(task));
             }
-            assert_eq!(of(&queue), list, "after step {step}");
+            assert_eq!(list, of(&queue), "after step {step}");
             queue.audit().expect("the slots are in order");
         }
     }

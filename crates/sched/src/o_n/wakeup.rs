@@ -100,7 +100,7 @@ impl OrderN {
     ///
     /// (The kernel spares itself the search for an idle CPU if the current task's average slice is short and both tasks hold
     /// the big kernel lock. Tasks here never hold it.)
-    fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
+    pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;
         let counter = current.map_or(IDLE_COUNTER, |current| self.tasks[current].counter);
