@@ -1,6 +1,7 @@
 //! What the algorithm promises, and whether its books are in order.
 
-use super::{NOWHERE, OrderN, State};
+use super::OrderN;
+use super::task::{NOWHERE, State, Task};
 use crate::interface::Load;
 use crate::{Promises, TaskId};
 use alloc::string::String;
@@ -58,6 +59,13 @@ impl OrderN {
         let mut queued_on = vec![0; self.cpus.len()];
         for task in self.run_queue.iter() {
             queued_on[self.tasks[task].processor.index()] += 1;
+            if self.run_queue[task] != self.candidate(task) {
+                return Err(alloc::format!(
+                    "the run queue holds {:?}, not {:?}",
+                    self.run_queue[task],
+                    self.candidate(task)
+                ));
+            }
         }
         if queued_on != self.queued_on {
             return Err(alloc::format!(
@@ -80,7 +88,7 @@ impl OrderN {
         Ok(())
     }
 
-    fn audit_task(&self, task: TaskId, row: &super::Task) -> Result<(), String> {
+    fn audit_task(&self, task: TaskId, row: &Task) -> Result<(), String> {
         let current = row.on != NOWHERE;
         if current && self.cpus[row.on.index()].current != Some(task) {
             return Err(alloc::format!("task {} does not run on CPU {}", task.0, row.on.0));

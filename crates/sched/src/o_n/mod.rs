@@ -23,7 +23,7 @@
 //! interactivity heuristic.
 //!
 //! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A woken task is compared
-//! with what the CPUs run now, and asks at most one of them ([`wakeup`]). There is no balancing: the one list is the balance,
+//! with what the CPUs run now, and asks at most one of them. There is no balancing: the one list is the balance,
 //! the 15 all that works against migration.
 //!
 //! # Cost
@@ -33,11 +33,12 @@
 //!
 //! # Where to look
 //!
-//! This file has the state, goodness, the pick and the hooks. [`wakeup`]: which CPU a woken task asks. [`version`]: the
-//! releases and each difference between them by name. [`run_queue`]: the list. [`checks`]: promises and audit.
+//! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`: which CPU a woken task asks.
+//! `version.rs`: the releases, and each difference between them by name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
 
 mod checks;
 mod run_queue;
+mod task;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -47,15 +48,15 @@ pub use version::{ENTRY, Version};
 
 use crate::interface::Load;
 use crate::registry::BuildConfig;
-use crate::topology::LevelKind;
 use crate::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TaskTable, Topology, Waker,
+    TaskTable, Waker,
 };
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use run_queue::RunQueue;
+use run_queue::{Candidate, RunQueue};
+use task::{NOWHERE, REALTIME_BASE, Rest, State, Task};
 
 /// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.
 const PROC_CHANGE_PENALTY: i32 = 15;
@@ -63,77 +64,8 @@ const PROC_CHANGE_PENALTY: i32 = 15;
 /// Goodness of a task whose address space is loaded already.
 const MM_BONUS: i32 = 1;
 
-/// Goodness of real-time tasks, but for their priority.
-const REALTIME_BASE: i32 = 1000;
-
 /// What the walk begins with: anything is better than the idle task.
 const NOTHING_FOUND: i32 = -1000;
-
-/// The `on` of a task that no CPU runs.
-const NOWHERE: CpuId = CpuId(u32::MAX);
-
-/// What the kernel keeps of a task, as far as the walk over the run queue looks at it.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    /// Ticks left in this epoch, at least 0.
-    counter: i32,
-    /// The CPU it runs on, or ran on last.
-    processor: CpuId,
-    /// The CPU whose current task it is (the kernel's `cpus_runnable`), or [`NOWHERE`].
-    on: CpuId,
-    /// Its address space.
-    mm: u32,
-    /// -20..19.
-    nice: i8,
-    /// 1..99 for FIFO and RR, else 0.
-    rt_priority: u8,
-    policy: Policy,
-    state: State,
-    /// It has yielded (the bit `SCHED_YIELD`) and not been put away since.
-    yielded: bool,
-    /// Some CPUs are forbidden to it.
-    bound: bool,
-    /// It has been on a CPU.
-    has_run: bool,
-}
-
-/// What else the kernel keeps of a task.
-#[derive(Clone, Debug, Default)]
-struct Rest {
-    /// `cpus_allowed`.
-    allowed: CpuSet,
-    /// Where it stands in the task list.
-    list_index: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// Runnable or running.
-    Running,
-    Asleep,
-    /// Dead, but in the task list until its parent reaps it.
-    Zombie,
-    /// Not yet born, or reaped.
-    Gone,
-}
-
-impl Default for Task {
-    fn default() -> Task {
-        Task {
-            counter: 0,
-            processor: CpuId(0),
-            on: NOWHERE,
-            mm: 0,
-            nice: 0,
-            rt_priority: 0,
-            policy: Policy::Other,
-            state: State::Gone,
-            yielded: false,
-            bound: false,
-            has_run: false,
-        }
-    }
-}
 
 /// What the kernel keeps of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,30 +102,6 @@ pub struct OrderN {
     siblings: Vec<Option<CpuId>>,
 }
 
-/// The pairs of CPUs that share a core. (2.4 knows of two a core at most.)
-fn pairs(topology: &Topology) -> Vec<Option<CpuId>> {
-    let Some(cores) = topology
-        .levels()
-        .iter()
-        .find(|level| level.kind == LevelKind::Smt)
-    else {
-        return Vec::new();
-    };
-    let mut members: Vec<(u32, CpuId)> = topology
-        .iter()
-        .map(|cpu| (cores.span_of[cpu.index()], cpu))
-        .collect();
-    members.sort_unstable();
-    let mut siblings = vec![None; members.len()];
-    for core in members.chunk_by(|a, b| a.0 == b.0) {
-        if let &[(_, one), (_, other)] = core {
-            siblings[one.index()] = Some(other);
-            siblings[other.index()] = Some(one);
-        }
-    }
-    siblings
-}
-
 impl OrderN {
     /// An idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> OrderN {
@@ -210,7 +118,7 @@ impl OrderN {
             busy_cpus: 0,
             queued_on: vec![0; cpus],
             siblings: if version.knows_siblings() {
-                pairs(&config.topology)
+                wakeup::siblings(&config.topology)
             } else {
                 Vec::new()
             },
@@ -236,24 +144,40 @@ impl OrderN {
 
     /// How good it would be to run `p` on `cpu`, where the address space `mm` is at hand.
     #[inline]
-    fn goodness(&self, p: &Task, cpu: CpuId, mm: Option<u32>) -> i32 {
-        if p.yielded {
-            return self.version.yielded_goodness();
-        }
-        if p.policy.is_realtime() {
-            return REALTIME_BASE + i32::from(p.rt_priority);
-        }
-        if p.counter == 0 {
-            return 0;
-        }
-        let mut weight = p.counter + 20 - i32::from(p.nice);
+    fn goodness(&self, p: &Candidate, cpu: CpuId, mm: Option<u32>) -> i32 {
+        let mut bonus = 0;
         if p.processor == cpu {
-            weight += self.proc_change_penalty;
+            bonus += self.proc_change_penalty;
         }
         if mm == Some(p.mm) {
-            weight += MM_BONUS;
+            bonus += MM_BONUS;
         }
-        weight
+        // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its largest.)
+        if 0 < p.weight && p.weight < REALTIME_BASE {
+            p.weight + bonus
+        } else {
+            p.weight
+        }
+    }
+
+    /// `task` as the walk is to see it.
+    #[inline]
+    fn candidate(&self, task: TaskId) -> Candidate {
+        let p = &self.tasks[task];
+        Candidate {
+            task,
+            weight: p.weight(self.version),
+            processor: p.processor,
+            mm: p.mm,
+        }
+    }
+
+    /// To be called when something about `task` has changed that the walk looks at.
+    #[inline]
+    fn weigh_again(&mut self, task: TaskId) {
+        if self.run_queue.contains(task) {
+            self.run_queue[task] = self.candidate(task);
+        }
     }
 
     /// Whether `task` may run on `cpu` as far as its affinity goes.
@@ -272,27 +196,28 @@ impl OrderN {
     // ---- The run queue ----
 
     fn enqueue(&mut self, task: TaskId) {
+        let candidate = self.candidate(task);
         if self.version.enqueues_at_head() {
-            self.run_queue.push_head(task);
+            self.run_queue.push_head(candidate);
         } else {
-            self.run_queue.push_tail(task);
+            self.run_queue.push_tail(candidate);
         }
-        self.queued_on[self.tasks[task].processor.index()] += 1;
+        self.queued_on[candidate.processor.index()] += 1;
     }
 
     fn dequeue(&mut self, task: TaskId) {
-        self.run_queue.remove(task);
-        self.queued_on[self.tasks[task].processor.index()] -= 1;
+        let candidate = self.run_queue.remove(task);
+        self.queued_on[candidate.processor.index()] -= 1;
     }
 
     fn move_last(&mut self, task: TaskId) {
         self.run_queue.remove(task);
-        self.run_queue.push_tail(task);
+        self.run_queue.push_tail(self.candidate(task));
     }
 
     fn move_first(&mut self, task: TaskId) {
         self.run_queue.remove(task);
-        self.run_queue.push_head(task);
+        self.run_queue.push_head(self.candidate(task));
     }
 
     // ---- schedule() ----
@@ -301,12 +226,12 @@ impl OrderN {
     fn walk(&self, cpu: CpuId, mm: Option<u32>) -> (i32, Option<TaskId>) {
         let mut best = NOTHING_FOUND;
         let mut next = None;
-        for task in self.run_queue.iter() {
-            let weight = self.goodness(&self.tasks[task], cpu, mm);
+        for p in self.run_queue.with_holes() {
+            let goodness = self.goodness(p, cpu, mm);
             // Asked in this order because few are better than the best so far.
-            if weight > best && self.can_schedule(task, cpu) {
-                best = weight;
-                next = Some(task);
+            if goodness > best && self.can_schedule(p.task, cpu) {
+                best = goodness;
+                next = Some(p.task);
             }
         }
         (best, next)
@@ -318,6 +243,9 @@ impl OrderN {
         for &task in &self.task_list {
             let p = &mut self.tasks[task];
             p.counter = (p.counter >> 1) + self.version.slice(self.hz, i32::from(p.nice));
+        }
+        for p in self.run_queue.iter_mut() {
+            p.weight = self.tasks[p.task].weight(self.version);
         }
     }
 
@@ -364,6 +292,7 @@ impl OrderN {
                 platform.migrated(next, p.processor, cpu);
             }
             p.processor = cpu;
+            self.run_queue[next].processor = cpu;
         }
         p.has_run = true;
     }
@@ -375,13 +304,22 @@ impl OrderN {
     /// be measured with that of its successor.
     fn put_previous(&mut self, platform: &mut Platform, prev: TaskId) {
         let p = &mut self.tasks[prev];
-        let preempted = p.state == State::Running && !p.yielded;
-        p.yielded = false;
         p.on = NOWHERE;
+        let yielded = self.forget_yield(prev);
+        let preempted = self.tasks[prev].state == State::Running && !yielded;
         let smp = self.cpus.len() > 1;
         if preempted && smp && self.version.looks_at_all_cpus() {
             self.reschedule_idle(platform, prev);
         }
+    }
+
+    /// Clears the mark of a task that has yielded; tells whether it was there.
+    fn forget_yield(&mut self, task: TaskId) -> bool {
+        let yielded = core::mem::take(&mut self.tasks[task].yielded);
+        if yielded {
+            self.weigh_again(task);
+        }
+        yielded
     }
 
     /// The allowed CPU with the fewest tasks in the run queue, the lowest number among equals.
@@ -412,17 +350,13 @@ impl Scheduler for OrderN {
                 (self.slice(attr.sched.nice), self.emptiest(allowed))
             }
             Parent::Task { task: parent, cpu } => {
-                let parent = &mut self.tasks[parent];
-                let left = parent.counter;
-                parent.counter = left >> 1;
-                if !self.version.keeps_the_sum() {
-                    (parent.counter, parent.processor)
-                } else {
-                    if parent.counter == 0 {
-                        platform.resched(cpu);
-                    }
-                    ((left + 1) >> 1, parent.processor)
+                let (kept, given) = self.version.divide(self.tasks[parent].counter);
+                self.tasks[parent].counter = kept;
+                self.weigh_again(parent);
+                if kept == 0 && self.version.keeps_the_sum() {
+                    platform.resched(cpu);
                 }
+                (given, self.tasks[parent].processor)
             }
         };
         self.tasks.insert(
@@ -476,6 +410,7 @@ impl Scheduler for OrderN {
                 platform.resched(cpu);
             }
         }
+        self.weigh_again(current);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
@@ -502,7 +437,7 @@ impl Scheduler for OrderN {
                 self.put_previous(platform, prev);
             }
         } else if let Some(next) = next {
-            self.tasks[next].yielded = false;
+            self.forget_yield(next);
         }
         debug_assert!(
             !platform.resched_pending(cpu),
@@ -526,15 +461,16 @@ impl Scheduler for OrderN {
 
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
         let p = &mut self.tasks[task];
-        // setpriority: the counter stays until the next epoch, and nobody is compared.
+        let before = (p.policy, p.rt_priority);
+        (p.policy, p.rt_priority) = (attr.policy, attr.rt_priority as u8);
         p.nice = attr.nice as i8;
-        let rt_priority = attr.rt_priority as u8;
-        if p.policy == attr.policy && p.rt_priority == rt_priority {
+        let setscheduler = before != (p.policy, p.rt_priority);
+        self.weigh_again(task);
+        if !setscheduler {
+            // setpriority: the counter stays until the next epoch, and nobody is compared.
             return;
         }
         // sched_setscheduler: it is the caller that reschedules, not the task.
-        p.policy = attr.policy;
-        p.rt_priority = rt_priority;
         if self.version.setscheduler_moves_first() && self.run_queue.contains(task) {
             self.move_first(task);
         }
@@ -568,8 +504,9 @@ impl Scheduler for OrderN {
             && self.version.keeps_the_sum()
         {
             let most = self.max_counter();
-            let parent = &mut self.tasks[parent];
-            parent.counter = (parent.counter + inherited).min(most);
+            let counter = &mut self.tasks[parent].counter;
+            *counter = (*counter + inherited).min(most);
+            self.weigh_again(parent);
         }
         self.tasks[task].state = State::Gone;
         let index = self.rest[task].list_index;

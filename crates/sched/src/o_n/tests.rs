@@ -132,6 +132,11 @@ impl Bench {
             .collect()
     }
 
+    fn change(&mut self, task: TaskId, change: impl FnOnce(&mut Task)) {
+        change(&mut self.sched.tasks[task]);
+        self.sched.weigh_again(task);
+    }
+
     fn counters(&self) -> Vec<i32> {
         self.sched.tasks.iter().map(|(_, task)| task.counter).collect()
     }
@@ -195,13 +200,13 @@ fn example_e_goodness_on_two_cpus() {
         .find(|&&task| task != zero && task != one)
         .unwrap();
     for (task, counter, nice) in [(zero, 3, 0), (one, 1, 10), (p, 4, 5)] {
-        bench.sched.tasks[task].counter = counter;
-        bench.sched.tasks[task].nice = nice;
+        bench.change(task, |p| p.counter = counter);
+        bench.change(task, |p| p.nice = nice);
     }
-    bench.sched.tasks[p].processor = CpuId(1);
+    bench.change(p, |p| p.processor = CpuId(1));
     let goodness = |task: TaskId, cpu: u32| {
         let mm = bench.sched.cpus[cpu as usize].active_mm;
-        bench.sched.goodness(&bench.sched.tasks[task], CpuId(cpu), mm)
+        bench.sched.goodness(&bench.sched.candidate(task), CpuId(cpu), mm)
     };
     assert_eq!((goodness(p, 1), goodness(p, 0)), (34, 19));
     assert_eq!((goodness(zero, 0), goodness(one, 1)), (39, 27));
@@ -211,25 +216,21 @@ fn example_e_goodness_on_two_cpus() {
 
 #[test]
 fn goodness_of_the_special_cases() {
-    let sched = bench(V2_4, 2).sched;
-    let exhausted = Task::default();
-    assert_eq!(sched.goodness(&exhausted, CpuId(0), Some(0)), 0);
-    let realtime = Task {
-        policy: Policy::Fifo,
-        rt_priority: 7,
-        ..exhausted
+    let mut bench = waiting(V2_4, &[0]);
+    bench.settle();
+    let goodness = |bench: &Bench, mm| {
+        bench
+            .sched
+            .goodness(&bench.sched.candidate(A), CpuId(0), Some(mm))
     };
-    assert_eq!(sched.goodness(&realtime, CpuId(0), Some(0)), 1007);
-    let yielded = Task {
-        counter: 6,
-        yielded: true,
-        ..exhausted
-    };
-    assert_eq!(sched.goodness(&yielded, CpuId(0), Some(0)), -1);
-    assert_eq!(
-        bench(Version::V2_2, 2).sched.goodness(&yielded, CpuId(0), None),
-        0
-    );
+    assert_eq!((goodness(&bench, 0), goodness(&bench, 7)), (27, 26));
+    bench.change(A, |p| p.counter = 0);
+    assert_eq!(goodness(&bench, 0), 0);
+    bench.change(A, |p| (p.policy, p.rt_priority) = (Policy::Fifo, 7));
+    assert_eq!(goodness(&bench, 0), 1007);
+    bench.change(A, |p| (p.policy, p.counter, p.yielded) = (Policy::Other, 6, true));
+    assert_eq!(goodness(&bench, 0), -1);
+    assert_eq!(bench.sched.tasks[A].weight(Version::V2_2), 0);
 }
 
 // ---- Epochs ----
@@ -367,7 +368,8 @@ fn a_woken_task_must_be_better_with_the_runner_having_the_bonus_for_its_memory()
         bench.settle();
         bench.start(SchedAttr::nice(0));
         bench.platform.clear_resched(CpuId(0));
-        bench.sched.tasks[B].counter = bench.sched.counter(A) + ahead;
+        let counter = bench.sched.counter(A) + ahead;
+        bench.change(B, |p| p.counter = counter);
         bench.sched.reschedule_idle(&mut bench.platform, B);
         assert_eq!(bench.platform.resched_pending(CpuId(0)), asks, "ahead by {ahead}");
     }
@@ -416,7 +418,7 @@ fn the_cpu_that_has_been_idle_longest_is_taken() {
     // CPU 3 is busy; 1, 0, 2 have been idle since 6, 7, 8 ms.
     let newcomer = bench.start(SchedAttr::nice(0));
     bench.platform.clear_resched(CpuId(0));
-    bench.sched.tasks[newcomer].processor = CpuId(3);
+    bench.change(newcomer, |p| p.processor = CpuId(3));
     bench.sched.reschedule_idle(&mut bench.platform, newcomer);
     assert_eq!(bench.asks(), [1]);
 }
@@ -449,7 +451,7 @@ fn after_a_synchronous_wakeup_nobody_is_asked() {
     bench.settle();
     bench.block(B);
     bench.settle();
-    bench.sched.tasks[B].counter = 11;
+    bench.change(B, |p| p.counter = 11);
     let waker = |sync| Waker::Task {
         task: A,
         cpu: CpuId(0),
@@ -515,7 +517,7 @@ fn a_fifo_task_loses_to_an_equal_newcomer_until_2_4_20() {
 fn a_fork_divides_the_ticks_and_a_reaped_child_gives_them_back() {
     let mut bench = waiting(V2_4, &[0]);
     bench.settle();
-    bench.sched.tasks[A].counter = 11;
+    bench.change(A, |p| p.counter = 11);
     bench.fork(A);
     assert_eq!(bench.counters(), [5, 6]);
     bench.fork(A);
@@ -531,8 +533,8 @@ fn a_fork_divides_the_ticks_and_a_reaped_child_gives_them_back() {
         bench.sched.reap(&mut bench.platform, child, Some(A));
     }
     assert_eq!(bench.sched.counter(A), 9);
-    bench.sched.tasks[A].counter = 18;
-    bench.sched.tasks[TaskId(3)].counter = 5;
+    bench.change(A, |p| p.counter = 18);
+    bench.change(TaskId(3), |p| p.counter = 5);
     bench.sched.kill(&mut bench.platform, TaskId(3));
     bench.sched.reap(&mut bench.platform, TaskId(3), Some(A));
     assert_eq!(bench.sched.counter(A), 20, "MAX_COUNTER");
@@ -571,7 +573,7 @@ fn a_yield_with_nobody_waiting_does_nothing() {
 fn who_has_yielded_comes_behind_those_without_ticks_and_they_get_an_epoch() {
     let mut bench = waiting(V2_4, &[0, 0]);
     bench.settle();
-    bench.sched.tasks[A].counter = 0;
+    bench.change(A, |p| p.counter = 0);
     bench.sched.yield_now(&mut bench.platform, CpuId(0), B);
     assert_eq!((bench.asks(), bench.order()), (alloc::vec![0], alloc::vec![A, B]));
     bench.settle();
@@ -648,8 +650,8 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
     let hogs = [bench.start_on(0), bench.start_on(0)];
     // Alone on CPU 1, at nice 19: an epoch with every tick or two.
     let feeder = bench.start_on(1);
-    bench.sched.tasks[feeder].nice = 19;
-    bench.sched.tasks[feeder].counter = 1;
+    bench.change(feeder, |p| p.nice = 19);
+    bench.change(feeder, |p| p.counter = 1);
     bench.settle();
     let running = bench.sched.cpus[0].current;
     assert!(hogs.map(Some).contains(&running));
@@ -692,7 +694,7 @@ fn in_2_2_the_pick_is_not_repeated_after_an_epoch() {
     // The first of the list runs, although the other one now has four times the ticks.
     let mut bench = waiting(Version::V2_2, &[-20, 10]);
     for task in [A, B] {
-        bench.sched.tasks[task].counter = 0;
+        bench.change(task, |p| p.counter = 0);
     }
     bench.settle();
     assert_eq!(
@@ -713,14 +715,15 @@ fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
         bench.settle();
         assert_eq!(bench.sched.busy_cpus, 2);
         // CPU 1's task has nothing left, but only the waker's counts.
-        bench.sched.tasks[bench.sched.cpus[1].current.unwrap()].counter = 1;
+        bench.change(bench.sched.cpus[1].current.unwrap(), |p| p.counter = 1);
         let current = bench.sched.cpus[0].current.unwrap();
         let third = bench
             .order()
             .into_iter()
             .find(|&task| bench.sched.tasks[task].on == NOWHERE);
         let third = third.unwrap();
-        bench.sched.tasks[third].counter = bench.sched.counter(current) + ahead;
+        let counter = bench.sched.counter(current) + ahead;
+        bench.change(third, |p| p.counter = counter);
         bench
             .sched
             .reschedule_idle_2_2(&mut bench.platform, third, CpuId(0));
@@ -738,8 +741,8 @@ fn in_2_2_an_idle_cpu_is_found_from_the_top() {
     bench.settle();
     bench.block(child);
     bench.settle();
-    bench.sched.tasks[child].processor = CpuId(2);
-    bench.sched.tasks[child].counter = 0;
+    bench.change(child, |p| p.processor = CpuId(2));
+    bench.change(child, |p| p.counter = 0);
     let waker = Waker::Process { cpu: CpuId(0) };
     bench.sched.wake(&mut bench.platform, child, waker);
     assert_eq!(bench.asks(), [2], "the CPU where it ran last comes first");
@@ -749,7 +752,7 @@ fn in_2_2_an_idle_cpu_is_found_from_the_top() {
 fn in_2_2_forks_lose_odd_ticks_and_the_dead_give_none_back() {
     let mut bench = waiting(Version::V2_2, &[0]);
     bench.settle();
-    bench.sched.tasks[A].counter = 11;
+    bench.change(A, |p| p.counter = 11);
     bench.fork(A);
     assert_eq!(bench.counters(), [5, 5]);
     bench.sched.kill(&mut bench.platform, B);
@@ -761,7 +764,7 @@ fn in_2_2_forks_lose_odd_ticks_and_the_dead_give_none_back() {
 fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
     let mut bench = waiting(Version::V2_2, &[0, 0]);
     bench.settle();
-    bench.sched.tasks[A].counter = 0;
+    bench.change(A, |p| p.counter = 0);
     bench.sched.yield_now(&mut bench.platform, CpuId(0), B);
     bench.settle();
     assert_eq!(bench.sched.cpus[0].current, Some(A));

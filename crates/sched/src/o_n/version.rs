@@ -155,7 +155,16 @@ impl Version {
         !matches!(self, Version::V2_2)
     }
 
-    /// Whether a dead child's ticks go back to its parent, and an odd tick is not lost at fork.
+    /// The ticks of a parent at fork: what it keeps, and what the child gets.
+    pub(super) const fn divide(self, counter: i32) -> (i32, i32) {
+        match self {
+            // An odd tick is lost.
+            Version::V2_2 => (counter >> 1, counter >> 1),
+            _ => (counter >> 1, (counter + 1) >> 1),
+        }
+    }
+
+    /// Whether forking leaves the sum of ticks as it is: a parent without any must make way, and gets a dead child's back.
     pub(super) const fn keeps_the_sum(self) -> bool {
         !matches!(self, Version::V2_2)
     }

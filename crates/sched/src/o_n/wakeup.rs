@@ -1,7 +1,11 @@
 //! Wakeup: into the run queue, and which CPU, if any, is told.
 
 use super::OrderN;
-use crate::{CpuId, Platform, TaskId};
+use super::task::State;
+use crate::topology::LevelKind;
+use crate::{CpuId, Platform, TaskId, Topology};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// 2.2: by how many ticks a woken task must exceed the waker's current task to ask for its CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
@@ -9,13 +13,38 @@ const WAKEUP_MARGIN_2_2: i32 = 3;
 /// Counter of an idle task.
 const IDLE_COUNTER: i32 = -100;
 
+/// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of no more.) Empty if there is
+/// no such level.
+pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
+    let Some(cores) = topology
+        .levels()
+        .iter()
+        .find(|level| level.kind == LevelKind::Smt)
+    else {
+        return Vec::new();
+    };
+    let mut members: Vec<(u32, CpuId)> = topology
+        .iter()
+        .map(|cpu| (cores.span_of[cpu.index()], cpu))
+        .collect();
+    members.sort_unstable();
+    let mut siblings = vec![None; members.len()];
+    for core in members.chunk_by(|a, b| a.0 == b.0) {
+        if let &[(_, one), (_, other)] = core {
+            siblings[one.index()] = Some(other);
+            siblings[other.index()] = Some(one);
+        }
+    }
+    siblings
+}
+
 impl OrderN {
     /// `try_to_wake_up`: makes `p` runnable. `here` is the CPU on which the wakeup is executed.
     ///
     /// A wakeup changes no counter and gives no bonus. What favours sleepers is only that they kept their ticks, and went on
     /// getting new ones in each epoch.
     pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: TaskId, here: CpuId, sync: bool) {
-        self.tasks[p].state = super::State::Running;
+        self.tasks[p].state = State::Running;
         if self.run_queue.contains(p) {
             // It has not yet got round to schedule(), and is its CPU's current task still.
             return;
@@ -79,7 +108,7 @@ impl OrderN {
     /// its address space: from elsewhere `p` must be ahead by more than 16.
     fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
         let mm = self.cpus[cpu.index()].active_mm;
-        self.goodness(&self.tasks[p], cpu, mm) - self.goodness(&self.tasks[current], cpu, mm)
+        self.goodness(&self.run_queue[p], cpu, mm) - self.goodness(&self.run_queue[current], cpu, mm)
     }
 
     #[inline]
