@@ -179,3 +179,20 @@ impl Version {
         matches!(self, Version::V2_4_19 | Version::V2_4_22)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::find;
+
+    #[test]
+    fn releases_are_found_by_what_users_type() {
+        let release = |spec| find(spec).map(|(_, release)| release.version);
+        assert_eq!(release("o_n"), Ok("2.4.19"));
+        assert_eq!(release("o_n@2.4.16"), Ok("2.4.16"));
+        assert_eq!(release("o_n@2.4.18"), Ok("2.4.19"));
+        assert_eq!(release("o_n@2.4.20"), Ok("2.4.22"));
+        assert_eq!(release("o_n@2.4.37"), Ok("2.4.22"));
+        assert_eq!(release("o_n@2.2.1"), Ok("2.2"));
+        assert!(release("o_n@2.4.0").is_err(), "it was never read");
+    }
+}
