@@ -2,7 +2,7 @@
 
 use super::OrderN;
 use crate::Policy;
-use crate::registry::{Entry, Release};
+use crate::registry::{Build, Entry, Release};
 use crate::topology::CPUS_MAX;
 use alloc::boxed::Box;
 
@@ -27,7 +27,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: CPUS_MAX,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(OrderN::new(Version::V2_4_19, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
         },
         Release {
             version: "2.4.16",
@@ -39,7 +39,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: CPUS_MAX,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(OrderN::new(Version::V2_4_16, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
         },
         Release {
             version: "2.4.22",
@@ -54,7 +54,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: CPUS_MAX,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(OrderN::new(Version::V2_4_22, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
         },
         Release {
             version: "2.2",
@@ -66,7 +66,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: CPUS_MAX,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(OrderN::new(Version::V2_2, config)),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
         },
     ],
 };
