@@ -35,7 +35,10 @@ fn verify(path: &Path) -> Result<bool, String> {
         }
         _ => {}
     }
-    let mut scheduler = (release.build)(&build);
+    let registry::Build::Ordinary(make) = release.build else {
+        return Err("clairvoyant".into());
+    };
+    let mut scheduler = make(&build);
     let mut platform = build.platform();
     for (name, value) in &tunables {
         scheduler
