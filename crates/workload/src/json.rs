@@ -93,7 +93,8 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.source.text[self.at..].chars().next() {
             None => "the end of the file".into(),
-            Some(c) => format!("`{}`", c.escape_debug()),
+            Some(c) if c.is_control() => format!("`{}`", c.escape_default()),
+            Some(c) => format!("`{c}`"),
         }
     }
 
