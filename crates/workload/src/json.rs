@@ -291,7 +291,10 @@ impl Parser<'_> {
         let code = if (0xD800..0xDC00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u") {
             self.at += 2;
             let second = self.hex(start)?;
-            0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00)
+            match second.checked_sub(0xDC00) {
+                Some(low) if low < 0x400 => 0x1_0000 + ((first - 0xD800) << 10) + low,
+                _ => first,
+            }
         } else {
             first
         };
@@ -477,6 +480,7 @@ mod tests {
             (r#""\q""#, "1:2 unknown escape"),
             (r#""\u12g4""#, "1:2 `\\u` needs four hexadecimal digits"),
             (r#""\ud800""#, "1:2 this is no character"),
+            (r#""\ud800\u0041""#, "1:2 this is no character"),
         ] {
             assert_eq!(message(text), expected, "{text}");
         }

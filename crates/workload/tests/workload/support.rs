@@ -12,6 +12,8 @@ pub struct Plain {
     tasks: Vec<Row>,
     cpus: Vec<Option<TaskId>>,
     turns: u64,
+    /// Who has yielded and not been picked since.
+    yielded: Option<TaskId>,
 }
 
 #[derive(Clone, Default)]
@@ -71,8 +73,9 @@ impl Scheduler for Plain {
         }
         let rank = |number: usize, row: &Row| {
             let urgency = Self::urgency(&row.attr);
-            // Who runs goes on before equals.
-            (urgency, prev != Some(TaskId(number as u32)), row.turn)
+            // Who runs goes on before equals, unless it has yielded.
+            let goes_on = prev == Some(TaskId(number as u32)) && self.yielded != prev;
+            (urgency, !goes_on, row.turn)
         };
         let next = (0..self.tasks.len())
             .filter(|&number| {
@@ -82,6 +85,9 @@ impl Scheduler for Plain {
             .min_by_key(|&number| rank(number, &self.tasks[number]))
             .map(|number| TaskId(number as u32));
         self.cpus[cpu.index()] = next;
+        if self.yielded == prev {
+            self.yielded = None;
+        }
         if let Some(next) = next {
             self.tasks[next.index()].on = Some(cpu);
         }
@@ -100,8 +106,7 @@ impl Scheduler for Plain {
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         self.turns += 1;
         self.tasks[task.index()].turn = self.turns;
-        self.cpus[cpu.index()] = None;
-        self.tasks[task.index()].on = None;
+        self.yielded = Some(task);
         platform.resched(cpu);
     }
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _: CpuId) {
