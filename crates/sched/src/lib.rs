@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod cfs;
 pub mod classes;
 pub mod cpu_set;
 pub mod interface;

@@ -272,6 +272,9 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         thread.class = ClassId::of(attr.policy);
         thread.prio = prio_of(&attr);
         self.fair.attr_changed(&self.core, pid, &old);
+        if ClassId::of(attr.policy) != ClassId::of(old.policy) {
+            self.core.thread_mut(pid).rt_sum_exec = 0;
+        }
     }
 }
 

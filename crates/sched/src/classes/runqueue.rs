@@ -87,6 +87,9 @@ pub struct Thread {
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run is the fair class's business;
+    /// this is added to it when the task becomes an ordinary one.)
+    pub rt_sum_exec: u64,
 }
 
 /// What is looked at less often: what a thread's owner has set.
