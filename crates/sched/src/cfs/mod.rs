@@ -39,6 +39,7 @@
 //! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
 //! | [`versions`] | what differs between releases |
 //! | [`tunables`] | the knobs |
+//! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
 //!
 //! # Cost
 //!
@@ -56,6 +57,7 @@ pub mod slices;
 pub mod spine;
 pub mod tunables;
 pub mod versions;
+pub mod wait_runtime;
 
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rbtree::{NIL, Nodes};
@@ -148,6 +150,18 @@ pub static ENTRY: Entry = Entry {
             policies: POLICIES,
             groups: false,
             build: |config| build(Version::V2_6_24, RtVersion::V2_6_23, config),
+        },
+        Release {
+            version: "2.6.23",
+            also: &[],
+            summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
+            golden: &[("cfs", "2.6.23")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: false,
+            build: |config| Box::new(wait_runtime::class_list(config)),
         },
     ],
 };
