@@ -389,11 +389,11 @@ impl Cfs {
         let pid = self.entities[e as usize].pid;
         let from = core.cpu_of(pid);
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.nr_running[from.index()] -= 1;
+        core.sub_nr_running(from);
         core.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);
         self.enqueue_task(core, platform, this, pid, Enqueue::Migrated);
-        core.nr_running[this.index()] += 1;
+        core.add_nr_running(this);
         self.challenge_curr(core, platform, this, pid, Challenge::Other);
     }
 

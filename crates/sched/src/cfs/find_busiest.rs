@@ -30,6 +30,14 @@ impl GroupLoad {
     }
 }
 
+/// Whether the busiest has so much more than the own group that it is worth while to go on.
+fn is_worthwhile(own: &GroupLoad, busiest: &GroupLoad, imbalance_pct: u32) -> bool {
+    let (max, mine) = (busiest.avg_load, own.avg_load);
+    mine < max
+        && 100 * max > u64::from(imbalance_pct) * mine
+        && (busiest.imbalanced || max > busiest.per_task())
+}
+
 impl Cfs {
     /// The power of a group of CPUs, as of when its first CPU last looked.
     #[inline]
@@ -46,7 +54,10 @@ impl Cfs {
                 groups.iter().map(|group| self.group_power(child, group)).sum()
             }
         };
-        self.power[level][cpu.index()] = power;
+        let whole = |power: u64| u32::from(power == SCALE);
+        let old = core::mem::replace(&mut self.power[level][cpu.index()], power);
+        self.weak_groups += whole(old);
+        self.weak_groups -= whole(power);
     }
 
     /// `update_cpu_power`.
@@ -91,6 +102,9 @@ impl Cfs {
             *its_turn = false;
             return None;
         }
+        if span.single_cpu_groups && self.weak_groups == 0 {
+            return self.find_busiest_of_equals(core, level, this, index);
+        }
         let prefer_sibling = core
             .domains
             .child(this, level)
@@ -118,9 +132,54 @@ impl Cfs {
         }
         let (busiest, number) = busiest?;
         let average = SCALE * total_load / total_power;
-        let imbalance = self.imbalance(core, this, &own, &busiest, average, params.imbalance_pct)?;
+        if !is_worthwhile(&own, &busiest, params.imbalance_pct) {
+            return None;
+        }
+        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
         let queue = self.find_busiest_queue(core, level, &span.groups[number], imbalance)?;
         Some((queue, imbalance))
+    }
+
+    /// The same, where every group is one CPU of full power: then only CPUs with more than one thread can be busiest, and the
+    /// others need not be looked at until one is found that is worth it.
+    fn find_busiest_of_equals(
+        &self,
+        core: &Core,
+        level: usize,
+        this: CpuId,
+        index: u8,
+    ) -> Option<(CpuId, u64)> {
+        if !core.any_overcommitted() {
+            return None;
+        }
+        let domain = core.domains.level(level);
+        let span = domain.span(this);
+        let mut busiest: Option<(u64, CpuId)> = None;
+        let ring = core
+            .overcommitted(this.0 + 1, core.cpus())
+            .chain(core.overcommitted(0, this.0));
+        for cpu in ring {
+            if domain.share(cpu, this) && self.candidates.contains(cpu) {
+                let load = self.source_load(cpu, index);
+                if load > busiest.map_or(0, |(most, _)| most) {
+                    busiest = Some((load, cpu));
+                }
+            }
+        }
+        let (_, cpu) = busiest?;
+        let own = self.sum_group(core, level, &[this], true, index);
+        let busiest = self.sum_group(core, level, &[cpu], false, index);
+        if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
+            return None;
+        }
+        let others = span
+            .cpus
+            .iter()
+            .filter(|&&other| other != this && self.candidates.contains(other));
+        let total_load = own.load + others.map(|&other| self.source_load(other, index)).sum::<u64>();
+        let average = SCALE * total_load / (SCALE * span.cpus.len() as u64);
+        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
+        Some((cpu, imbalance))
     }
 
     /// Which CPU of a group balances for it: the first that idles, or else the first.
@@ -168,7 +227,7 @@ impl Cfs {
         group
     }
 
-    /// How much weight should move, or that things are balanced well enough.
+    /// How much weight should move, or that things are balanced well enough: here because of how the domain's average stands.
     fn imbalance(
         &self,
         core: &Core,
@@ -176,14 +235,13 @@ impl Cfs {
         own: &GroupLoad,
         busiest: &GroupLoad,
         average: u64,
-        imbalance_pct: u32,
     ) -> Option<u64> {
         let (max, mine) = (busiest.avg_load, own.avg_load);
         let mut per_task = busiest.per_task();
         if busiest.imbalanced {
             per_task = per_task.min(average);
         }
-        if mine >= max || mine >= average || 100 * max <= u64::from(imbalance_pct) * mine || max <= per_task {
+        if mine >= average || max <= per_task {
             return None;
         }
         if max < average {

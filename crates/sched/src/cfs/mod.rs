@@ -264,6 +264,8 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// By level: the power of each group, at its first CPU.
     power: Vec<Vec<u64>>,
+    /// How many groups have other than the power of one CPU.
+    weak_groups: u32,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
 }
@@ -297,6 +299,16 @@ impl Cfs {
             last_update_ns: 0,
         };
         let levels = 0..domains.levels();
+        let power: Vec<Vec<u64>> = levels
+            .clone()
+            .map(|level| {
+                let power = |cpu: CpuId| {
+                    let domain = domains.level(level);
+                    balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
+                };
+                all().map(power).collect()
+            })
+            .collect();
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
@@ -315,18 +327,14 @@ impl Cfs {
             cpu_load: alloc::vec![[0; 5]; cpus as usize],
             next_balance: alloc::vec![0; cpus as usize],
             balancing: levels
-                .clone()
                 .map(|level| alloc::vec![balancing(level); cpus as usize])
                 .collect(),
-            power: levels
-                .map(|level| {
-                    let power = |cpu: CpuId| {
-                        let domain = domains.level(level);
-                        balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
-                    };
-                    all().map(power).collect()
-                })
-                .collect(),
+            weak_groups: power
+                .iter()
+                .flatten()
+                .filter(|&&power| power != balance::SCALE)
+                .count() as u32,
+            power,
             candidates: Candidates::new(cpus),
         }
     }
