@@ -55,6 +55,8 @@ pub mod select_cpu;
 pub mod shares;
 pub mod slices;
 pub mod spine;
+#[cfg(test)]
+mod tests;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
