@@ -334,7 +334,7 @@ impl Cfs {
 impl Class for super::Cfs {
     /// `enqueue_task_fair`: up through the groups, as far as they were not queued. A group that becomes runnable is placed like a
     /// waking sleeper, even if its task is new or comes from elsewhere.
-    fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         let mut e = self.entity_of(pid);
         let mut wakeup = why == Enqueue::Wakeup;
         if wakeup {
@@ -345,10 +345,18 @@ impl Class for super::Cfs {
             wakeup = true;
             e = self.entities[e as usize].parent;
         }
+        self.hrtick_update(core, platform, cpu);
     }
 
     /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run.
-    fn dequeue_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid, _: Dequeue) -> bool {
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _: Dequeue,
+    ) -> bool {
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
@@ -358,6 +366,7 @@ impl Class for super::Cfs {
             }
             e = self.entities[e as usize].parent;
         }
+        self.hrtick_update(core, platform, cpu);
         true
     }
 
@@ -398,7 +407,7 @@ impl Class for super::Cfs {
     }
 
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
-    fn pick_next_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let mut q = cpu.0;
         if self.queues[q as usize].nr_running == 0 {
             return None;
@@ -408,13 +417,16 @@ impl Class for super::Cfs {
             self.set_next_entity(core, q, e);
             q = self.entities[e as usize].my_q;
             if q == NIL {
-                return Some(self.entities[e as usize].pid);
+                let pid = self.entities[e as usize].pid;
+                self.hrtick_start(core, platform, cpu, pid);
+                return Some(pid);
             }
         }
     }
 
     /// `put_prev_task_fair`: from the task up. Each level is charged when it is put.
-    fn put_prev_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.hrtick_clear(platform, cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
@@ -445,12 +457,14 @@ impl Class for super::Cfs {
     }
 
     /// `task_tick_fair`: every level is charged and looked at.
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        let by_timer = self.hrtick_replaces_tick(cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
             self.update_curr(core, q);
-            if self.queues[q as usize].nr_running > 1 || !self.knobs.has(Feature::WakeupPreempt) {
+            let alone = self.queues[q as usize].nr_running <= 1;
+            if !by_timer && (!alone || !self.knobs.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(core, platform, q, e);
             }
             e = self.entities[e as usize].parent;
