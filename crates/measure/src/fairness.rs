@@ -53,6 +53,14 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// From the tables of the fair classes.
+    pub fn new(by_nice: &[u32; 40], idle: u32) -> Weights {
+        Weights {
+            by_nice: by_nice.map(u64::from),
+            idle: u64::from(idle),
+        }
+    }
+
     /// The weight of a task with these attributes, at least 1. None if it stands outside.
     pub fn of(&self, attr: &SchedAttr) -> Option<u64> {
         match attr.policy {
@@ -200,7 +208,10 @@ impl Fairness {
         };
         let mut states = vec![group_state(0, 1024)];
         for group in groups {
-            assert!(group.parent.index() < states.len(), "a group's parent is made before it");
+            assert!(
+                group.parent.index() < states.len(),
+                "a group's parent is made before it"
+            );
             states.push(group_state(group.parent.index(), group.shares));
         }
         let mut table = TaskTable::new();
@@ -248,7 +259,12 @@ impl Fairness {
         // A rate of 0 stands for "not yet known" here: who is found to be worth more than a CPU gets one, until none is.
         loop {
             let open = |class: &&Class| class.active > 0 && class.rate == 0;
-            let sum: f64 = self.classes.iter().filter(open).map(|c| c.part * c.active as f64).sum();
+            let sum: f64 = self
+                .classes
+                .iter()
+                .filter(open)
+                .map(|c| c.part * c.active as f64)
+                .sum();
             let a_part = left as f64 / sum;
             let mut full = 0;
             for class in self.classes.iter_mut().filter(|class| open(&&**class)) {
@@ -395,7 +411,9 @@ impl Fairness {
     /// `task` leaves its CPU.
     fn leave_cpu(&mut self, now_ns: u64, task: TaskId) {
         let account = &mut self.tasks[task];
-        let Some(since_ns) = account.running.take() else { return };
+        let Some(since_ns) = account.running.take() else {
+            return;
+        };
         if account.class.is_some() {
             account.cpu_ns += now_ns - since_ns;
             self.look(now_ns, task);
@@ -635,7 +653,10 @@ mod tests {
     fn after_a_second(mut fairness: Fairness) -> Vec<u64> {
         fairness.finished(SECOND);
         let tasks: Vec<TaskId> = fairness.tasks.iter().map(|(task, _)| task).collect();
-        tasks.iter().map(|&task| fairness.task(task).unwrap().share_ns).collect()
+        tasks
+            .iter()
+            .map(|&task| fairness.task(task).unwrap().share_ns)
+            .collect()
     }
 
     fn flat(weights: &[i32]) -> Vec<(i32, u32)> {
@@ -647,7 +668,10 @@ mod tests {
         let given = |cpus, weights: &[i32]| after_a_second(machine(cpus, &[], &flat(weights)));
         assert_eq!(given(2, &[3, 1, 1]), [SECOND, SECOND / 2, SECOND / 2]);
         let half = SECOND / 2;
-        assert_eq!(given(4, &[8, 4, 1, 1, 1, 1]), [SECOND, SECOND, half, half, half, half]);
+        assert_eq!(
+            given(4, &[8, 4, 1, 1, 1, 1]),
+            [SECOND, SECOND, half, half, half, half]
+        );
         assert_eq!(given(3, &[19, 1, 1]), [SECOND; 3]);
         assert_eq!(given(1, &[3, 1]), [SECOND * 3 / 4, SECOND / 4]);
     }
@@ -656,8 +680,14 @@ mod tests {
     fn a_task_in_a_group_has_its_share_of_the_groups_share() {
         // Root: a task of 1024, and group 1 of 1024 with a task of 1 and group 2 of 3 with two tasks.
         let groups = [
-            Group { parent: GroupId::ROOT, shares: 1024 },
-            Group { parent: GroupId(1), shares: 3 },
+            Group {
+                parent: GroupId::ROOT,
+                shares: 1024,
+            },
+            Group {
+                parent: GroupId(1),
+                shares: 3,
+            },
         ];
         let tasks = [(0, 0), (1, 1), (5, 2), (5, 2)];
         assert_eq!(
@@ -673,7 +703,10 @@ mod tests {
 
     #[test]
     fn an_empty_group_takes_nothing() {
-        let groups = [Group { parent: GroupId::ROOT, shares: 1024 }];
+        let groups = [Group {
+            parent: GroupId::ROOT,
+            shares: 1024,
+        }];
         let mut fairness = machine(1, &groups, &[(0, 0), (7, 1)]);
         fairness.blocked(SECOND / 2, TaskId(1), CpuId(0), BlockReason::Interruptible);
         assert_eq!(after_a_second(fairness), [SECOND * 3 / 4, SECOND / 4]);
@@ -701,7 +734,10 @@ mod tests {
         assert_eq!(two.lag_max_ns, quantum_ns / 2);
         assert_eq!(two.owed_max, Some((quantum_ns / 2, TaskId(1))));
         assert_eq!(two.ahead_max, Some((quantum_ns / 2, TaskId(0))));
-        assert_eq!((two.owed_end, two.jain_by_share, two.jain_by_weight), (None, Some(1.0), Some(1.0)));
+        assert_eq!(
+            (two.owed_end, two.jain_by_share, two.jain_by_weight),
+            (None, Some(1.0), Some(1.0))
+        );
         // The last of n is owed (n - 1) q / n when its turn comes.
         for tasks in [3, 5, 6] {
             let report = round_robin(tasks, quantum_ns, 2);
@@ -717,7 +753,10 @@ mod tests {
         fairness.finished(SECOND);
         let report = fairness.report();
         assert_eq!(report.owed_end, Some((SECOND / 2, TaskId(1))));
-        assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(0.5), Some(0.5)));
+        assert_eq!(
+            (report.jain_by_share, report.jain_by_weight),
+            (Some(0.5), Some(0.5))
+        );
     }
 
     #[test]
@@ -737,7 +776,10 @@ mod tests {
         fairness.switched(200, CpuId(0), Some(TaskId(0)), true, Some(TaskId(1)));
         fairness.finished(300);
         let report = fairness.report();
-        assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(1.0), Some(1.0)));
+        assert_eq!(
+            (report.jain_by_share, report.jain_by_weight),
+            (Some(1.0), Some(1.0))
+        );
     }
 
     #[test]
@@ -765,7 +807,10 @@ mod tests {
     fn renicing_counts_from_then_on() {
         let mut fairness = machine(1, &[], &flat(&[1, 1]));
         fairness.attr_changed(SECOND / 2, TaskId(0), &SchedAttr::nice(3));
-        assert_eq!(after_a_second(fairness), [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]);
+        assert_eq!(
+            after_a_second(fairness),
+            [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]
+        );
     }
 
     #[test]

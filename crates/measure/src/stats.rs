@@ -193,6 +193,11 @@ impl Stats {
         self.tasks.iter()
     }
 
+    /// One task. None if its number was never seen.
+    pub fn task(&self, task: TaskId) -> Option<&TaskStats> {
+        (task.index() < self.tasks.len()).then(|| &self.tasks[task])
+    }
+
     /// One more than the largest task number seen.
     pub fn task_count(&self) -> usize {
         self.tasks.len()
@@ -462,7 +467,10 @@ mod tests {
         assert_eq!(a.turnaround_ns(), Some(40));
         assert_eq!(a.start_latency_ns(), Some(2));
         assert_eq!((a.wait_max_ns, a.wait_open_ns), (5, 0));
-        assert_eq!((a.wakeups, a.latencies, a.latency_sum_ns, a.latency_max_ns), (1, 1, 3, 3));
+        assert_eq!(
+            (a.wakeups, a.latencies, a.latency_sum_ns, a.latency_max_ns),
+            (1, 1, 3, 3)
+        );
         assert_eq!((a.switches_in, a.voluntary, a.involuntary), (3, 2, 1));
 
         let b = &stats.tasks[B];
@@ -470,11 +478,20 @@ mod tests {
         assert_eq!((b.wait_max_ns, b.wait_open_ns), (17, 17));
 
         let cpu = &stats.cpus[0];
-        assert_eq!((cpu.busy_ns, cpu.idle_ns, cpu.switches, cpu.ticks), (38, 22, 6, 1));
+        assert_eq!(
+            (cpu.busy_ns, cpu.idle_ns, cpu.switches, cpu.ticks),
+            (38, 22, 6, 1)
+        );
         assert_eq!(stats.latency.percentile(50, 100), Some(3));
         assert_eq!(stats.keys[0].latency.count, 1);
         // B ran the moment it started; A two ns after.
-        assert_eq!((stats.start_latency.moments().min, stats.start_latency.moments().max), (0, 2));
+        assert_eq!(
+            (
+                stats.start_latency.moments().min,
+                stats.start_latency.moments().max
+            ),
+            (0, 2)
+        );
         // From the wakeup at 40 to the end at 50.
         assert_eq!(stats.burst.moments().max, 10);
     }
@@ -547,7 +564,10 @@ mod tests {
         stats.killed(9, B);
         stats.finished(20);
         let (a, b) = (&stats.tasks[A], &stats.tasks[B]);
-        assert_eq!((a.wait_ns, a.turnaround_ns(), a.start_latency_ns()), (7, Some(7), None));
+        assert_eq!(
+            (a.wait_ns, a.turnaround_ns(), a.start_latency_ns()),
+            (7, Some(7), None)
+        );
         assert_eq!((b.wait_ns, b.turnaround_ns()), (0, Some(0)));
     }
 }
