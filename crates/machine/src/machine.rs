@@ -445,6 +445,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        let forked_by = match parent {
+            Parent::Outside => None,
+            Parent::Task { task, .. } => Some(task),
+        };
+        self.observer.born(self.now_ns, task, forked_by, attr);
         self.observer
             .started(self.now_ns, task, self.scheduler.cpu_of(task));
         self.carry_out_orders();
@@ -526,6 +531,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.scheduler
                         .set_group(&mut self.platform, whom, group)
                         .expect("the workload asks only for groups that the scheduler has");
+                    self.observer.group_changed(self.now_ns, whom, group);
                     self.carry_out_orders();
                 }
             }
@@ -591,6 +597,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return;
         }
         self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+        self.observer.attr_changed(self.now_ns, task, &attr);
         self.carry_out_orders();
     }
 
