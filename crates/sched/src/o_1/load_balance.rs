@@ -7,8 +7,7 @@
 //! # The ping-pong quirk
 //!
 //! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the first task taken makes it
-//! -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2 becomes 1 : 4, and at the next attempt the other way
-//! round.
+//! -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2 becomes 1 : 4, and later the other way round.
 
 use super::O1;
 use super::task::Pid;
@@ -55,7 +54,7 @@ impl LoadHistory {
     }
 
     /// `cpu` looks: these are the loads, in their `version`.
-    fn look(&mut self, cpu: usize, nr_running: &[u32], version: u64) {
+    pub(super) fn look(&mut self, cpu: usize, nr_running: &[u32], version: u64) {
         let view = match self.newest {
             Some((shown, view)) if shown == version => view,
             _ => self.new_view(cpu, nr_running, version),
@@ -95,7 +94,7 @@ impl LoadHistory {
     }
 
     /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
-    fn longest(&mut self, this: usize, nr_running: &[u32], version: u64) -> Option<usize> {
+    pub(super) fn longest(&mut self, this: usize, nr_running: &[u32], version: u64) -> Option<usize> {
         if self.longest.0 != version {
             self.longest = (version, longest_queue(nr_running, usize::MAX));
         }
@@ -131,7 +130,7 @@ impl O1 {
         } else {
             self.rules.hz / 5
         });
-        if every <= 1 || platform.jiffies() % every == 0 {
+        if every <= 1 || platform.jiffies().is_multiple_of(every) {
             self.load_balance(platform, this, idle);
         }
     }

@@ -166,11 +166,6 @@ impl Tasks {
     }
 
     #[inline]
-    pub(super) fn is_migration_thread(&self, p: Pid) -> bool {
-        p.0 < self.cpus
-    }
-
-    #[inline]
     pub(super) fn pid(&self, task: TaskId) -> Pid {
         Pid(self.cpus + task.0)
     }

@@ -101,17 +101,15 @@ impl O1 {
     /// expired have waited long enough. The more tasks are runnable, the longer that takes.
     pub(super) fn expired_starving(&self, platform: &Platform, cpu: usize) -> bool {
         let rq = &self.rqs[cpu];
-        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running[cpu]);
-        let waited = || platform.jiffies().saturating_sub(rq.expired_timestamp);
-        match self.rules.version {
-            Version::V2_6_0 => rq.expired_timestamp != 0 && waited() >= limit + 1,
-            Version::V2_6_22 => {
-                // Nobody waits in expired for one of worse nice value.
-                let outranked =
-                    rq.curr != Pid::NONE && self.tasks[rq.curr].static_prio > rq.best_expired_prio;
-                outranked || (rq.expired_timestamp != 0 && waited() > limit)
-            }
+        if self.rules.version == Version::V2_6_22
+            && rq.curr != Pid::NONE
+            && self.tasks[rq.curr].static_prio > rq.best_expired_prio
+        {
+            // Nobody waits in expired for one of worse nice value.
+            return true;
         }
+        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running[cpu]);
+        rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 
     /// Interactive tasks, whose slices may follow each other without end, take turns within them: every so often
@@ -121,7 +119,7 @@ impl O1 {
         let granularity = self.rules.timeslice_granularity(task, self.cpus);
         // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes it wrap.
         let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
-        if task.time_slice < granularity || used % granularity != 0 {
+        if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;
         }
         platform.resched(CpuId(cpu));

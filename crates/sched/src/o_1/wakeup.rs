@@ -68,7 +68,7 @@ impl O1 {
     }
 
     /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
-    fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
+    pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         const WAKE_IDX: usize = 1;
         /// Half of what `imbalance_pct` (125) allows.
         const IMBALANCE: u64 = 100 + (125 - 100) / 2;
