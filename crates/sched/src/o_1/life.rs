@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
 use super::task::{Activated, Pid, State, Task};
-use crate::{CpuId, Platform, SchedAttr, TaskAttr, TaskId};
+use crate::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
     /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but with a full slice.
@@ -32,11 +32,14 @@ impl O1 {
 
     /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
     fn start_cpu(&self, attr: &TaskAttr) -> u32 {
-        let all = self.loads.nr_running.iter().zip(0..self.cpus);
-        let allowed = all.filter(|&(_, cpu)| attr.allowed.contains(CpuId(cpu)));
-        allowed
-            .min_by_key(|&(&running, _)| running)
-            .map_or(0, |(_, cpu)| cpu)
+        let running = self.loads.all_running();
+        if attr.allowed == CpuSet::All {
+            // Two plain passes are faster than one that looks at everything.
+            let fewest = running.iter().copied().min().unwrap_or(0);
+            return running.iter().position(|&count| count == fewest).unwrap_or(0) as u32;
+        }
+        let allowed = (0..self.cpus).filter(|&cpu| attr.allowed.contains(CpuId(cpu)));
+        allowed.min_by_key(|&cpu| running[cpu as usize]).unwrap_or(0)
     }
 
     /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy of itself.

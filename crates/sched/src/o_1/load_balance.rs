@@ -10,6 +10,7 @@
 //! -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2 becomes 1 : 4, and later the other way round.
 
 use super::O1;
+use super::loads::Loads;
 use super::task::Pid;
 use crate::Platform;
 use alloc::vec;
@@ -53,11 +54,11 @@ impl LoadHistory {
         &self.views[self.of_cpu[cpu] as usize]
     }
 
-    /// `cpu` looks: these are the loads, in their `version`.
-    pub(super) fn look(&mut self, cpu: usize, nr_running: &[u32], version: u64) {
+    /// `cpu` looks.
+    pub(super) fn look(&mut self, cpu: usize, loads: &Loads) {
         let view = match self.newest {
-            Some((shown, view)) if shown == version => view,
-            _ => self.new_view(cpu, nr_running, version),
+            Some((shown, view)) if shown == loads.version() => view,
+            _ => self.new_view(cpu, loads),
         };
         if self.of_cpu[cpu] != view {
             self.forget(cpu);
@@ -66,19 +67,20 @@ impl LoadHistory {
         }
     }
 
-    fn new_view(&mut self, cpu: usize, nr_running: &[u32], version: u64) -> u32 {
+    /// A view of the present, in place of one that is not needed any more.
+    fn new_view(&mut self, cpu: usize, loads: &Loads) -> u32 {
         let own = self.of_cpu[cpu];
         let view = if self.seen_by[own as usize] == 1 {
             own
         } else if let Some(view) = self.free.pop() {
             view
         } else {
-            self.views.push(vec![0; nr_running.len()]);
+            self.views.push(vec![0; loads.all_running().len()]);
             self.seen_by.push(0);
             self.views.len() as u32 - 1
         };
-        self.views[view as usize].copy_from_slice(nr_running);
-        self.newest = Some((version, view));
+        self.views[view as usize].copy_from_slice(loads.all_running());
+        self.newest = Some((loads.version(), view));
         view
     }
 
@@ -94,28 +96,39 @@ impl LoadHistory {
     }
 
     /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
-    pub(super) fn longest(&mut self, this: usize, nr_running: &[u32], version: u64) -> Option<usize> {
-        if self.longest.0 != version {
-            self.longest = (version, longest_queue(nr_running, usize::MAX));
+    pub(super) fn longest(&mut self, this: usize, loads: &Loads) -> Option<usize> {
+        if self.longest.0 != loads.version() {
+            self.longest = (loads.version(), longest_queue(loads, usize::MAX));
         }
         match self.longest.1 {
-            Some(cpu) if cpu == this => longest_queue(nr_running, this),
+            Some(cpu) if cpu == this => longest_queue(loads, this),
             found => found,
         }
     }
 }
 
-fn longest_queue(nr_running: &[u32], except: usize) -> Option<usize> {
-    let most = |queues: &[u32]| queues.iter().copied().max().unwrap_or(0);
-    let most = if except < nr_running.len() {
-        most(&nr_running[..except]).max(most(&nr_running[except + 1..]))
-    } else {
-        most(nr_running)
-    };
-    if most <= 1 {
-        return None;
+fn longest_queue(loads: &Loads, except: usize) -> Option<usize> {
+    let queues = loads.overloaded(0..loads.all_running().len());
+    let (mut longest, mut most) = (None, 1);
+    for cpu in queues {
+        if loads.nr_running(cpu) > most && cpu != except {
+            (longest, most) = (Some(cpu), loads.nr_running(cpu));
+        }
     }
-    (0..nr_running.len()).find(|&cpu| cpu != except && nr_running[cpu] == most)
+    longest
+}
+
+/// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw last time and of what it is
+/// now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
+fn longest_for_busy(loads: &Loads, seen: &[u32], this: usize) -> Option<(usize, u32)> {
+    let (mut longest, mut most) = (None, 1);
+    for cpu in loads.overloaded(0..seen.len()) {
+        let load = loads.nr_running(cpu).min(seen[cpu]);
+        if load > most && cpu != this {
+            (longest, most) = (Some((cpu, load)), load);
+        }
+    }
+    longest
 }
 
 impl O1 {
@@ -168,27 +181,25 @@ impl O1 {
 
     /// The longest queue, and by how many tasks it exceeds this one, if that is worth anything.
     pub(super) fn find_busiest_queue(&mut self, this: usize, idle: bool) -> Option<(u32, i64)> {
-        let nr_running = &self.loads.nr_running;
-        let version = self.loads.version;
-        let mut mine = nr_running[this];
-        let (busiest, most);
-        if idle {
-            busiest = self.history.longest(this, nr_running, version);
-            most = busiest.map_or(0, |cpu| nr_running[cpu]);
+        let loads = &self.loads;
+        let mut mine = loads.nr_running(this);
+        let found = if idle {
+            let longest = self.history.longest(this, loads);
+            longest.map(|cpu| (cpu, loads.nr_running(cpu)))
         } else {
             let seen = self.history.seen(this);
             mine = mine.max(seen[this]);
-            (busiest, most) = longest_for_busy(nr_running, seen, this);
-        }
-        self.history.look(this, nr_running, version);
+            longest_for_busy(loads, seen, this)
+        };
+        self.history.look(this, loads);
 
-        let busiest = busiest?;
+        let (busiest, most) = found?;
         let imbalance = i64::from(most) - i64::from(mine);
         // A busy CPU does not care for less than a quarter.
         if !idle && imbalance * 4 < i64::from(most) {
             return None;
         }
-        if nr_running[busiest] <= mine {
+        if loads.nr_running(busiest) <= mine {
             return None;
         }
         Some((busiest as u32, imbalance))
@@ -214,17 +225,4 @@ impl O1 {
         self.count_in(p);
         self.check_preempt(platform, p);
     }
-}
-
-/// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it `seen` last time and of what it
-/// is now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
-fn longest_for_busy(nr_running: &[u32], seen: &[u32], this: usize) -> (Option<usize>, u32) {
-    let (mut busiest, mut most) = (None, 1);
-    for (cpu, (&now, &before)) in nr_running.iter().zip(seen).enumerate() {
-        let load = now.min(before);
-        if load > most && cpu != this {
-            (busiest, most) = (Some(cpu), load);
-        }
-    }
-    (busiest, most)
 }

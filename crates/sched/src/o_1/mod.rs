@@ -33,6 +33,7 @@
 //! | `wakeup` | where a woken task goes, and whether it preempts |
 //! | `life` | fork, exit, yield, nice, policy |
 //! | `migration_thread` | affinity |
+//! | `loads` | what CPUs see of each other's queues |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
 //! | `sched_domains` | balancing as in 2.6.22, by weight |
 //!
@@ -45,6 +46,7 @@
 mod estimator;
 mod life;
 mod load_balance;
+mod loads;
 mod migration_thread;
 mod prio_array;
 mod rules;
@@ -70,8 +72,9 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
+use loads::Loads;
 use rules::Rules;
-use runqueue::{Loads, Runqueue};
+use runqueue::Runqueue;
 use sched_domains::{Domain, Excluded};
 use task::{Pid, State, Tasks};
 
@@ -304,7 +307,7 @@ impl Scheduler for O1 {
         for cpu in 0..self.cpus as usize {
             self.audit_queue(cpu)?;
         }
-        let queued: u32 = self.loads.nr_running.iter().sum();
+        let queued: u32 = self.loads.all_running().iter().sum();
         let rows = (0..self.tasks.len() as u32).map(Pid);
         let marked = rows.filter(|&p| self.tasks[p].is_queued()).count();
         if marked != queued as usize {
@@ -312,18 +315,7 @@ impl Scheduler for O1 {
                 "{marked} tasks think that they are queued, {queued} are"
             ));
         }
-        let overloaded = self
-            .loads
-            .nr_running
-            .iter()
-            .filter(|&&running| running > 1)
-            .count();
-        if overloaded != self.loads.overloaded as usize {
-            return Err(alloc::format!(
-                "{overloaded} CPUs have more than one task, counted {}",
-                self.loads.overloaded
-            ));
-        }
+        self.loads.audit()?;
         for number in 0..self.tasks.len() as u32 {
             let task = &self.tasks[Pid(number)];
             if task.sleep_avg > self.rules.ns_max_sleep_avg || task.interactive_credit.abs() > 101 {

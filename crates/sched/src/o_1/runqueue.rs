@@ -6,10 +6,9 @@ use super::rules::Version;
 use super::task::{ArrayId, Pid, State};
 use crate::{CpuId, Platform};
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
-/// One CPU's queue. How many tasks it has, and what they weigh, stands in [`Loads`].
+/// One CPU's queue. How many tasks it has, and what they weigh, stands in [`Loads`](super::loads::Loads).
 #[derive(Clone, Debug)]
 pub(super) struct Runqueue {
     /// The running task, which stays queued; [`Pid::NONE`] is the idle task, which never is.
@@ -66,57 +65,6 @@ impl Runqueue {
         self.active ^= 1;
         self.expired_timestamp = 0;
         self.best_expired_prio = MAX_PRIO;
-    }
-}
-
-/// What the CPUs see of each other's queues when they balance, by CPU. Apart from the queues because whole machines are
-/// scanned for it.
-#[derive(Clone, Debug)]
-pub(super) struct Loads {
-    /// Tasks in both arrays, the running one included.
-    pub(super) nr_running: Vec<u32>,
-    /// 2.6.22: the weight of those tasks.
-    pub(super) raw_weighted_load: Vec<u32>,
-    /// 2.6.22: its averages over about 1, 2 and 4 ticks (`cpu_load`).
-    pub(super) cpu_load: [Vec<u32>; 3],
-    /// How many CPUs have more than one task: if none has, nobody finds anything to pull.
-    pub(super) overloaded: u32,
-    /// Counts the changes of `nr_running`.
-    pub(super) version: u64,
-}
-
-impl Loads {
-    pub(super) fn new(cpus: usize) -> Loads {
-        let zeros = || vec![0; cpus];
-        Loads {
-            nr_running: zeros(),
-            raw_weighted_load: zeros(),
-            cpu_load: [zeros(), zeros(), zeros()],
-            overloaded: 0,
-            version: 1,
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, cpu: usize, weight: u32) {
-        self.nr_running[cpu] += 1;
-        self.raw_weighted_load[cpu] += weight;
-        self.overloaded += u32::from(self.nr_running[cpu] == 2);
-        self.version += 1;
-    }
-
-    #[inline]
-    fn remove(&mut self, cpu: usize, weight: u32) {
-        self.nr_running[cpu] -= 1;
-        self.raw_weighted_load[cpu] -= weight;
-        self.overloaded -= u32::from(self.nr_running[cpu] == 1);
-        self.version += 1;
-    }
-
-    /// Whether a CPU other than `cpu` has more than one task.
-    #[inline]
-    pub(super) fn others_overloaded(&self, cpu: usize) -> bool {
-        self.overloaded > u32::from(self.nr_running[cpu] > 1)
     }
 }
 
@@ -225,11 +173,11 @@ impl O1 {
                 .map_err(|error| alloc::format!("CPU {cpu}: {error}"))?;
         }
         let loads = &self.loads;
-        if (running, weight) != (loads.nr_running[cpu], loads.raw_weighted_load[cpu]) {
+        if (running, weight) != (loads.nr_running(cpu), loads.raw_weighted_load(cpu)) {
             return Err(alloc::format!(
                 "CPU {cpu}: {running} tasks of weight {weight} are queued, counted {} of {}",
-                loads.nr_running[cpu],
-                loads.raw_weighted_load[cpu]
+                loads.nr_running(cpu),
+                loads.raw_weighted_load(cpu)
             ));
         }
         if !curr_found {

@@ -9,13 +9,10 @@
 //! migration thread (*active balancing*).
 
 use super::O1;
-use super::rules::SCHED_LOAD_SCALE;
-use super::runqueue::Loads;
 use super::task::Pid;
 use crate::Platform;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 /// `min_interval`, `max_interval` of the CPU level, ms.
 const MIN_INTERVAL: u32 = 1;
@@ -112,60 +109,12 @@ impl Excluded {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     fn contains(&self, cpu: usize) -> bool {
         self.is_in[cpu]
     }
 }
 
-impl Loads {
-    /// What may be expected to be taken from `cpu`: the smaller of its load and of average `index`.
-    #[inline]
-    pub(super) fn source_load(&self, cpu: usize, index: usize) -> u32 {
-        let raw = self.raw_weighted_load[cpu];
-        if index == 0 {
-            raw
-        } else {
-            self.cpu_load[index - 1][cpu].min(raw)
-        }
-    }
-
-    /// What must be expected at `cpu` if something is added: the larger of both.
-    #[inline]
-    pub(super) fn target_load(&self, cpu: usize, index: usize) -> u32 {
-        let raw = self.raw_weighted_load[cpu];
-        if index == 0 {
-            raw
-        } else {
-            self.cpu_load[index - 1][cpu].max(raw)
-        }
-    }
-
-    /// The average weight of a task on `cpu` (`cpu_avg_load_per_task`); that of a nice-0 task if there is none.
-    pub(super) fn avg_load_per_task(&self, cpu: usize) -> u64 {
-        match self.nr_running[cpu] {
-            0 => SCHED_LOAD_SCALE,
-            running => u64::from(self.raw_weighted_load[cpu] / running),
-        }
-    }
-}
-
 impl O1 {
-    /// The averages of the load of `cpu` take note of its tick. Rising ones round up, so that they arrive.
-    #[inline]
-    pub(super) fn update_cpu_load(&mut self, cpu: usize) {
-        let now = u64::from(self.loads.raw_weighted_load[cpu]);
-        for (shift, averages) in self.loads.cpu_load.iter_mut().enumerate() {
-            let old = u64::from(averages[cpu]);
-            let others = (1 << shift) - 1;
-            let rounding = if now > old { others } else { 0 };
-            averages[cpu] = ((old * others + now + rounding) >> shift) as u32;
-        }
-    }
-
     /// The part of `this` CPU's tick that balances, called when `next_balance` has come.
     pub(super) fn rebalance_domains(&mut self, platform: &mut Platform, this: u32, idle: bool) {
         if self.cpus == 1 {
@@ -198,7 +147,7 @@ impl O1 {
                 self.excluded.clear();
                 return self.lengthen_interval(this, all_pinned);
             };
-            let most = self.loads.nr_running[busiest as usize].saturating_sub(1);
+            let most = self.loads.nr_running(busiest as usize).saturating_sub(1);
             let moved = self.move_tasks(platform, busiest, this, most, imbalance as i64);
             all_pinned = moved.all_pinned;
             if !all_pinned {
@@ -259,7 +208,7 @@ impl O1 {
     pub(super) fn load_balance_newidle(&mut self, platform: &mut Platform, this: u32) {
         let mut pulled = false;
         while let Some(Found { busiest, imbalance }) = self.find_busiest_group(this, IdleKind::NewlyIdle) {
-            let most = self.loads.nr_running[busiest as usize].saturating_sub(1);
+            let most = self.loads.nr_running(busiest as usize).saturating_sub(1);
             let moved = self.move_tasks(platform, busiest, this, most, imbalance as i64);
             if moved.tasks > 0 {
                 pulled = true;
@@ -285,7 +234,7 @@ impl O1 {
             return None;
         }
         let index = kind.load_index();
-        let this_load = u64::from(self.loads.target_load(this as usize, index));
+        let this_load = self.loads.target_load(this as usize, index);
         let (total, busiest) = self.survey(this as usize, index);
         let (busiest, max_load) = busiest?;
         let average = (this_load + total) / u64::from(self.cpus);
@@ -317,7 +266,7 @@ impl O1 {
     /// The imbalance is less than an average task: whether one should be moved all the same.
     fn worth_one_task(&self, this: usize, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let this_per_task = self.loads.avg_load_per_task(this);
-        let tasks = if self.loads.nr_running[this] > 0 && per_task > this_per_task {
+        let tasks = if self.loads.nr_running(this) > 0 && per_task > this_per_task {
             1
         } else {
             2
@@ -332,53 +281,22 @@ impl O1 {
         after > now
     }
 
-    /// Adds up the loads of all CPUs but `this`, and finds the largest among those with more than one task: the first in ring
+    /// The loads of all CPUs but `this` together, and the largest among those with more than one task: the first in ring
     /// order from `this` among equals.
-    ///
-    /// Three plain passes over contiguous numbers are much faster than one with all the conditions in it.
     fn survey(&self, this: usize, index: usize) -> (u64, Option<(usize, u64)>) {
-        if !self.excluded.is_empty() {
-            return self.survey_without_excluded(this, index);
-        }
-        let Loads {
-            nr_running,
-            raw_weighted_load,
-            cpu_load,
-            ..
-        } = &self.loads;
-        let averages = &cpu_load[index - 1];
-        let source_loads = |range: Range<usize>| {
-            let both = raw_weighted_load[range.clone()].iter().zip(&averages[range]);
-            both.map(|(&raw, &average)| raw.min(average))
-        };
-        let cpus = nr_running.len();
-        let total = source_loads(0..cpus).map(u64::from).sum::<u64>()
-            - u64::from(self.loads.source_load(this, index));
-        let max = |range: Range<usize>| {
-            let candidates = source_loads(range.clone()).zip(&nr_running[range]);
-            let loads = candidates.map(|(load, &running)| if running > 1 { load } else { 0 });
-            loads.max().unwrap_or(0)
-        };
-        let most = max(this + 1..cpus).max(max(0..this));
-        if most == 0 {
-            return (total, None);
-        }
-        let is_most = |&cpu: &usize| nr_running[cpu] > 1 && self.loads.source_load(cpu, index) == most;
-        let found = (this + 1..cpus).chain(0..this).find(is_most);
-        (total, found.map(|cpu| (cpu, u64::from(most))))
-    }
+        let loads = &self.loads;
+        let load = |cpu: usize| loads.source_load(cpu, index);
+        let excluded: u64 = self.excluded.list.iter().map(|&cpu| load(cpu as usize)).sum();
+        let total = loads.source_total(index) - load(this) - excluded;
 
-    fn survey_without_excluded(&self, this: usize, index: usize) -> (u64, Option<(usize, u64)>) {
-        let cpus = self.loads.nr_running.len();
-        let (mut total, mut busiest, mut most) = (0, None, 0);
-        for cpu in (this + 1..cpus).chain(0..this) {
-            if self.excluded.contains(cpu) {
-                continue;
-            }
-            let load = u64::from(self.loads.source_load(cpu, index));
-            total += load;
-            if load > most && self.loads.nr_running[cpu] > 1 {
-                (busiest, most) = (Some((cpu, load)), load);
+        let (mut busiest, mut most) = (None, 0);
+        let ring = loads
+            .overloaded(this + 1..self.cpus as usize)
+            .chain(loads.overloaded(0..this));
+        for cpu in ring {
+            if load(cpu) > most && !self.excluded.contains(cpu) {
+                most = load(cpu);
+                busiest = Some((cpu, most));
             }
         }
         (total, busiest)
@@ -470,7 +388,7 @@ impl O1 {
     /// one that was running can be moved too.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: u32) {
         let to = self.rqs[cpu as usize].push_cpu;
-        if self.loads.nr_running[cpu as usize] <= 1 {
+        if self.loads.nr_running(cpu as usize) <= 1 {
             return;
         }
         // Any task's weight is within this.

@@ -53,9 +53,9 @@ impl O1 {
     /// The head of the best list of the active array; if there is none, of what expired; if that is empty, of what can be had
     /// from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: u32, now: u64) -> Pid {
-        if self.loads.nr_running[cpu as usize] == 0 {
+        if self.loads.nr_running(cpu as usize) == 0 {
             self.idle_balance(platform, cpu);
-            if self.loads.nr_running[cpu as usize] == 0 {
+            if self.loads.nr_running(cpu as usize) == 0 {
                 self.rqs[cpu as usize].expired_timestamp = 0;
                 return Pid::NONE;
             }

@@ -23,7 +23,7 @@ impl O1 {
                     self.tasks[curr].last_ran = now;
                     self.charge_tick(platform, cpu, curr);
                 }
-                self.update_cpu_load(cpu as usize);
+                self.loads.update_cpu_load(cpu as usize);
                 if platform.jiffies() >= self.rqs[cpu as usize].next_balance {
                     self.rebalance_domains(platform, cpu, idle);
                 }
@@ -108,7 +108,7 @@ impl O1 {
             // Nobody waits in expired for one of worse nice value.
             return true;
         }
-        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running[cpu]);
+        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running(cpu));
         rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 

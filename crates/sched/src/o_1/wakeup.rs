@@ -76,16 +76,15 @@ impl O1 {
         if this == own || !self.tasks.may_run_on(p, this as u32) {
             return;
         }
-        let load = u64::from(self.loads.source_load(own, WAKE_IDX));
-        let mut this_load = u64::from(self.loads.target_load(this, WAKE_IDX));
+        let load = self.loads.source_load(own, WAKE_IDX);
+        let mut this_load = self.loads.target_load(this, WAKE_IDX);
         let average = self.loads.avg_load_per_task(this);
         let curr = self.rqs[this].curr;
         if waker.is_sync() && curr != Pid::NONE {
             // As good as asleep.
             this_load -= u64::from(self.tasks[curr].load_weight);
         }
-        let light =
-            this_load <= load && this_load + u64::from(self.loads.target_load(own, WAKE_IDX)) <= average;
+        let light = this_load <= load && this_load + self.loads.target_load(own, WAKE_IDX) <= average;
         let weight = u64::from(self.tasks[p].load_weight);
         if light || 100 * (this_load + weight) <= IMBALANCE * load {
             self.set_task_cpu(platform, p, this as u32);

@@ -234,6 +234,12 @@ impl Rig {
         self.sched.rules.recalc_task_prio(&mut self.sched.tasks[p], now);
     }
 
+    /// The weight on each CPU.
+    fn weights(&self) -> Vec<u32> {
+        let cpus = 0..self.current.len();
+        cpus.map(|cpu| self.sched.loads.raw_weighted_load(cpu)).collect()
+    }
+
     /// The order of the tasks in list `prio` of the active array of `cpu`.
     fn list(&self, cpu: usize, array: usize, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::TunableError;
+use crate::o_1::load_balance::LoadHistory;
+use crate::o_1::loads::Loads;
 use crate::o_1::task::{Activated, State};
 
 fn rig(cpus: u32) -> Rig {
@@ -134,7 +136,7 @@ fn the_starvation_limit_grows_with_the_number_of_tasks() {
     rig.run_to(1);
     rig.sched.rqs[0].expired_timestamp = 10;
     for (tasks, limit) in [(2, 2041), (7, 7141)] {
-        rig.sched.loads.nr_running[0] = tasks;
+        rig.sched.loads.set_for_test(0, tasks, 0, 0);
         rig.platform.set_jiffies(10 + limit - 1);
         assert!(!rig.sched.expired_starving(&rig.platform, 0));
         rig.platform.set_jiffies(10 + limit);
@@ -152,19 +154,19 @@ fn three_against_two_becomes_one_against_four() {
     }
     // The first busy attempt has seen nothing before, and only looks.
     rig.run_to(399);
-    assert_eq!(rig.sched.loads.nr_running, [3, 2]);
+    assert_eq!(rig.sched.loads.all_running(), [3, 2]);
     assert_eq!(rig.sched.history.seen(0), [3, 2]);
     assert_eq!(rig.sched.history.seen(1), [3, 2]);
     assert_eq!(rig.sched.find_busiest_queue(0, false), None);
     rig.run_to(400);
-    assert_eq!(rig.sched.loads.nr_running, [1, 4]);
+    assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt, of a difference of 1, all.
     rig.run_to(799);
-    assert_eq!(rig.sched.loads.nr_running, [1, 4]);
+    assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     rig.run_to(800);
-    assert_eq!(rig.sched.loads.nr_running, [2, 3]);
+    assert_eq!(rig.sched.loads.all_running(), [2, 3]);
     rig.run_to(1000);
-    assert_eq!(rig.sched.loads.nr_running, [4, 1]);
+    assert_eq!(rig.sched.loads.all_running(), [4, 1]);
 }
 
 // The estimator.
@@ -243,7 +245,7 @@ fn parent_and_child_share_slice_and_bonus_and_the_child_runs_first() {
     assert_eq!(rig.sched.sleep_avg_ns(parent), 612 * MS);
     assert_eq!(rig.sched.sleep_avg_ns(child), 510 * MS);
     assert_eq!(rig.active(0, 121), [child.0, parent.0, other.0]);
-    assert_eq!(rig.sched.loads.nr_running, [3]);
+    assert_eq!(rig.sched.loads.all_running(), [3]);
     rig.reschedule();
     assert_eq!(rig.running(0), Some(child.0));
 }
@@ -597,7 +599,7 @@ fn the_cache_hot_test_wraps_on_32_bit_kernels() {
         for _ in 0..2 {
             rig.sched.load_balance(&mut rig.platform, 1, false);
         }
-        assert_eq!(rig.sched.loads.nr_running == [2, 2], taken);
+        assert_eq!(rig.sched.loads.all_running() == [2, 2], taken);
     }
 }
 
@@ -608,40 +610,39 @@ fn an_idle_cpu_takes_one_hot_task_and_only_from_two_or_more() {
         rig.hog_on(0, 0);
     }
     rig.reschedule();
-    assert_eq!(rig.sched.loads.nr_running, [3, 0]);
+    assert_eq!(rig.sched.loads.all_running(), [3, 0]);
     rig.sched.load_balance(&mut rig.platform, 1, true);
-    assert_eq!(rig.sched.loads.nr_running, [2, 1]);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     // The tail of the list.
     assert_eq!(rig.sched.cpu_of(TaskId(2)), CpuId(1));
     rig.sched.load_balance(&mut rig.platform, 0, true);
-    assert_eq!(rig.sched.loads.nr_running, [2, 1]);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
 }
 
 #[test]
 fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
     let cpus = 5;
-    let mut history = crate::o_1::load_balance::LoadHistory::new(cpus);
+    let mut history = LoadHistory::new(cpus);
     let mut own = vec![vec![0; cpus]; cpus];
-    let mut nr_running = vec![0; cpus];
-    let mut version = 1;
+    let mut loads = Loads::new(cpus);
     let mut state = 1u64;
     for _ in 0..2000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
         let random = (state >> 33) as usize;
         let cpu = random % cpus;
         if (random / 8).is_multiple_of(3) {
-            nr_running[cpu] = (random / 64 % 4) as u32;
-            version += 1;
+            loads.set_for_test(cpu, (random / 64 % 4) as u32, 0, 0);
         }
-        history.look(cpu, &nr_running, version);
-        own[cpu].clone_from(&nr_running);
+        history.look(cpu, &loads);
+        own[cpu] = loads.all_running().to_vec();
         for (cpu, own) in own.iter().enumerate() {
             assert_eq!(history.seen(cpu), own);
         }
+        let running = loads.all_running();
         let alone = (0..cpus)
-            .filter(|&other| other != cpu && nr_running[other] > 1)
-            .max_by_key(|&other| (nr_running[other], core::cmp::Reverse(other)));
-        assert_eq!(history.longest(cpu, &nr_running, version), alone);
+            .filter(|&other| other != cpu && running[other] > 1)
+            .max_by_key(|&other| (running[other], core::cmp::Reverse(other)));
+        assert_eq!(history.longest(cpu, &loads), alone);
     }
 }
 

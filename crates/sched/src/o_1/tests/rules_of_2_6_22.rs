@@ -53,7 +53,7 @@ fn three_hogs_on_two_cpus_stay_two_to_one() {
         rig.hog_on(0, cpu);
     }
     rig.run_to(5000);
-    assert_eq!(rig.sched.loads.nr_running, [2, 1]);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     assert!(rig.platform.migrations.is_empty());
 }
 
@@ -65,8 +65,8 @@ fn ten_nice_19_hogs_weigh_less_than_one_of_nice_0() {
     }
     rig.hog_on(0, 1);
     rig.run_to(1000);
-    assert_eq!(rig.sched.loads.raw_weighted_load, [60, 128]);
-    assert_eq!(rig.sched.loads.nr_running, [10, 1]);
+    assert_eq!(rig.weights(), [60, 128]);
+    assert_eq!(rig.sched.loads.all_running(), [10, 1]);
 }
 
 // Starvation.
@@ -160,7 +160,7 @@ fn a_new_nice_value_keeps_the_bonus_and_changes_the_weight() {
     rig.sched
         .set_attr(&mut rig.platform, b, &SchedAttr::nice(-10), CpuId(0));
     assert_eq!(rig.sched.prio(b), 111);
-    assert_eq!(rig.sched.loads.raw_weighted_load, [128 + 768]);
+    assert_eq!(rig.weights(), [128 + 768]);
     assert!(rig.platform.resched_pending(CpuId(0)));
     rig.reschedule();
     assert_eq!(rig.running(0), Some(b.0));
@@ -181,7 +181,7 @@ fn batch_tasks_wait_in_expired() {
     assert_eq!(rig.expired(0, 121), [task.0]);
     rig.sched.set_attr(&mut rig.platform, task, &fifo(1), CpuId(0));
     assert_eq!(rig.active(0, 98), [task.0]);
-    assert_eq!(rig.sched.loads.raw_weighted_load, [128 + 1024 + 1]);
+    assert_eq!(rig.weights(), [128 + 1024 + 1]);
 }
 
 // Affinity.
@@ -204,7 +204,7 @@ fn a_running_task_is_moved_and_its_time_goes_with_it() {
         .set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
     rig.reschedule();
     assert_eq!((rig.running(0), rig.running(1)), (None, Some(b.0)));
-    assert_eq!(rig.sched.loads.nr_running, [0, 2]);
+    assert_eq!(rig.sched.loads.all_running(), [0, 2]);
 }
 
 // Wakeups.
@@ -250,8 +250,7 @@ fn a_woken_task_comes_if_12_percent_are_not_exceeded() {
     for (load, cpu) in [(228, 1), (229, 0)] {
         let mut rig = rig(2);
         let (waker, woken) = two_tasks(&mut rig);
-        rig.sched.loads.raw_weighted_load[1] = load;
-        rig.sched.loads.cpu_load[0][1] = load;
+        rig.sched.loads.set_for_test(1, 2, load, load);
         let p = rig.sched.tasks.pid(woken);
         rig.sched.wake_affine(&mut rig.platform, p, by(waker, 0, false));
         assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
@@ -291,10 +290,7 @@ fn find(loads: &[(u32, u32)]) -> Option<Found> {
     let mut rig = rig(loads.len() as u32);
     let all = &mut rig.sched.loads;
     for (cpu, &(tasks, weight)) in loads.iter().enumerate() {
-        all.nr_running[cpu] = tasks;
-        all.raw_weighted_load[cpu] = weight;
-        all.cpu_load[0][cpu] = weight;
-        all.overloaded += u32::from(tasks > 1);
+        all.set_for_test(cpu, tasks, weight, weight);
     }
     rig.sched.find_busiest_group(0, IdleKind::Idle)
 }
@@ -315,10 +311,8 @@ fn a_load_that_does_not_exceed_a_task_is_left() {
     assert_eq!(find(&[(1, 0), (2, 256)]), found(1, 128));
     let mut rig = rig(2);
     let all = &mut rig.sched.loads;
-    all.nr_running = vec![1, 2];
-    all.raw_weighted_load = vec![0, 256];
-    all.cpu_load[0] = vec![0, 128];
-    all.overloaded = 1;
+    all.set_for_test(0, 1, 0, 0);
+    all.set_for_test(1, 2, 256, 128);
     assert_eq!(rig.sched.find_busiest_group(0, IdleKind::Idle), None);
 }
 
@@ -333,10 +327,8 @@ fn the_first_in_ring_order_wins_among_equals() {
     assert_eq!(find(&[(0, 0), (4, 512), (4, 512)]), found(1, 171));
     let mut rig = rig(3);
     let all = &mut rig.sched.loads;
-    all.nr_running = vec![4, 0, 4];
-    all.raw_weighted_load = vec![512, 0, 512];
-    all.cpu_load[0] = vec![512, 0, 512];
-    all.overloaded = 2;
+    all.set_for_test(0, 4, 512, 512);
+    all.set_for_test(2, 4, 512, 512);
     let found = rig.sched.find_busiest_group(1, IdleKind::Idle);
     assert_eq!(found.map(|found| found.busiest), Some(2));
 }
@@ -359,31 +351,12 @@ fn active_balancing_moves_even_the_heaviest_task() {
     rig.sched.rqs[0].active_balance = true;
     rig.sched.rqs[0].push_cpu = 1;
     rig.sched.wake_migration_thread(&mut rig.platform, 0);
-    assert_eq!(rig.sched.loads.nr_running, [2, 1]);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     rig.reschedule();
     assert_eq!(rig.sched.cpu_of(task), CpuId(1));
-    assert_eq!(rig.sched.loads.nr_running, [0, 2]);
+    assert_eq!(rig.sched.loads.all_running(), [0, 2]);
     assert!(!rig.sched.tasks[Tasks::migration_thread(0)].is_queued());
     let _ = p;
-}
-
-#[test]
-fn averages_of_the_load_follow_it_at_three_speeds() {
-    let mut rig = rig(2);
-    rig.sched.loads.raw_weighted_load[0] = 128;
-    let mut seen = vec![];
-    for _ in 0..3 {
-        rig.sched.update_cpu_load(0);
-        seen.push([0, 1, 2].map(|index: usize| rig.sched.loads.cpu_load[index][0]));
-    }
-    // Rising ones round up.
-    assert_eq!(seen, [[128, 64, 32], [128, 96, 56], [128, 112, 74]]);
-    rig.sched.loads.raw_weighted_load[0] = 0;
-    rig.sched.update_cpu_load(0);
-    assert_eq!(
-        [0, 1, 2].map(|index: usize| rig.sched.loads.cpu_load[index][0]),
-        [0, 56, 55]
-    );
 }
 
 #[test]

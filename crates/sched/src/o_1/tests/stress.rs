@@ -191,7 +191,7 @@ impl Driver {
             assert!(!core::mem::replace(&mut on_cpu[task.index()], true));
         }
         let runnable = self.lives.iter().filter(|&&life| life == Life::Runnable);
-        let queued: u32 = self.sched.loads.nr_running.iter().sum();
+        let queued: u32 = self.sched.loads.all_running().iter().sum();
         // A migration thread may be waiting for a SCHED_FIFO task of its own priority.
         assert!(queued as usize >= runnable.count());
     }
