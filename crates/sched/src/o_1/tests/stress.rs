@@ -2,6 +2,7 @@
 //! it is not allowed or on two CPUs at once.
 
 use super::*;
+use crate::interface::Load;
 
 struct Random(u64);
 
@@ -202,7 +203,8 @@ fn the_books_add_up_whatever_happens() {
     for version in [Version::V2_6_0, Version::V2_6_22] {
         for seed in 0..60 {
             let cpus = 1 + seed as u32 % 6;
-            let config = BuildConfig::flat(cpus, 1000);
+            let hz = [1000, 100, 250, 1024][seed as usize / 6 % 4];
+            let config = BuildConfig::flat(cpus, hz);
             let mut driver = Driver {
                 sched: O1::new(version, &config),
                 platform: config.platform(),
@@ -216,6 +218,43 @@ fn the_books_add_up_whatever_happens() {
             for jiffy in 1..1500 {
                 driver.instant(jiffy);
             }
+        }
+    }
+}
+
+#[test]
+fn equal_hogs_stay_as_close_as_promised() {
+    for version in [Version::V2_6_0, Version::V2_6_22] {
+        for nice in [-20, -16, -7, 0, 8, 19] {
+            let mut rig = Rig::new(version, 1);
+            let first = rig.hog(nice);
+            rig.run_to(333);
+            rig.slices.clear();
+            let second = rig.hog(nice);
+            rig.start(second);
+            rig.reschedule();
+            let (a, b) = (first.0, second.0);
+            let load = Load {
+                tasks: 2,
+                cpus: 1,
+                nice_max: nice,
+                nice_min: nice,
+            };
+            let promised_ns = rig.sched.promises(&load).hog_spread_ns.unwrap();
+            let mut widest = 0;
+            for step in 1..500 {
+                rig.run_to(333 + 37 * step);
+                let time = |task| -> u64 {
+                    let own = rig.slices.iter().filter(|slice| slice.3 == task);
+                    own.map(|slice| slice.2 - slice.1).sum()
+                };
+                widest = widest.max(time(a).abs_diff(time(b)));
+            }
+            assert!(
+                widest * MS <= promised_ns,
+                "{version:?}, nice {nice}: {widest} ms"
+            );
+            assert!(widest > 0, "nothing was measured");
         }
     }
 }
