@@ -2,7 +2,7 @@
 
 use super::O1;
 use super::rules::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
-use super::task::{Activated, Pid, State, Task};
+use super::task::{Activated, ArrayId, Pid, State, Task};
 use crate::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
@@ -77,7 +77,7 @@ impl O1 {
             last_ran: now,
             ..self.tasks[parent].clone()
         };
-        child.array = super::task::ArrayId::None;
+        child.array = ArrayId::None;
         child.state = State::Running;
         child.prio = self.rules.effective_prio(&child);
         let child_cpu = child.cpu;
@@ -104,7 +104,8 @@ impl O1 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // It gave away its last jiffy: it pays for it now, and expires.
+            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole tick, so that the CPU may
+            // balance once more.
             self.tasks[parent].time_slice = 1;
             match self.rules.version {
                 Version::V2_6_0 => self.scheduler_tick(platform, cpu),

@@ -6,7 +6,7 @@
 
 use super::O1;
 use super::rules::Version;
-use super::task::{Pid, State, Tasks};
+use super::task::{ArrayId, Pid, State, Tasks};
 use crate::{CpuId, CpuSet, Platform, TaskId, Waker};
 
 impl O1 {
@@ -52,7 +52,7 @@ impl O1 {
         let rq = &mut self.rqs[cpu as usize];
         let active = rq.active();
         rq.arrays[active].enqueue_head(&mut self.tasks, thread);
-        self.tasks[thread].array = super::task::ArrayId::of(active);
+        self.tasks[thread].array = ArrayId::of(active);
     }
 
     /// What the migration thread of `cpu` does once it has the CPU.
