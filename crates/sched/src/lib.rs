@@ -20,6 +20,7 @@ extern crate alloc;
 pub mod clairvoyant;
 pub mod cpu_set;
 pub mod interface;
+pub mod o_1;
 pub mod o_n;
 pub mod platform;
 pub mod registry;
