@@ -12,7 +12,7 @@ use schedlab_report::{
     Lanes, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, Style, TaskInfo, TimelineOptions,
     WorkloadInfo, csv, json, table,
 };
-use schedlab_sched::registry::{self, BuildConfig};
+use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{BlockReason, SchedAttr, Scheduler, TaskAttr};
 use support::{OneQueue, Script};
 
@@ -101,7 +101,10 @@ const MIXED: &[Program] = &[
 
 fn round_robin(programs: &[Program]) -> RunReport {
     let (_, release) = registry::find("round_robin@1.0").unwrap();
-    let scheduler = (release.build)(&BuildConfig::flat(1, 100));
+    let Build::Ordinary(make) = release.build else {
+        unreachable!("it is told nothing")
+    };
+    let scheduler = make(&BuildConfig::flat(1, 100));
     run("round_robin", "1.0", 1, scheduler, programs)
 }
 
