@@ -18,6 +18,8 @@
 extern crate alloc;
 
 pub mod clairvoyant;
+pub mod cfs;
+pub mod classes;
 pub mod cpu_set;
 pub mod interface;
 pub mod o_1;

@@ -76,8 +76,8 @@ pub struct Entry {
     pub releases: &'static [Release],
 }
 
-/// All schedulers: first those of Linux, in the order in which it had them, then those of the textbooks.
 pub static ALL: &[&Entry] = &[
+/// All schedulers: first those of Linux, in the order in which it had them, then those of the textbooks.
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,
     &crate::o_1::ENTRY,
@@ -89,6 +89,8 @@ pub static ALL: &[&Entry] = &[
     &crate::textbook::RR,
     &crate::textbook::MLQ,
     &crate::textbook::MLFQ,
+/// All schedulers, in the order in which Linux had them.
+    &crate::cfs::ENTRY,
 ];
 
 /// Why a name did not lead to a scheduler.
