@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod bfs;
 pub mod cpu_set;
 pub mod interface;
 pub mod platform;
