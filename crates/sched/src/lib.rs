@@ -18,10 +18,12 @@ extern crate alloc;
 
 pub mod bfs;
 pub mod cpu_set;
+pub mod domains_2622;
 pub mod interface;
 pub mod platform;
 pub mod registry;
 pub mod round_robin;
+pub mod staircase;
 pub mod table;
 pub mod task;
 pub mod topology;

@@ -68,7 +68,12 @@ pub struct Entry {
 }
 
 /// All schedulers, in the order in which Linux had them.
-pub static ALL: &[&Entry] = &[&crate::round_robin::ENTRY, &crate::bfs::ENTRY];
+pub static ALL: &[&Entry] = &[
+    &crate::round_robin::ENTRY,
+    &crate::staircase::RSDL,
+    &crate::staircase::SD,
+    &crate::bfs::ENTRY,
+];
 
 /// Why a name did not lead to a scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
