@@ -470,3 +470,113 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     }
     pulled > 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CPUs with (weight of each task, how many), their averages settled.
+    fn domains(cpus: &[(u64, u32)]) -> Domains {
+        let mut domains = Domains::new(cpus.len() as u32, 1000);
+        for (number, &(weight, tasks)) in cpus.iter().enumerate() {
+            for _ in 0..tasks {
+                domains.inc_nr_running(CpuId(number as u32), weight);
+            }
+            for _ in 0..64 {
+                domains.update_cpu_load(CpuId(number as u32));
+            }
+        }
+        domains
+    }
+
+    fn found(cpu: u32, imbalance: u64) -> Option<Busiest> {
+        Some(Busiest {
+            cpu: CpuId(cpu),
+            imbalance,
+        })
+    }
+
+    #[test]
+    fn averages_follow_the_load_and_reach_it() {
+        let mut domains = Domains::new(1, 1000);
+        domains.inc_nr_running(CpuId(0), 100);
+        let mut averages = || {
+            domains.update_cpu_load(CpuId(0));
+            domains.loads[0].cpu_load
+        };
+        assert_eq!(averages(), [100, 50, 25]);
+        assert_eq!(averages(), [100, 75, 44]);
+        for _ in 0..30 {
+            averages();
+        }
+        assert_eq!(averages(), [100, 100, 100], "rising, rounded up");
+    }
+
+    #[test]
+    fn three_equal_hogs_on_two_cpus_stay_where_they_are() {
+        let domains = domains(&[(128, 2), (128, 1)]);
+        assert_eq!(domains.find_busiest(CpuId(1), Idle::Busy), None);
+        assert!(domains.find_busiest(CpuId(0), Idle::Busy).is_none());
+    }
+
+    #[test]
+    fn the_first_of_the_busiest_gives_up_to_the_average() {
+        let domains = domains(&[(128, 1), (128, 4), (128, 1), (128, 4)]);
+        // avg 320; seen from 2 the ring begins with 3.
+        assert_eq!(domains.find_busiest(CpuId(2), Idle::Busy), found(3, 192));
+        assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), found(1, 192));
+        assert_eq!(
+            domains.find_busiest(CpuId(1), Idle::Busy),
+            None,
+            "it is above the average itself"
+        );
+    }
+
+    #[test]
+    fn a_quarter_more_is_not_worth_it() {
+        // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so one would help.
+        for (tasks, worth) in [(100, false), (101, true)] {
+            let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);
+            assert_eq!(
+                domains.find_busiest(CpuId(0), Idle::Busy).is_some(),
+                worth,
+                "{tasks} * 5"
+            );
+            domains.exclude(CpuId(1));
+            assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), None);
+        }
+    }
+
+    #[test]
+    fn a_single_task_cannot_be_had_however_heavy() {
+        let domains = domains(&[(0, 0), (96_000, 1), (120, 2)]);
+        let busiest = domains.find_busiest(CpuId(0), Idle::Idle);
+        assert_eq!(busiest.map(|busiest| busiest.cpu), Some(CpuId(2)));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_counted() {
+        let mut domains = domains(&[(10, 2), (10, 1)]);
+        assert_eq!(domains.overloaded, 1);
+        domains.inc_nr_running(CpuId(1), 5);
+        assert_eq!(domains.overloaded, 2);
+        domains.dec_nr_running(CpuId(0), 10);
+        domains.dec_nr_running(CpuId(1), 5);
+        assert_eq!(domains.overloaded, 0);
+        assert_eq!(domains.load(CpuId(1)).raw_weighted_load(), 10);
+    }
+
+    #[test]
+    fn a_woken_task_comes_to_an_idle_waker_only_if_its_own_cpu_was_busy() {
+        let domains = domains(&[(0, 0), (128, 1), (0, 0)]);
+        assert!(
+            domains.wakes_here(CpuId(0), CpuId(1), 128, 0),
+            "128 here is at most 112 % of 128 there"
+        );
+        assert!(!domains.wakes_here(CpuId(1), CpuId(0), 128, 0));
+        // Both idle: the sum of both loads is at most one task's.
+        assert!(domains.wakes_here(CpuId(0), CpuId(2), 128, 0));
+        // The waker is about to leave.
+        assert!(domains.wakes_here(CpuId(1), CpuId(0), 128, 128));
+    }
+}

@@ -226,6 +226,21 @@ impl Staircase {
         }
     }
 
+    /// How many rotations `cpu` has been through.
+    pub fn prio_rotation(&self, cpu: CpuId) -> u64 {
+        self.cpus[cpu.index()].prio_rotation
+    }
+
+    /// The level of `task`, 0 best.
+    pub fn prio(&self, task: TaskId) -> u8 {
+        self.tasks[self.pid(task).index()].prio
+    }
+
+    /// What `task` has left of its present slot, µs.
+    pub fn time_slice_us(&self, task: TaskId) -> i32 {
+        self.tasks[self.pid(task).index()].time_slice
+    }
+
     #[inline]
     fn pid(&self, task: TaskId) -> Pid {
         Pid(task.0 + self.cpus.len() as u32)
@@ -283,7 +298,7 @@ impl Staircase {
         task.quota = if task.is_realtime() {
             (self.rr_interval * 1000) as i32
         } else {
-            task::quota_us(i32::from(task.static_prio) - 120, self.rr_interval)
+            task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval)
         };
         task.load_weight = if is_thread {
             0
@@ -807,7 +822,7 @@ impl Scheduler for Staircase {
         }
         // What one task can run in a rotation: a quota for each level that it may use, and one more as the best is had twice.
         // Each may end a tick late.
-        let quota_us = task::quota_us(load.nice_min, self.rr_interval) as u64;
+        let quota_us = task::quota_us(self.edition, load.nice_min, self.rr_interval) as u64;
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),

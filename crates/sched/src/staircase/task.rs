@@ -1,6 +1,6 @@
 //! What the kernel keeps of a task, and what a nice level is worth.
 
-use super::{ISO_PRIO, MAX_PRIO};
+use super::{Edition, ISO_PRIO, MAX_PRIO};
 use crate::{CpuId, CpuSet, Policy, TaskId};
 
 /// A task by the number under which we keep it. Each CPU's migration thread is a task like any other: they come first.
@@ -86,12 +86,12 @@ impl Task {
     }
 }
 
-/// `rr_quota`: what one slot is worth at a nice level, µs.
-pub(super) fn quota_us(nice: i32, rr_interval_ms: i64) -> i32 {
+/// `rr_quota`: what one slot is worth at a nice level, µs. SD halves it above nice 0.
+pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 {
     let ms = match nice {
         ..-6 => rr_interval_ms * i64::from(nice * nice) / 40,
-        -6..=0 => rr_interval_ms,
-        1.. => (rr_interval_ms / 2).max(1),
+        1.. if edition == Edition::Sd => (rr_interval_ms / 2).max(1),
+        _ => rr_interval_ms,
     };
     (ms * 1000) as i32
 }
@@ -145,25 +145,30 @@ impl Default for Task {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn quotas_by_nice() {
-        let ms = |nices: &[i32], rr| {
+        let ms = |edition, nices: &[i32], rr| -> Vec<i32> {
             nices
                 .iter()
-                .map(|&n| quota_us(n, rr) / 1000)
-                .collect::<alloc::vec::Vec<_>>()
+                .map(|&nice| quota_us(edition, nice, rr) / 1000)
+                .collect()
         };
-        assert_eq!(ms(&[-20, -10, -7, -6, 0, 1, 19], 6), [60, 15, 7, 6, 6, 3, 3]);
-        assert_eq!(ms(&[-10, -7, 1, 19], 18), [45, 22, 9, 9]);
-        assert_eq!(ms(&[1], 1), [1], "at least 1 ms");
+        assert_eq!(
+            ms(Edition::Sd, &[-20, -10, -7, -6, 0, 1, 19], 6),
+            [60, 15, 7, 6, 6, 3, 3]
+        );
+        assert_eq!(ms(Edition::Sd, &[-10, -7, 1, 19], 18), [45, 22, 9, 9]);
+        assert_eq!(ms(Edition::Sd, &[1], 1), [1], "at least 1 ms");
+        assert_eq!(ms(Edition::Rsdl, &[-20, 0, 1, 19], 6), [60, 6, 6, 6]);
     }
 
     #[test]
     fn weights_by_nice_and_policy() {
         let weight = |nice: i32, policy, rt_priority| {
             let task = Task {
-                quota: quota_us(nice, 6),
+                quota: quota_us(Edition::Sd, nice, 6),
                 static_prio: (120 + nice) as u8,
                 policy,
                 rt_priority,
