@@ -30,7 +30,10 @@ fn verify(path: &Path) -> Result<bool, String> {
         "cfs" => conventions.yield_goes_on = true,
         _ => {}
     }
-    let mut scheduler = (release.build)(&build);
+    let registry::Build::Ordinary(make) = release.build else {
+        return Err("clairvoyant".into());
+    };
+    let mut scheduler = make(&build);
     let mut platform = build.platform();
     let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
     for (name, value) in &tunables {

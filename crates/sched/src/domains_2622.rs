@@ -16,8 +16,8 @@
 //!
 //! # Cost
 //!
-//! A search reads every CPU's load: O(CPUs). When no CPU has two runnable tasks there is nothing to find, and we know it without
-//! looking (the kernel looks).
+//! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of all loads, kept up to date, and
+//! a set of those CPUs that have two runnable tasks, as only they have any to give: O(CPUs / 64 + overloaded CPUs).
 
 use crate::{CpuId, Platform};
 use alloc::vec::Vec;
@@ -136,14 +136,20 @@ struct Busiest {
     imbalance: u64,
 }
 
+/// How many of the averages are used: `cpu_load[0]` and `cpu_load[1]`.
+const AVERAGES_USED: usize = 2;
+
 /// The loads and domains of all CPUs.
 #[derive(Debug)]
 pub struct Domains {
     hz: u64,
     loads: Vec<CpuLoad>,
     domains: Vec<Domain>,
-    /// CPUs with more than one runnable task.
-    overloaded: u32,
+    /// The sums of all CPUs' source loads, by average.
+    source_totals: [u64; AVERAGES_USED],
+    /// CPUs with more than one runnable task: a bit each, and how many.
+    overloaded: Vec<u64>,
+    overloaded_count: u32,
     /// CPUs that the present attempt has given up on: a mark for each, and a list for wiping it.
     excluded: Vec<bool>,
     excluded_list: Vec<CpuId>,
@@ -188,7 +194,9 @@ impl Domains {
                 };
                 cpus
             ],
-            overloaded: 0,
+            source_totals: [0; AVERAGES_USED],
+            overloaded: alloc::vec![0; cpus.div_ceil(64)],
+            overloaded_count: 0,
             excluded: alloc::vec![false; cpus],
             excluded_list: Vec::with_capacity(cpus),
         }
@@ -200,44 +208,89 @@ impl Domains {
         &self.loads[cpu.index()]
     }
 
+    /// Changes the load of `cpu`, and keeps the sums in step.
+    #[inline]
+    fn change(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuLoad)) {
+        let load = &mut self.loads[cpu.index()];
+        for (average, total) in self.source_totals.iter_mut().enumerate() {
+            *total -= load.source_load(average);
+        }
+        change(load);
+        for (average, total) in self.source_totals.iter_mut().enumerate() {
+            *total += load.source_load(average);
+        }
+    }
+
     /// A task of this weight has become runnable on `cpu`.
     #[inline]
     pub fn inc_nr_running(&mut self, cpu: CpuId, weight: u64) {
-        let load = &mut self.loads[cpu.index()];
-        load.raw_weighted_load += weight;
-        load.nr_running += 1;
-        self.overloaded += u32::from(load.nr_running == 2);
+        self.change(cpu, |load| {
+            load.raw_weighted_load += weight;
+            load.nr_running += 1;
+        });
+        if self.loads[cpu.index()].nr_running == 2 {
+            self.overloaded[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+            self.overloaded_count += 1;
+        }
     }
 
     /// A task of this weight is no longer runnable on `cpu`.
     #[inline]
     pub fn dec_nr_running(&mut self, cpu: CpuId, weight: u64) {
-        let load = &mut self.loads[cpu.index()];
-        load.raw_weighted_load -= weight;
-        load.nr_running -= 1;
-        self.overloaded -= u32::from(load.nr_running == 1);
+        self.change(cpu, |load| {
+            load.raw_weighted_load -= weight;
+            load.nr_running -= 1;
+        });
+        if self.loads[cpu.index()].nr_running == 1 {
+            self.overloaded[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+            self.overloaded_count -= 1;
+        }
     }
 
     /// A runnable task of `cpu` has changed its weight.
     #[inline]
     pub fn reweigh(&mut self, cpu: CpuId, old: u64, new: u64) {
-        let load = &mut self.loads[cpu.index()].raw_weighted_load;
-        *load = *load - old + new;
+        self.change(cpu, |load| {
+            load.raw_weighted_load = load.raw_weighted_load - old + new
+        });
     }
 
     /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later their number. What rises is
     /// rounded up, so that it gets there.
     #[inline]
     pub fn update_cpu_load(&mut self, cpu: CpuId) {
-        let load = &mut self.loads[cpu.index()];
-        for (index, average) in load.cpu_load.iter_mut().enumerate() {
-            let scale = 1 << index;
-            let mut new = load.raw_weighted_load;
-            if new > *average {
-                new += scale - 1;
-            }
-            *average = (*average * (scale - 1) + new) >> index;
+        let load = &self.loads[cpu.index()];
+        if load.cpu_load == [load.raw_weighted_load; 3] {
+            return;
         }
+        self.change(cpu, |load| {
+            for (index, average) in load.cpu_load.iter_mut().enumerate() {
+                let scale = 1 << index;
+                let mut new = load.raw_weighted_load;
+                if new > *average {
+                    new += scale - 1;
+                }
+                *average = (*average * (scale - 1) + new) >> index;
+            }
+        });
+    }
+
+    /// The overloaded CPUs among these numbers, rising.
+    fn overloaded(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        (from / 64..to.div_ceil(64)).flat_map(move |word| {
+            let mut bits = self.overloaded[word];
+            if word == from / 64 {
+                bits &= u64::MAX << (from % 64);
+            }
+            if word == to / 64 {
+                bits &= (1 << (to % 64)) - 1;
+            }
+            core::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * 64 + bit)
+            })
+        })
     }
 
     /// Whether `cpu` has failed to balance so often that it takes tasks from warm caches too.
@@ -266,23 +319,25 @@ impl Domains {
 
     /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
-        if self.overloaded == 0 {
+        if self.overloaded_count == 0 {
             return None;
         }
         let average = idle.average();
         let this_load = self.load(this).target_load(average);
-        let mut total = this_load;
+        let excluded: u64 = (self.excluded_list.iter())
+            .map(|&cpu| self.load(cpu).source_load(average))
+            .sum();
+        let total = self.source_totals[average] - self.load(this).source_load(average) + this_load - excluded;
         let mut max_load = 0;
         let mut busiest = None;
         let cpus = self.loads.len();
         // From the next CPU upwards, and round; the first among equals.
-        for number in (this.index() + 1..cpus).chain(0..this.index()) {
-            if self.excluded[number] {
-                continue;
-            }
+        for number in self
+            .overloaded(this.index() + 1, cpus)
+            .chain(self.overloaded(0, this.index()))
+        {
             let load = self.loads[number].source_load(average);
-            total += load;
-            if load > max_load && self.loads[number].nr_running > 1 {
+            if load > max_load && !self.excluded[number] {
                 max_load = load;
                 busiest = Some(CpuId(number as u32));
             }
@@ -557,13 +612,28 @@ mod tests {
     #[test]
     fn what_comes_and_goes_is_counted() {
         let mut domains = domains(&[(10, 2), (10, 1)]);
-        assert_eq!(domains.overloaded, 1);
+        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0]);
         domains.inc_nr_running(CpuId(1), 5);
-        assert_eq!(domains.overloaded, 2);
+        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0, 1]);
         domains.dec_nr_running(CpuId(0), 10);
         domains.dec_nr_running(CpuId(1), 5);
-        assert_eq!(domains.overloaded, 0);
+        assert_eq!(domains.overloaded(0, 2).count(), 0);
         assert_eq!(domains.load(CpuId(1)).raw_weighted_load(), 10);
+    }
+
+    #[test]
+    fn overloaded_cpus_are_found_between_any_two() {
+        let mut domains = Domains::new(200, 1000);
+        for cpu in [0, 63, 64, 128, 199] {
+            domains.inc_nr_running(CpuId(cpu), 1);
+            domains.inc_nr_running(CpuId(cpu), 1);
+        }
+        let between = |from, to| domains.overloaded(from, to).collect::<Vec<_>>();
+        assert_eq!(between(0, 200), [0, 63, 64, 128, 199]);
+        assert_eq!(between(1, 128), [63, 64]);
+        assert_eq!(between(64, 129), [64, 128]);
+        assert_eq!(between(200, 200), [0; 0]);
+        assert_eq!(between(0, 0), [0; 0]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ use self::queue::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::version::RESCHED_US;
 pub use self::version::Version;
 use crate::interface::Load;
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
     TaskTable, Tunable, TunableError, Waker, tunables,
@@ -89,7 +89,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(Bfs::new(Version::V0_404, config)),
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
         },
         Release {
             version: "0.316",
@@ -101,7 +101,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
         },
     ],
 };

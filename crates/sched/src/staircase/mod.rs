@@ -51,7 +51,7 @@ use self::array::{Link, PrioArray};
 use self::task::{ArrayRef, Pid, Task};
 use crate::domains_2622::{Domains, newly_idle_balance, rebalance};
 use crate::interface::Load;
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
     Tunable, TunableError, Waker, tunables,
@@ -82,7 +82,7 @@ pub static SD: Entry = Entry {
             Policy::RoundRobin,
         ],
         groups: false,
-        build: |config| Box::new(Staircase::new(Edition::Sd, config)),
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
     }],
 };
 
@@ -102,7 +102,7 @@ pub static RSDL: Entry = Entry {
         cpus_max: 4096,
         policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
         groups: false,
-        build: |config| Box::new(Staircase::new(Edition::Rsdl, config)),
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
     }],
 };
 
