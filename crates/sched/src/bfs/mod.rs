@@ -25,24 +25,28 @@
 //!
 //! # Releases
 //!
-//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* ([`clock`]); the last task that a CPU put away although it
-//!   wanted to run is **sticky** there: other CPUs see its deadline later by the longest distance there is ([`preempt`]).
+//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`); the last task that a CPU put away although it
+//!   wanted to run is **sticky** there: other CPUs see its deadline later by the longest distance there is (`preempt.rs`).
 //! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its `task_timeslice`.
 //!
-//! [`version`] has the numbers. Where a rule differs, `match self.version` stands in the middle of it.
+//! `version.rs` has the numbers. Where a rule differs, `match self.version` stands in the middle of it.
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] below, then [`preempt`] (who is interrupted, what is sticky), [`clock`] (time and charges),
-//! [`version`] (slices and deadlines), [`queue`] (the queue).
+//! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine; `preempt.rs` says who is
+//! interrupted and what is sticky, `clock.rs` has time and charges, `version.rs` slices and deadlines, `queue.rs` the queue,
+//! `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
 //!
 //! # Not here
 //!
 //! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes with it has nothing to limit.
 //! Any topology but the flat one. Frequency scaling.
 
+mod attributes;
+mod audit;
 mod clock;
 mod idle_map;
+mod life;
 mod preempt;
 mod queue;
 mod version;
@@ -414,141 +418,6 @@ impl Bfs {
             }
         }
     }
-
-    /// What the slice of `task` is now: the CPU's copy if it runs.
-    fn live_slice(&mut self, task: TaskId) -> &mut i32 {
-        let row = &mut self.tasks[task];
-        if row.on_cpu {
-            &mut self.cpus[row.cpu.index()].rq_time_slice
-        } else {
-            &mut row.time_slice
-        }
-    }
-
-    /// 0.316: a child that ends before its slice was ever filled returns what is left of it.
-    fn return_first_slice(&mut self, task: TaskId) {
-        let row = &self.tasks[task];
-        if self.version == Version::V0_316
-            && row.first_time_slice
-            && let Some(parent) = row.parent
-        {
-            let left = (*self.live_slice(task)).max(0);
-            let full = self.slice;
-            let slice = self.live_slice(parent);
-            *slice = (*slice + left).min(full.max(*slice));
-        }
-    }
-
-    /// The allowed CPU with the fewest tasks.
-    fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
-        allowed
-            .iter(self.cpus.len() as u32)
-            .min_by_key(|cpu| self.cpus[cpu.index()].tasks)
-            .unwrap_or(CpuId(0))
-    }
-
-    /// The child of nobody in particular: a full slice from now.
-    fn start(&mut self, platform: &mut Platform, task: TaskId) {
-        let cpu = self.tasks[task].cpu;
-        self.refresh(platform, cpu);
-        self.refill(platform, task);
-        self.tasks[task].last_ran = platform.now_ns();
-        self.refresh(platform, cpu);
-        self.activate(task);
-        self.try_preempt(platform, task);
-    }
-
-    /// The child of a running task: its deadline, and half of what is left of its slice.
-    fn start_beside(&mut self, platform: &mut Platform, task: TaskId, parent: TaskId, cpu: CpuId) {
-        let inherited = self.tasks[parent].nice;
-        let adjustment = self.deadline_distance(self.tasks[task].nice) - self.deadline_distance(inherited);
-        let from = &self.tasks[parent];
-        let (time_slice, deadline, last_ran) = (from.time_slice, from.deadline, from.last_ran);
-        let row = &mut self.tasks[task];
-        row.time_slice = time_slice;
-        row.deadline = deadline + adjustment;
-        row.last_ran = last_ran;
-        if row.policy != Policy::Fifo {
-            self.share_slice(platform, task, cpu);
-        }
-        self.refresh(platform, self.tasks[task].cpu);
-        self.activate(task);
-        let row = &self.tasks[task];
-        if row.address_space != self.tasks[parent].address_space
-            && row.cpu == cpu
-            && self.idle_map.first(&row.allowed).is_none()
-        {
-            platform.resched(cpu);
-        } else {
-            self.try_preempt(platform, task);
-        }
-    }
-
-    /// Halves what the running task of `cpu` has left with its child.
-    fn share_slice(&mut self, platform: &mut Platform, child: TaskId, cpu: CpuId) {
-        let left = self.cpus[cpu.index()].rq_time_slice;
-        match self.version {
-            Version::V0_316 => {
-                let half = if left > 0 { left / 2 } else { left };
-                self.cpus[cpu.index()].rq_time_slice = half;
-                self.tasks[child].time_slice = half;
-                self.tasks[child].first_time_slice = true;
-            }
-            Version::V0_404 if left >= 2 * RESCHED_US => {
-                self.cpus[cpu.index()].rq_time_slice = left / 2;
-                self.tasks[child].time_slice = left / 2;
-            }
-            Version::V0_404 => {
-                self.cpus[cpu.index()].rq_time_slice = 0;
-                platform.resched(cpu);
-                self.refill(platform, child);
-            }
-        }
-    }
-
-    /// `set_user_nice`: the deadline moves by what the two levels' distances differ; that of the CPU's copy does not.
-    fn set_user_nice(&mut self, platform: &mut Platform, task: TaskId, nice: i8) {
-        let old = core::mem::replace(&mut self.tasks[task].nice, nice);
-        if self.tasks[task].policy.is_realtime() {
-            return;
-        }
-        self.refresh(platform, self.tasks[task].cpu);
-        self.tasks[task].deadline += self.deadline_distance(nice) - self.deadline_distance(old);
-        if self.queue.is_queued(task) {
-            self.queue.remove(task);
-            self.enqueue(task);
-            if nice < old {
-                self.try_preempt(platform, task);
-            }
-        } else if self.tasks[task].on_cpu && nice > old {
-            platform.resched(self.tasks[task].cpu);
-        }
-    }
-
-    /// `sched_setscheduler`.
-    fn set_policy(&mut self, platform: &mut Platform, task: TaskId, policy: Policy, rt_priority: u8) {
-        self.refresh(platform, self.tasks[task].cpu);
-        let queued = self.queue.is_queued(task);
-        if queued {
-            self.queue.remove(task);
-        }
-        let row = &mut self.tasks[task];
-        let old_prio = row.prio;
-        row.policy = policy;
-        row.rt_priority = rt_priority;
-        row.prio = prio_of(policy, rt_priority);
-        if row.on_cpu {
-            let (cpu, prio) = (row.cpu, row.prio);
-            self.cpus[cpu.index()].rq_policy = policy;
-            self.running[cpu.index()].rq_prio = prio;
-            if prio > old_prio {
-                platform.resched(cpu);
-            }
-        } else if queued {
-            self.enqueue(task);
-            self.try_preempt(platform, task);
-        }
-    }
 }
 
 impl Scheduler for Bfs {
@@ -758,42 +627,7 @@ impl Scheduler for Bfs {
     }
 
     fn audit(&self) -> Result<(), String> {
-        self.queue.audit()?;
-        let mut tasks = alloc::vec![0; self.cpus.len()];
-        let mut active = 0;
-        for (task, row) in self.tasks.iter() {
-            let queued = self.queue.is_queued(task);
-            if queued && (row.on_cpu || !row.runnable) || row.runnable && !queued && !row.on_cpu {
-                return Err(format!(
-                    "task {}: queued {queued}, runnable {}, on a CPU {}",
-                    task.0, row.runnable, row.on_cpu
-                ));
-            }
-            if row.on_cpu != (self.cpus[row.cpu.index()].curr == Some(task)) {
-                return Err(format!("task {}: is it current on CPU {}?", task.0, row.cpu.0));
-            }
-            tasks[row.cpu.index()] += u32::from(row.runnable);
-            active += u32::from(queued || row.on_cpu);
-        }
-        if active != self.nr_running {
-            return Err(format!(
-                "nr_running is {}, but {active} tasks are active",
-                self.nr_running
-            ));
-        }
-        for (number, cpu) in self.cpus.iter().enumerate() {
-            if cpu.tasks != tasks[number] {
-                return Err(format!(
-                    "CPU {number}: counts {} tasks, has {}",
-                    cpu.tasks, tasks[number]
-                ));
-            }
-            let idles = self.idle_map.contains(CpuId(number as u32));
-            if idles != cpu.curr.is_none() || idles != (self.running[number].rq_prio == PRIO_LIMIT) {
-                return Err(format!("CPU {number}: does it idle?"));
-            }
-        }
-        Ok(())
+        self.check_books()
     }
 }
 

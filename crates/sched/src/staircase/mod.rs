@@ -20,7 +20,7 @@
 //!
 //! # The algorithm (RSDL)
 //!
-//! As above with three differences, for which see [`rsdl`]. It is a reconstruction, as neither its source nor its own
+//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, as neither its source nor its own
 //! description was at hand.
 //!
 //! # Cost
@@ -30,8 +30,9 @@
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; [`sd`] has the slots and the way down; [`task`] what a
-//! nice level is worth; [`array`] the queues; [`moving`] and [`crate::domains_2622`] several CPUs.
+//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and the way down, `rsdl.rs` what
+//! RSDL does instead; `task.rs` what a nice level is worth; `array.rs` the queues; `life.rs` starts, forks, exits and where
+//! tasks wake; `attributes.rs` changes of nice and policy; `moving.rs` and [`crate::domains_2622`] several CPUs.
 //!
 //! # Not here
 //!
@@ -39,6 +40,9 @@
 //! nobody. Hyperthreads and NUMA.
 
 mod array;
+mod attributes;
+mod audit;
+mod life;
 mod moving;
 mod rsdl;
 mod sd;
@@ -57,7 +61,6 @@ use crate::{
     Tunable, TunableError, Waker, tunables,
 };
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -428,158 +431,6 @@ impl Staircase {
             platform.resched(self.tasks[p.index()].cpu);
         }
     }
-
-    // Coming and going.
-
-    /// The allowed CPU with the fewest runnable tasks.
-    fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
-        allowed
-            .iter(self.cpus.len() as u32)
-            .min_by_key(|&cpu| self.domains.load(cpu).nr_running())
-            .unwrap_or(CpuId(0))
-    }
-
-    /// The lowest CPU in `allowed`.
-    fn first_allowed(&self, allowed: &CpuSet) -> CpuId {
-        allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
-    }
-
-    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU would leave it a fresh staircase.
-    fn start(&mut self, platform: &mut Platform, p: Pid) {
-        let cpu = self.tasks[p.index()].cpu;
-        self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
-        self.set_quota_and_weight(p);
-        let task = &mut self.tasks[p.index()];
-        // An ordinary task will be given its quota with its place.
-        task.time_slice = task.quota;
-        task.runnable = true;
-        self.activate_task(cpu, p);
-        platform.resched(cpu);
-    }
-
-    /// The child of a running task: it stands where its parent does, and has half of what that has left.
-    fn start_beside(&mut self, platform: &mut Platform, p: Pid, parent: Pid, parent_cpu: CpuId) {
-        let from = &mut self.tasks[parent.index()];
-        let half = from.time_slice.max(0) / 2;
-        let time_slice = if from.time_slice > 0 { half.max(1) } else { 0 };
-        if from.time_slice > 0 {
-            from.time_slice = half;
-        }
-        let (bitmap, rotation, array, prio) = (from.bitmap, from.rotation, from.array, from.prio);
-        let address_space = from.address_space;
-        let task = &mut self.tasks[p.index()];
-        task.time_slice = time_slice;
-        task.first_time_slice = true;
-        (task.bitmap, task.rotation, task.array, task.prio) = (bitmap, rotation, array, prio);
-        task.prio = task.normal_prio();
-        task.runnable = true;
-        let (cpu, shares_memory) = (task.cpu, task.address_space == address_space);
-        self.activate_task(cpu, p);
-        if cpu == parent_cpu && !shares_memory {
-            platform.resched(cpu);
-        } else {
-            self.resched_if_preempted(platform, p);
-        }
-    }
-
-    /// `sched_exit`: what is left of a first slice goes back to the parent on the same CPU.
-    fn sched_exit(&mut self, p: Pid) {
-        let task = &self.tasks[p.index()];
-        if !task.first_time_slice {
-            return;
-        }
-        let (left, cpu) = (task.time_slice.max(0), task.cpu);
-        if let Some(parent) = task.parent {
-            let parent = self.pid(parent);
-            let parent = &mut self.tasks[parent.index()];
-            if parent.cpu == cpu && parent.time_slice < parent.quota {
-                parent.time_slice = (parent.time_slice + left).min(parent.quota);
-            }
-        }
-    }
-
-    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load that it may as well come
-    /// there. No idle CPU is looked for.
-    fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
-        let task = &self.tasks[p.index()];
-        let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);
-        if this_cpu == prev_cpu || !task.allowed.contains(this_cpu) {
-            return prev_cpu;
-        }
-        let leaving = match self.cpus[this_cpu.index()].curr {
-            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr.index()].load_weight),
-            _ => 0,
-        };
-        if self
-            .domains
-            .wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving)
-        {
-            this_cpu
-        } else {
-            prev_cpu
-        }
-    }
-
-    /// Moves a queued task to a CPU that it may use.
-    fn move_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
-        let from = self.tasks[p.index()].cpu;
-        let to = self.first_allowed(&self.tasks[p.index()].allowed);
-        self.deactivate_task(from, p);
-        self.set_task_cpu(platform, p, to);
-        self.activate_task(to, p);
-        self.resched_if_preempted(platform, p);
-    }
-
-    // Changes of attributes.
-
-    /// `set_user_nice`.
-    fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, static_prio: u8) {
-        let task = &mut self.tasks[p.index()];
-        if task.policy.is_realtime() {
-            task.static_prio = static_prio;
-            return;
-        }
-        let (cpu, queued, old_prio, old_weight) = (task.cpu, task.queued, task.prio, task.load_weight);
-        if queued {
-            self.dequeue_task(cpu, p);
-        }
-        self.tasks[p.index()].static_prio = static_prio;
-        self.set_quota_and_weight(p);
-        if !queued {
-            return;
-        }
-        self.enqueue_task(cpu, p);
-        let task = &self.tasks[p.index()];
-        self.domains
-            .reweigh(cpu, u64::from(old_weight), u64::from(task.load_weight));
-        let running = self.cpus[cpu.index()].curr == Some(p);
-        if task.prio < old_prio || running && (task.prio > old_prio || task.policy == Policy::Idle) {
-            platform.resched(cpu);
-        }
-    }
-
-    /// `sched_setscheduler`.
-    fn set_policy(&mut self, platform: &mut Platform, p: Pid, policy: Policy, rt_priority: u8) {
-        let task = &self.tasks[p.index()];
-        let (cpu, queued, old_prio) = (task.cpu, task.queued, task.prio);
-        if queued {
-            self.deactivate_task(cpu, p);
-        }
-        let task = &mut self.tasks[p.index()];
-        task.policy = policy;
-        task.rt_priority = rt_priority;
-        task.prio = task.normal_prio();
-        self.set_quota_and_weight(p);
-        if !queued {
-            return;
-        }
-        self.activate_task(cpu, p);
-        if self.cpus[cpu.index()].curr != Some(p) {
-            self.resched_if_preempted(platform, p);
-        } else if self.tasks[p.index()].prio > old_prio {
-            platform.resched(cpu);
-        }
-    }
 }
 
 impl Scheduler for Staircase {
@@ -835,59 +686,6 @@ impl Scheduler for Staircase {
     }
 
     fn audit(&self) -> Result<(), String> {
-        let mut listed = 0;
-        for (number, rq) in self.cpus.iter().enumerate() {
-            let cpu = CpuId(number as u32);
-            let (mut weight, mut idleprio, mut on_cpu) = (0, 0, 0);
-            for (object, array) in rq.arrays.iter().enumerate() {
-                for level in 0..=MAX_PRIO {
-                    if !array.bit_agrees(level) {
-                        return Err(format!("CPU {number} array {object} level {level}: wrong bit"));
-                    }
-                    let mut at = array.head(level);
-                    while let Some(p) = at {
-                        let task = &self.tasks[p.index()];
-                        let place = ArrayRef {
-                            cpu,
-                            object: object as u8,
-                        };
-                        if !task.queued || task.array != place || task.prio != level || task.cpu != cpu {
-                            return Err(format!(
-                                "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
-                            ));
-                        }
-                        weight += u64::from(task.load_weight);
-                        idleprio += u32::from(level == MAX_PRIO);
-                        on_cpu += 1;
-                        at = array::next(&self.links, p);
-                    }
-                }
-            }
-            listed += on_cpu;
-            let load = self.domains.load(cpu);
-            let counted = (load.nr_running(), load.raw_weighted_load(), rq.nr_idleprio);
-            if counted != (on_cpu, weight, idleprio) {
-                return Err(format!(
-                    "CPU {number}: counted {counted:?}, found {:?}",
-                    (on_cpu, weight, idleprio)
-                ));
-            }
-            if rq.curr.is_some_and(|curr| !self.tasks[curr.index()].queued) {
-                return Err(format!("CPU {number}: its running task is not queued"));
-            }
-        }
-        let queued = self.tasks.iter().filter(|task| task.queued).count();
-        if queued != listed as usize {
-            return Err(format!("{queued} tasks think that they are queued, {listed} are"));
-        }
-        if let Some((number, task)) = self
-            .tasks
-            .iter()
-            .enumerate()
-            .find(|(_, task)| task.runnable && !task.queued)
-        {
-            return Err(format!("task {number} is runnable but not queued: {task:?}"));
-        }
-        Ok(())
+        self.check_books()
     }
 }
