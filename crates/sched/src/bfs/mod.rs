@@ -85,7 +85,7 @@ pub static ENTRY: Entry = Entry {
     releases: &[
         Release {
             version: "0.404",
-            also: &["2.6.38-ck"],
+            also: &["2.6.38"],
             summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
             golden: &[("bfs", "2.6.38 with BFS 0.404")],
             hz_default: 1000,
@@ -97,7 +97,7 @@ pub static ENTRY: Entry = Entry {
         },
         Release {
             version: "0.316",
-            also: &["2.6.33-ck"],
+            also: &["2.6.33"],
             summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
             hz_default: 1000,

@@ -71,7 +71,7 @@ pub static SD: Entry = Entry {
     summary: "each task steps down its own staircase of priority slots, one quota a step, once a rotation",
     releases: &[Release {
         version: "2.6.22-ck1",
-        also: &["0.48"],
+        also: &[],
         summary: "SD as in Con Kolivas's 2.6.22-ck1",
         golden: &[("sd", "2.6.22-ck1")],
         hz_default: 1000,
@@ -97,7 +97,7 @@ pub static RSDL: Entry = Entry {
               quotas too, and sink as a whole",
     releases: &[Release {
         version: "0.36",
-        also: &["0.20"],
+        also: &[],
         summary: "a reconstruction of RSDL 0.20 to 0.36 (2.6.20 and 2.6.21-rc); no golden schedules",
         golden: &[],
         hz_default: 1000,
