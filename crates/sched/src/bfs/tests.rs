@@ -229,6 +229,11 @@ fn a_queued_task_made_better_may_preempt() {
         let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
         bfs.set_attr(&mut platform, TaskId(1), &SchedAttr::nice(nice), CPU0);
         assert_eq!(platform.resched_pending(CPU0), asks, "nice {nice}");
+        // One made worse does not try, though it would have succeeded.
+        platform.clear_resched(CPU0);
+        bfs.running[0].rq_deadline = i64::MAX;
+        bfs.set_attr(&mut platform, TaskId(1), &SchedAttr::nice(nice + 1), CPU0);
+        assert!(!platform.resched_pending(CPU0));
         bfs.audit().unwrap();
     }
 }

@@ -411,6 +411,8 @@ fn rsdl_nobody_enters_above_the_level_that_is_reached() {
     sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU0 });
     assert_eq!(row(&mut sched, 1).prio, 123);
     assert!(!platform.resched_pending(CPU0), "an equal does not preempt");
+    sched.fork(&mut platform, TaskId(2), &attr(NICE0, 2), Parent::Outside);
+    assert_eq!(row(&mut sched, 2).prio, 123, "nor a new one");
 }
 
 #[test]
