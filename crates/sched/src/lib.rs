@@ -18,6 +18,7 @@ extern crate alloc;
 
 pub mod cpu_set;
 pub mod interface;
+pub mod pelt;
 pub mod platform;
 pub mod registry;
 pub mod round_robin;
