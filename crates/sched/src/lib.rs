@@ -17,6 +17,7 @@
 extern crate alloc;
 
 pub mod cpu_set;
+pub mod eevdf;
 pub mod interface;
 pub mod pelt;
 pub mod platform;

@@ -38,10 +38,10 @@ pub const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX - 1024;
 
 /// 2^32 * y^n for n = 0..31, as the kernel's table has it.
 const INVERSE: [u32; 32] = [
-    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796, 0xd744fcc9,
-    0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46, 0xb504f333, 0xb123f581,
-    0xad583ee9, 0xa9a15ab4, 0xa5fed6a9, 0xa2704302, 0x9ef5325f, 0x9b8d39b9, 0x9837f050, 0x94f4efa8, 0x91c3d373,
-    0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
+    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
+    0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46,
+    0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9, 0xa2704302, 0x9ef5325f, 0x9b8d39b9,
+    0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 ];
 
 /// `value` as it counts `periods` later.
@@ -98,7 +98,11 @@ impl Average {
         }
         self.last_update_time = self.last_update_time.wrapping_add(delta << 10);
         // What weighs nothing neither waits nor runs.
-        let (runnable, running) = if load == 0 { (0, false) } else { (runnable, running) };
+        let (runnable, running) = if load == 0 {
+            (0, false)
+        } else {
+            (runnable, running)
+        };
 
         let total = delta + u64::from(self.period_contrib);
         let periods = total / 1024;
@@ -183,7 +187,11 @@ mod tests {
 
     #[test]
     fn time_that_goes_back_is_taken_note_of_and_else_ignored() {
-        let mut average = Average { last_update_time: 5_000_000, load_sum: 7, ..Average::default() };
+        let mut average = Average {
+            last_update_time: 5_000_000,
+            load_sum: 7,
+            ..Average::default()
+        };
         assert!(!average.update(4_000_000, 1, 1, true, 1024));
         assert_eq!((average.last_update_time, average.load_sum), (4_000_000, 7));
     }
@@ -210,7 +218,12 @@ mod tests {
                 continue;
             }
             let renewed = average.update(row[0], row[1], row[2], row[3] != 0, row[4]);
-            assert_eq!((renewed, average), (row[5] != 0, state(&row[6..])), "line {}: {line}", number + 1);
+            assert_eq!(
+                (renewed, average),
+                (row[5] != 0, state(&row[6..])),
+                "line {}: {line}",
+                number + 1
+            );
             steps += 1;
         }
         assert!(steps > 70);
