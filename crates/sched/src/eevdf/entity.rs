@@ -123,17 +123,6 @@ pub struct Info {
     pub runnable: u32,
     /// Load tracking.
     pub avg: Average,
-    /// Group: the load average of its own queue as last propagated to it.
-    pub propagated: PropagatedLoad,
-}
-
-/// What a group's entity has taken over of its queue's averages.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PropagatedLoad {
-    /// Pending change of the queue's load average.
-    pub pending: i64,
-    /// Something is to be propagated.
-    pub wanted: bool,
 }
 
 impl Entity {
@@ -205,7 +194,6 @@ impl Info {
             sum_exec_runtime: 0,
             runnable: 0,
             avg: Average::default(),
-            propagated: PropagatedLoad::default(),
         }
     }
 }
