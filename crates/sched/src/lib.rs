@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod classes;
 pub mod cpu_set;
 pub mod eevdf;
 pub mod interface;
