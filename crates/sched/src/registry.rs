@@ -68,7 +68,7 @@ pub struct Entry {
 }
 
 /// All schedulers, in the order in which Linux had them.
-pub static ALL: &[&Entry] = &[&crate::round_robin::ENTRY];
+pub static ALL: &[&Entry] = &[&crate::round_robin::ENTRY, &crate::eevdf::ENTRY];
 
 /// Why a name did not lead to a scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 //! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache line; what is looked at once
 //! a hook is in [`Info`]. Both are found by the same handle.
 
-use crate::TaskId;
+use crate::classes::Pid;
 use crate::pelt::Average;
 
 /// No entity, no queue.
@@ -14,27 +14,6 @@ pub const WEIGHT_SHIFT: u32 = 10;
 
 /// The stored weight of nice 0, by which virtual time is measured.
 pub const NICE_0_WEIGHT: u64 = 1024 << WEIGHT_SHIFT;
-
-/// The unscaled weight of `SCHED_IDLE` tasks and idle groups.
-pub const WEIGHT_IDLE: u32 = 3;
-
-/// The inverse that goes with [`WEIGHT_IDLE`].
-pub const INVERSE_IDLE: u32 = 1_431_655_765;
-
-/// Unscaled weights, nice -20 to 19: each step is worth 10 % of a CPU between two.
-pub const WEIGHTS: [u32; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
-    2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
-    23, 18, 15,
-];
-
-/// floor(2^32 / weight), nice -20 to 19.
-pub const INVERSES: [u32; 40] = [
-    48388, 59856, 76040, 92818, 118348, 147320, 184698, 229616, 287308, 360437, 449829, 563644, 704093,
-    875809, 1099582, 1376151, 1717300, 2157191, 2708050, 3363326, 4194304, 5237765, 6557202, 8165337,
-    10153587, 12820798, 15790321, 19976592, 24970740, 31350126, 39045157, 49367440, 61356676, 76695844,
-    95443717, 119304647, 148102320, 186737708, 238609294, 286331153,
-];
 
 /// A stored weight as it is used in sums: shifted back, at least 2 unless it is 0.
 #[inline]
@@ -79,15 +58,7 @@ pub struct Entity {
     pub weight: u32,
     /// Virtual time = real time * `vt_factor` >> `vt_shift`.
     vt_factor: u32,
-    /// Tree links.
-    pub left: u32,
-    /// Tree links.
-    pub right: u32,
-    /// Tree links.
-    pub up: u32,
     vt_shift: u8,
-    /// Tree colour.
-    pub red: bool,
     /// Queued, which the running one is too.
     pub on_rq: bool,
     /// Queued, but asleep: its dequeue waits until it is eligible.
@@ -98,7 +69,7 @@ pub struct Entity {
 #[derive(Clone, Debug)]
 pub struct Info {
     /// The task, if it is one.
-    pub task: Option<TaskId>,
+    pub task: Option<Pid>,
     /// The queue of its own, if it is a group.
     pub my_q: u32,
     /// The queue on which it stands or stood.
@@ -137,11 +108,7 @@ impl Entity {
             min_slice: slice,
             weight: 0,
             vt_factor: 0,
-            left: NONE,
-            right: NONE,
-            up: NONE,
             vt_shift: 0,
-            red: false,
             on_rq: false,
             sched_delayed: false,
         };
@@ -179,7 +146,7 @@ impl Entity {
 
 impl Info {
     /// A new task's.
-    pub fn of_task(task: TaskId) -> Info {
+    pub fn of_task(task: Pid) -> Info {
         Info {
             task: Some(task),
             my_q: NONE,
@@ -201,11 +168,11 @@ impl Info {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 
     fn at_nice(nice: i32) -> Entity {
         let mut entity = Entity::new(0);
-        let row = (nice + 20) as usize;
-        entity.set_weight(u64::from(WEIGHTS[row]) << WEIGHT_SHIFT, Some(INVERSES[row]));
+        entity.set_weight(u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT, Some(wmult_of_nice(nice)));
         entity
     }
 
@@ -224,7 +191,7 @@ mod tests {
         assert_eq!(at_nice(10).vt(2_800_000), 26_065_454);
         assert_eq!(at_nice(5).vt(2_800_000), 8_558_806);
         let mut idle = Entity::new(0);
-        idle.set_weight(u64::from(WEIGHT_IDLE) << WEIGHT_SHIFT, Some(INVERSE_IDLE));
+        idle.set_weight(u64::from(WEIGHT_IDLEPRIO) << WEIGHT_SHIFT, Some(WMULT_IDLEPRIO));
         assert_eq!(idle.vt(1_000_000), 341_333_333);
     }
 
@@ -249,12 +216,5 @@ mod tests {
     #[test]
     fn small_weights_have_a_floor_of_two() {
         assert_eq!([0, 1, 2047, 3072, 1 << 20].map(unscaled), [0, 2, 2, 3, 1024]);
-    }
-
-    #[test]
-    fn inverses_go_with_weights() {
-        for (weight, inverse) in WEIGHTS.iter().zip(INVERSES) {
-            assert!((1u64 << 32).abs_diff(u64::from(*weight) * u64::from(inverse)) <= u64::from(*weight));
-        }
     }
 }

@@ -1,13 +1,15 @@
 //! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the groups.
 
-use super::core::Core;
-use super::entity::{Entity, INVERSE_IDLE, INVERSES, Info, NONE, WEIGHT_IDLE, WEIGHT_SHIFT, WEIGHTS};
+use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, before, earlier};
 use super::group::Group;
 use super::load::Attach;
 use super::queue::Queue;
-use super::tree::{Order, recompute_upward};
+use super::tree::{self, Order};
 use super::version::{Features, Version};
-use crate::{CpuId, Platform, Policy, SchedAttr, TaskId, TaskTable};
+use crate::classes::rbtree::Nodes;
+use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
+use crate::classes::{Core, Pid};
+use crate::{CpuId, Platform, Policy, SchedAttr};
 use alloc::vec::Vec;
 
 /// The fair class on all CPUs.
@@ -26,13 +28,16 @@ pub struct Fair {
     pub(super) se: Vec<Entity>,
     /// Entities: the rest.
     pub(super) info: Vec<Info>,
+    /// Entities: their places in the trees.
+    pub(super) nodes: Nodes,
     /// Entities that may be used again.
     pub(super) free: Vec<u32>,
     /// The CPUs' own queues by CPU, then groups' queues.
     pub(super) queues: Vec<Queue>,
     /// Task groups; 0 is the root.
     pub(super) groups: Vec<Group>,
-    pub(super) tasks: TaskTable<FairTask>,
+    /// By thread.
+    pub(super) tasks: Vec<FairTask>,
     /// What balancing keeps of each CPU.
     pub(super) balance: super::balance::Balance,
 }
@@ -60,6 +65,10 @@ pub struct FairTask {
     pub wakee_flips: u32,
     /// See `last_wakee`.
     pub wakee_flip_decay_ts: u64,
+    /// It has exited.
+    pub dead: bool,
+    /// Its parent has taken note.
+    pub reaped: bool,
 }
 
 impl Default for FairTask {
@@ -75,6 +84,8 @@ impl Default for FairTask {
             last_wakee: NONE,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,
+            dead: false,
+            reaped: false,
         }
     }
 }
@@ -112,8 +123,8 @@ impl Fair {
         self.info[e as usize].my_q == NONE
     }
 
-    pub(super) fn se_of(&self, task: TaskId) -> u32 {
-        self.tasks[task].se
+    pub(super) fn se_of(&self, task: Pid) -> u32 {
+        self.tasks[task.index()].se
     }
 
     // ---- the tree ----
@@ -121,19 +132,19 @@ impl Fair {
     pub(super) fn tree_insert(&mut self, q: u32, e: u32) {
         let queue = &mut self.queues[q as usize];
         queue.count_in(&self.se[e as usize]);
-        queue.tree.insert(&mut self.se, self.order, e);
+        tree::insert(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
     }
 
     pub(super) fn tree_remove(&mut self, q: u32, e: u32) {
         let queue = &mut self.queues[q as usize];
         queue.count_out(&self.se[e as usize]);
-        queue.tree.remove(&mut self.se, self.order, e);
+        tree::remove(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
     }
 
     // ---- one entity, one queue ----
 
     /// `set_next_entity`: `e` runs.
-    fn set_next_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
+    fn set_next_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
         self.clear_buddies(e);
         if self.se[e as usize].on_rq {
             self.tree_remove(q, e);
@@ -145,24 +156,24 @@ impl Fair {
     }
 
     /// `put_prev_entity`: `e` no longer runs.
-    fn put_prev_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
+    fn put_prev_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
         if self.se[e as usize].on_rq {
-            self.update_curr(platform, q);
+            self.update_curr(core, platform, q);
             self.tree_insert(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
         }
         self.queues[q as usize].curr = NONE;
     }
 
-    fn enqueue_entity(&mut self, platform: &mut Platform, q: u32, e: u32, initial: bool) {
+    fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, initial: bool) {
         let is_curr = self.queues[q as usize].curr == e;
         if is_curr {
             self.place(q, e, initial);
         }
-        self.update_curr(platform, q);
+        self.update_curr(core, platform, q);
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
-        self.update_group_weight(platform, e);
+        self.update_group_weight(core, platform, e);
         if !is_curr {
             self.place(q, e, initial);
         }
@@ -176,8 +187,8 @@ impl Fair {
     }
 
     /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
-    fn dequeue_entity(&mut self, platform: &mut Platform, q: u32, e: u32, why: Dequeue) -> bool {
-        self.update_curr(platform, q);
+    fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, why: Dequeue) -> bool {
+        self.update_curr(core, platform, q);
         self.clear_buddies(e);
         let now_ns = platform.now_ns();
         if self.features.delay_dequeue
@@ -216,13 +227,13 @@ impl Fair {
         let queue = &mut self.queues[q as usize];
         queue.load -= self.info[e as usize].load;
         queue.nr_queued -= 1;
-        self.update_group_weight(platform, e);
+        self.update_group_weight(core, platform, e);
         true
     }
 
     /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by now it is placed afresh,
     /// with nothing. Nobody is charged first: V is as of the last charge.
-    fn requeue_delayed(&mut self, platform: &mut Platform, e: u32) {
+    fn requeue_delayed(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.queue_of(e);
         if self.features.delay_zero {
             let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(self.se[e as usize].vruntime) as i64;
@@ -259,15 +270,15 @@ impl Fair {
 
     /// `e` is queued and stays so, while something below it came or went: its averages, its weight and its slice anew.
     /// Returns the smallest slice of the queue it is on.
-    fn refresh(&mut self, platform: &mut Platform, e: u32, slice: u32) -> u32 {
+    fn refresh(&mut self, core: &mut Core, platform: &mut Platform, e: u32, slice: u32) -> u32 {
         let q = self.queue_of(e);
         self.update_load_avg(platform.now_ns(), e, Attach::No);
         self.update_runnable(e);
-        self.update_group_weight(platform, e);
+        self.update_group_weight(core, platform, e);
         if self.version.custom_slices() {
             self.se[e as usize].slice = slice;
             if self.queues[q as usize].curr != e {
-                recompute_upward(&mut self.se, self.order, e, NONE);
+                tree::slice_changed(&self.nodes, &mut self.se, self.order, e);
             }
         }
         self.queues[q as usize].min_slice(&self.se)
@@ -276,11 +287,11 @@ impl Fair {
     // ---- tasks ----
 
     /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued.
-    pub(super) fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, task: TaskId, why: Enqueue) {
+    pub(super) fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Enqueue) {
         let first = self.se_of(task);
         let cpu = core.cpu_of(task);
         let runnable = u32::from(!self.se[first as usize].sched_delayed);
-        let idle = u32::from(core.threads[task].policy == Policy::Idle);
+        let idle = u32::from(core.threads[task.index()].policy == Policy::Idle);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
@@ -290,7 +301,7 @@ impl Fair {
         while e != NONE {
             if self.se[e as usize].on_rq {
                 if self.se[e as usize].sched_delayed {
-                    self.requeue_delayed(platform, e);
+                    self.requeue_delayed(core, platform, e);
                 }
                 break;
             }
@@ -299,7 +310,7 @@ impl Fair {
                 self.se[e as usize].slice = slice;
                 self.info[e as usize].custom_slice = true;
             }
-            self.enqueue_entity(platform, q, e, initial);
+            self.enqueue_entity(core, platform, q, e, initial);
             let queue = &mut self.queues[q as usize];
             queue.h_nr_queued += 1;
             queue.h_nr_runnable += runnable;
@@ -310,20 +321,20 @@ impl Fair {
             e = self.parent_of(e);
         }
         while e != NONE {
-            slice = self.refresh(platform, e, slice);
+            slice = self.refresh(core, platform, e, slice);
             let queue = &mut self.queues[self.info[e as usize].queue as usize];
             queue.h_nr_queued += 1;
             queue.h_nr_runnable += runnable;
             queue.h_nr_idle += idle;
             e = self.parent_of(e);
         }
-        core.threads[task].on_rq = true;
-        core.add_nr_running(cpu);
+        core.threads[task.index()].on_rq = true;
+        self.add_nr_running(core, cpu);
         self.list_add(cpu, task);
     }
 
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
-    pub(super) fn dequeue_task(&mut self, core: &mut Core, platform: &mut Platform, task: TaskId, why: Dequeue) -> bool {
+    pub(super) fn dequeue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Dequeue) -> bool {
         let e = self.se_of(task);
         if !self.se[e as usize].sched_delayed {
             self.util_est_dequeue(core.cpu_of(task), task, why.sleep);
@@ -337,7 +348,7 @@ impl Fair {
         let cpu = self.queues[self.queue_of(first) as usize].cpu;
         let queued = u32::from(task.is_some());
         let runnable = u32::from(task.is_some() && !self.se[first as usize].sched_delayed);
-        let idle = u32::from(task.is_some_and(|task| core.threads[task].policy == Policy::Idle));
+        let idle = u32::from(task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle));
         let was_sched_idle = self.is_sched_idle_rq(core, cpu);
         let count = |queue: &mut Queue| {
             queue.h_nr_queued -= queued;
@@ -349,7 +360,7 @@ impl Fair {
         let mut e = first;
         while e != NONE {
             let q = self.queue_of(e);
-            if !self.dequeue_entity(platform, q, e, reason) {
+            if !self.dequeue_entity(core, platform, q, e, reason) {
                 if e == first && task.is_some() {
                     return false;
                 }
@@ -371,13 +382,16 @@ impl Fair {
             reason = Dequeue { sleep: true, ..Dequeue::default() };
         }
         while e != NONE {
-            slice = self.refresh(platform, e, slice);
+            slice = self.refresh(core, platform, e, slice);
             count(&mut self.queues[self.info[e as usize].queue as usize]);
             e = self.parent_of(e);
         }
         if let Some(task) = task {
-            core.threads[task].on_rq = false;
-            core.sub_nr_running(cpu);
+            core.threads[task.index()].on_rq = false;
+            if self.tasks[task.index()].reaped {
+                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+            }
+            core.nr_running[cpu.index()] -= 1;
             self.list_remove(cpu, task);
             if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
                 self.balance_soon(platform, cpu);
@@ -396,18 +410,24 @@ impl Fair {
     }
 
     /// A task that is queued, asleep in fact, is woken.
-    pub(super) fn wake_delayed(&mut self, core: &Core, platform: &mut Platform, task: TaskId) {
+    pub(super) fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         self.util_est_enqueue(core.cpu_of(task), task);
-        self.requeue_delayed(platform, self.se_of(task));
+        self.requeue_delayed(core, platform, self.se_of(task));
     }
 
-    pub(super) fn is_delayed(&self, task: TaskId) -> bool {
+    /// The dequeue of a delayed task is finished before it comes up.
+    pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
+        self.dequeue_entities(core, platform, self.se_of(task), why);
+    }
+
+    pub(super) fn is_delayed(&self, task: Pid) -> bool {
         let e = self.se_of(task);
         e != NONE && self.se[e as usize].sched_delayed
     }
 
     /// `pick_task_fair`: whose turn it is on `cpu`. Delayed entities that come up are dequeued for good.
-    pub(super) fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+    pub(super) fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         'again: loop {
             let mut q = cpu.0;
             if self.queues[q as usize].nr_queued == 0 {
@@ -416,7 +436,7 @@ impl Fair {
             loop {
                 let queue = &self.queues[q as usize];
                 if queue.curr != NONE && self.se[queue.curr as usize].on_rq {
-                    self.update_curr(platform, q);
+                    self.update_curr(core, platform, q);
                 }
                 let e = self.pick_next_entity(q);
                 if self.se[e as usize].sched_delayed {
@@ -448,19 +468,19 @@ impl Fair {
     }
 
     /// `put_prev_task_fair`: on every level.
-    pub(super) fn put_prev_task(&mut self, platform: &mut Platform, task: TaskId) {
+    pub(super) fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.put_prev_entity(platform, self.queue_of(e), e);
+            self.put_prev_entity(core, platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
     }
 
     /// `set_next_task_fair`: on every level.
-    pub(super) fn set_next_task(&mut self, core: &Core, platform: &mut Platform, task: TaskId) {
+    pub(super) fn set_next_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.set_next_entity(platform, self.queue_of(e), e);
+            self.set_next_entity(core, platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
         self.list_to_head(core, task);
@@ -468,32 +488,32 @@ impl Fair {
 
     /// From one fair task to another: only the levels that differ are put and set. What stands above both goes on running,
     /// protected as it was.
-    pub(super) fn switch(&mut self, core: &Core, platform: &mut Platform, prev: TaskId, next: TaskId) {
+    pub(super) fn switch(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid, next: Pid) {
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.queue_of(p) != self.queue_of(n) {
             let (p_depth, n_depth) = (self.info[p as usize].depth, self.info[n as usize].depth);
             if n_depth <= p_depth {
-                self.put_prev_entity(platform, self.queue_of(p), p);
+                self.put_prev_entity(core, platform, self.queue_of(p), p);
                 p = self.parent_of(p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(platform, self.queue_of(n), n);
+                self.set_next_entity(core, platform, self.queue_of(n), n);
                 n = self.parent_of(n);
             }
         }
-        self.put_prev_entity(platform, self.queue_of(p), p);
-        self.set_next_entity(platform, self.queue_of(n), n);
+        self.put_prev_entity(core, platform, self.queue_of(p), p);
+        self.set_next_entity(core, platform, self.queue_of(n), n);
         self.list_to_head(core, next);
     }
 
     /// `task_tick_fair`: charges on every level; each may ask for a reschedule.
-    pub(super) fn task_tick(&mut self, platform: &mut Platform, task: TaskId) {
+    pub(super) fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
             let q = self.queue_of(e);
-            self.update_curr(platform, q);
+            self.update_curr(core, platform, q);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            self.update_group_weight(platform, e);
+            self.update_group_weight(core, platform, e);
             e = self.parent_of(e);
         }
     }
@@ -501,14 +521,14 @@ impl Fair {
     /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both fair.
     pub(super) fn wakeup_preempt(
         &mut self,
-        core: &Core,
+        core: &mut Core,
         platform: &mut Platform,
-        curr: TaskId,
-        task: TaskId,
+        curr: Pid,
+        task: Pid,
         fork: bool,
     ) {
         let cpu = core.cpu_of(curr);
-        if curr == task || platform.resched_pending(cpu) || !self.features.wakeup_preemption {
+        if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
             return;
         }
         if self.features.next_buddy && !fork && !self.is_delayed(task) {
@@ -520,14 +540,14 @@ impl Fair {
             if self.version > Version::V6_6 {
                 self.cancel_protection(c);
             }
-            platform.resched(cpu);
+            core.resched_curr(platform, cpu);
             return;
         }
-        if c_idle != p_idle || core.threads[task].policy != Policy::Other {
+        if c_idle != p_idle || core.threads[task.index()].policy != Policy::Other {
             return;
         }
         let q = self.queue_of(c);
-        self.update_curr(platform, q);
+        self.update_curr(core, platform, q);
         let short =
             self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
         let wins = match self.version {
@@ -537,7 +557,7 @@ impl Fair {
                 let [pe, ce] = [p, c].map(|e| &self.se[e as usize]);
                 if short
                     && queue.eligible(&self.se, pe.vruntime)
-                    && (super::entity::before(pe.deadline, ce.deadline) || !queue.eligible(&self.se, ce.vruntime))
+                    && (before(pe.deadline, ce.deadline) || !queue.eligible(&self.se, ce.vruntime))
                 {
                     self.cancel_protection(c);
                 }
@@ -552,13 +572,13 @@ impl Fair {
                     let shortest = self.queues[q as usize].min_slice(&self.se);
                     let curr = &mut self.se[c as usize];
                     let until = curr.vruntime.wrapping_add(curr.vt(u64::from(shortest)));
-                    curr.vlag = super::entity::earlier(curr.vlag as u64, until) as i64;
+                    curr.vlag = earlier(curr.vlag as u64, until) as i64;
                 }
                 wins
             }
         };
         if wins {
-            platform.resched(cpu);
+            core.resched_curr(platform, cpu);
         }
     }
 
@@ -580,14 +600,14 @@ impl Fair {
     }
 
     /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts its deadline off).
-    pub(super) fn yield_task(&mut self, core: &Core, platform: &mut Platform, task: TaskId) {
-        if core.rqs[core.cpu_of(task).index()].nr_running == 1 {
+    pub(super) fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+        if core.nr_running[core.cpu_of(task).index()] == 1 {
             return;
         }
         let e = self.se_of(task);
         let q = self.queue_of(e);
         self.clear_buddies(e);
-        self.update_curr(platform, q);
+        self.update_curr(core, platform, q);
         let entity = &self.se[e as usize];
         let request = entity.vt(u64::from(entity.slice));
         if !self.version.yield_forfeits() {
@@ -603,17 +623,16 @@ impl Fair {
     // ---- weights ----
 
     /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
-    pub(super) fn set_load_weight(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr) {
+    pub(super) fn set_load_weight(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, attr: &SchedAttr) {
         let e = self.se_of(task);
         let idle = attr.policy == Policy::Idle;
         let (weight, inverse) = if idle {
-            (WEIGHT_IDLE, INVERSE_IDLE)
+            (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO)
         } else {
-            let row = (attr.nice.clamp(-20, 19) + 20) as usize;
-            (WEIGHTS[row], INVERSES[row])
+            (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
         };
         self.info[e as usize].idle = idle;
-        self.reweight(platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && attr.policy != Policy::Deadline;
             self.info[e as usize].custom_slice = custom;
@@ -623,7 +642,7 @@ impl Fair {
     }
 
     /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline.
-    pub(super) fn reweight(&mut self, platform: &mut Platform, e: u32, weight: u64, inverse: Option<u32>) {
+    pub(super) fn reweight(&mut self, core: &mut Core, platform: &mut Platform, e: u32, weight: u64, inverse: Option<u32>) {
         let q = self.queue_of(e);
         let old = self.info[e as usize].load;
         let scale = |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
@@ -631,7 +650,7 @@ impl Fair {
         let mut waiting = false;
         let mut v = 0;
         if queued {
-            self.update_curr(platform, q);
+            self.update_curr(core, platform, q);
             waiting = self.queues[q as usize].curr != e;
             v = self.queues[q as usize].avg_vruntime(&self.se);
             let lag = self.lag(q, e);

@@ -10,7 +10,8 @@ use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
 use super::fair::Fair;
 use super::queue::Queue;
 use crate::pelt::Average;
-use crate::{CpuId, Platform, TaskId};
+use crate::classes::{Core, Pid};
+use crate::{CpuId, Platform};
 use alloc::vec::Vec;
 
 /// A task group.
@@ -36,6 +37,11 @@ impl Group {
     pub fn root(cpus: u32) -> Group {
         Group { parent: NONE, shares: stored_shares(1024), queues: (0..cpus).collect(), load_avg: 0 }
     }
+
+    /// Its queue on `cpu`, if it has come into being.
+    pub fn queue_on(&self, cpu: CpuId) -> u32 {
+        self.queues[cpu.index()]
+    }
 }
 
 impl Fair {
@@ -51,14 +57,14 @@ impl Fair {
     }
 
     /// Writes a group's shares; its entities get their new weights at once.
-    pub(super) fn group_set_shares(&mut self, platform: &mut Platform, group: u32, shares: u64) {
+    pub(super) fn group_set_shares(&mut self, core: &mut Core, platform: &mut Platform, group: u32, shares: u64) {
         self.groups[group as usize].shares = stored_shares(shares);
         for cpu in 0..self.cpus {
             let q = self.groups[group as usize].queues[cpu as usize];
             if q != NONE {
                 let e = self.queues[q as usize].owner;
                 self.update_load_avg(platform.now_ns(), e, super::load::Attach::No);
-                self.update_group_weight(platform, e);
+                self.update_group_weight(core, platform, e);
             }
         }
     }
@@ -73,7 +79,7 @@ impl Fair {
         let parent = self.queues[above as usize].owner;
         let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
         let q = self.queues.len() as u32;
-        let mut info = Info::of_task(TaskId(0));
+        let mut info = Info::of_task(Pid(0));
         info.task = None;
         info.my_q = q;
         info.queue = above;
@@ -88,12 +94,12 @@ impl Fair {
     }
 
     /// `task`, queued nowhere, belongs on the queue of `group` on `cpu`.
-    pub(super) fn set_task_rq(&mut self, task: TaskId, group: u32, cpu: CpuId) {
+    pub(super) fn set_task_rq(&mut self, task: Pid, group: u32, cpu: CpuId) {
         let q = self.group_queue(group, cpu);
         let parent = self.queues[q as usize].owner;
         let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
-        self.tasks[task].group = group;
-        let info = &mut self.info[self.tasks[task].se as usize];
+        self.tasks[task.index()].group = group;
+        let info = &mut self.info[self.tasks[task.index()].se as usize];
         info.queue = q;
         info.parent = parent;
         info.depth = depth;
@@ -108,6 +114,7 @@ impl Fair {
         }
         self.se.push(entity);
         self.info.push(info);
+        self.nodes.make_room(self.se.len());
         self.se.len() as u32 - 1
     }
 
@@ -128,14 +135,14 @@ impl Fair {
     /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it now. A queue that has become
     /// empty keeps its old one.
     #[inline]
-    pub(super) fn update_group_weight(&mut self, platform: &mut Platform, e: u32) {
+    pub(super) fn update_group_weight(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.info[e as usize].my_q;
         if q == NONE || self.queues[q as usize].load == 0 {
             return;
         }
         let shares = self.calc_group_shares(q);
         if shares != self.info[e as usize].load {
-            self.reweight(platform, e, shares, None);
+            self.reweight(core, platform, e, shares, None);
         }
     }
 

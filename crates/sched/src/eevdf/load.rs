@@ -2,12 +2,12 @@
 //!
 //! On one CPU nothing is decided by them (a group has all of its shares there), so they are not kept.
 
-use super::core::Core;
 use super::entity::{NONE, unscaled};
 use super::fair::Fair;
 use super::queue::Removed;
 use crate::pelt::{Average, PELT_MIN_DIVIDER};
-use crate::{CpuId, TaskId};
+use crate::CpuId;
+use crate::classes::{Core, Pid};
 
 /// What an update of an entity's averages does to its queue's besides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ impl Fair {
             if info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight))
                 && let Some(task) = info.task
             {
-                self.tasks[task].avg_renewed = true;
+                self.tasks[task.index()].avg_renewed = true;
             }
         }
         self.update_queue_load_avg(now_ns, q);
@@ -187,13 +187,13 @@ impl Fair {
     }
 
     /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and is woken there.
-    pub(super) fn leave_cpu(&mut self, core: &Core, now_ns: u64, task: TaskId, waking: bool) {
+    pub(super) fn leave_cpu(&mut self, core: &Core, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
             let cpu = core.cpu_of(task);
             // An idle CPU's queue may be long behind.
-            if core.curr(cpu).is_none() {
+            if core.is_idle_thread(core.curr(cpu)) {
                 self.fade(e, now_ns);
             }
         }
@@ -208,21 +208,21 @@ impl Fair {
         if info.avg.update(until_ns, 0, 0, false, weight)
             && let Some(task) = info.task
         {
-            self.tasks[task].avg_renewed = true;
+            self.tasks[task.index()].avg_renewed = true;
         }
     }
 
     // ---- estimated utilisation ----
 
     /// The queue counts on what the task used when it last ran through.
-    pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
-        self.queues[cpu.index()].util_est += u64::from(self.tasks[task].util_est);
+    pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
+        self.queues[cpu.index()].util_est += u64::from(self.tasks[task.index()].util_est);
     }
 
     /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows increases at once and decreases by
     /// quarters.
-    pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId, sleep: bool) {
-        let row = &mut self.tasks[task];
+    pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
+        let row = &mut self.tasks[task.index()];
         let queue = &mut self.queues[cpu.index()];
         queue.util_est = queue.util_est.saturating_sub(u64::from(row.util_est));
         if !sleep || !row.avg_renewed || self.cpus == 1 {
@@ -252,7 +252,7 @@ impl Fair {
     }
 
     /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
-    pub(super) fn task_h_load(&mut self, jiffies: u64, task: TaskId) -> u64 {
+    pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
         let load = self.info[e as usize].avg.load_avg;
         if self.groups.len() == 1 {

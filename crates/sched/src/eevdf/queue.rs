@@ -14,9 +14,11 @@
 
 use super::entity::{Entity, NONE, before};
 use super::fair::Fair;
-use super::tree::Tree;
+use super::tree;
 use super::version::Version;
 use crate::pelt::Average;
+use crate::classes::Core;
+use crate::classes::rbtree::{Nodes, Root};
 use crate::{CpuId, Platform};
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
@@ -26,7 +28,7 @@ const FAR: u32 = 24;
 #[derive(Clone, Debug)]
 pub struct Queue {
     /// Those waiting: all that are queued but `curr`.
-    pub tree: Tree,
+    pub tree: Root,
     /// The running entity. Its `on_rq` tells whether it still competes.
     pub curr: u32,
     /// The nominated entity.
@@ -83,7 +85,7 @@ impl Queue {
     /// An empty one.
     pub fn new(cpu: CpuId, group: u32, owner: u32) -> Queue {
         Queue {
-            tree: Tree::EMPTY,
+            tree: Root::default(),
             curr: NONE,
             next: NONE,
             nr_queued: 0,
@@ -190,7 +192,7 @@ impl Queue {
     /// The smallest slice of those waiting, as well as the tree knows it.
     #[inline]
     pub fn min_slice_waiting(&self, se: &[Entity]) -> u32 {
-        if self.tree.is_empty() { u32::MAX } else { se[self.tree.root as usize].min_slice }
+        if self.tree.is_empty() { u32::MAX } else { se[self.tree.top() as usize].min_slice }
     }
 
     /// The smallest slice of those queued, as well as the tree knows it.
@@ -205,8 +207,8 @@ impl Queue {
     }
 
     /// Recounts the sums. For tests.
-    pub fn audit_sums(&self, se: &[Entity]) -> bool {
-        let waiting = || self.tree.iter(se).map(|node| &se[node as usize]);
+    pub fn audit_sums(&self, nodes: &Nodes, se: &[Entity]) -> bool {
+        let waiting = || tree::iter(nodes, &self.tree).map(|node| &se[node as usize]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
             && waiting().map(|entity| i64::from(entity.weight)).sum::<i64>() == self.sum_w
     }
@@ -299,7 +301,7 @@ impl Fair {
 
     /// `update_curr`: charges the running entity for the time since it was last charged, and renews its request when it has
     /// been served. The new request starts from the vruntime it has: overrun is not held against it.
-    pub(super) fn update_curr(&mut self, platform: &mut Platform, q: u32) {
+    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let c = self.queues[q as usize].curr;
         if c == NONE {
             return;
@@ -338,7 +340,7 @@ impl Fair {
                 Version::V6_18 => !self.is_protected(c),
             };
         if give_way {
-            platform.resched(cpu);
+            core.resched_curr(platform, cpu);
             self.clear_buddies(c);
         }
     }
@@ -367,7 +369,7 @@ impl Fair {
             curr = NONE;
         }
         if queue.nr_queued == 1 {
-            return if curr != NONE { curr } else { queue.tree.leftmost };
+            return if curr != NONE { curr } else { queue.tree.leftmost() };
         }
         if curr != NONE && !eligible(self.se[curr as usize].vruntime) {
             curr = NONE;
@@ -376,14 +378,14 @@ impl Fair {
             return curr;
         }
         let best = if self.version.tree_by_deadline() {
-            let best = queue.tree.earliest_eligible(&self.se, eligible);
+            let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
             if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) { curr } else { best }
         } else {
-            queue.tree.earliest_eligible_by_vruntime(&self.se, curr, eligible)
+            tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
         };
         // The smallest vruntime is never above the average, so there is one, unless a product has wrapped.
-        if best == NONE { queue.tree.leftmost } else { best }
+        if best == NONE { queue.tree.leftmost() } else { best }
     }
 
     /// 6.18 protects without `RUN_TO_PARITY` too, if for less.
