@@ -30,6 +30,9 @@ fn verify(path: &Path) -> Result<bool, String> {
         "cfs" => conventions.yield_goes_on = true,
         _ => {}
     }
+    if file.notes.contains("subtree minima are always exact") {
+        tunables.push(("exact_min_slice".into(), 1));
+    }
     let mut scheduler = (release.build)(&build);
     let mut platform = build.platform();
     let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();

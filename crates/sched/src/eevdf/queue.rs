@@ -251,7 +251,7 @@ impl Fair {
             info.rel_deadline = false;
             return;
         }
-        if initial && self.features.place_deadline_initial {
+        if initial && self.features.place_deadline_initial && self.version.first_request_is_half() {
             request /= 2;
         }
         entity.deadline = vruntime.wrapping_add(request);

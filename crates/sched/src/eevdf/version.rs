@@ -37,18 +37,18 @@ impl Version {
         matches!(self, Version::V6_18)
     }
 
-    /// A group's queue publishes its load at most once a millisecond.
-    pub const fn load_is_published_rarely(self) -> bool {
-        // Since 6.7, and carried back to longterm 6.6.
-        true
-    }
-
     /// A task that is ineligible on its own queue is not moved at first to a CPU that has others.
     pub const fn balance_asks_eligibility(self) -> bool {
         matches!(self, Version::V6_18)
     }
 
-    /// What stands first among equals in `Features::default`.
+    /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set when the child is prepared, and
+    /// lost when it is placed again as it is queued.
+    pub const fn first_request_is_half(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline, and nominations count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)
     }
