@@ -26,6 +26,8 @@ pub mod domains_2622;
 pub mod interface;
 pub mod o_1;
 pub mod o_n;
+pub mod eevdf;
+pub mod pelt;
 pub mod platform;
 pub mod registry;
 pub mod round_robin;

@@ -93,7 +93,10 @@ pub static ALL: &[&Entry] = &[
     &crate::textbook::MLQ,
     &crate::textbook::MLFQ,
 /// All schedulers, in the order in which Linux had them.
+pub static ALL: &[&Entry] = &[
     &crate::cfs::ENTRY,
+    &crate::round_robin::ENTRY,
+    &crate::eevdf::ENTRY,
 ];
 
 /// Why a name did not lead to a scheduler.
