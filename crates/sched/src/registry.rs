@@ -76,14 +76,16 @@ pub struct Entry {
     pub releases: &'static [Release],
 }
 
-pub static ALL: &[&Entry] = &[
 /// All schedulers: first those of Linux, in the order in which it had them, then those of the textbooks.
+pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,
     &crate::o_1::ENTRY,
     &crate::staircase::RSDL,
     &crate::staircase::SD,
+    &crate::cfs::ENTRY,
     &crate::bfs::ENTRY,
+    &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,
     &crate::textbook::SRTF,
@@ -92,11 +94,6 @@ pub static ALL: &[&Entry] = &[
     &crate::textbook::RR,
     &crate::textbook::MLQ,
     &crate::textbook::MLFQ,
-/// All schedulers, in the order in which Linux had them.
-pub static ALL: &[&Entry] = &[
-    &crate::cfs::ENTRY,
-    &crate::round_robin::ENTRY,
-    &crate::eevdf::ENTRY,
 ];
 
 /// Why a name did not lead to a scheduler.

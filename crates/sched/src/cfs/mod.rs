@@ -64,7 +64,7 @@ use crate::classes::rbtree::{NIL, Nodes};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::{ClassList, Core, FairClass, Pid};
 use crate::interface::Load as Workload;
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
 use crate::{CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError};
 use alloc::boxed::Box;
@@ -101,7 +101,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: crate::topology::CPUS_MAX,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_32, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.31",
@@ -113,7 +113,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_31, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.29",
@@ -125,7 +125,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_29, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.28",
@@ -137,7 +137,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_28, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.24",
@@ -149,7 +149,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: false,
-            build: |config| build(Version::V2_6_24, RtVersion::V2_6_23, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
         },
         Release {
             version: "2.6.23",
@@ -161,7 +161,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(wait_runtime::class_list(config)),
+            build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
         },
     ],
 };

@@ -187,7 +187,14 @@ impl Fair {
     }
 
     /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
-    fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, why: Dequeue) -> bool {
+    fn dequeue_entity(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        q: u32,
+        e: u32,
+        why: Dequeue,
+    ) -> bool {
         self.update_curr(core, platform, q);
         self.clear_buddies(e);
         let now_ns = platform.now_ns();
@@ -236,7 +243,9 @@ impl Fair {
     fn requeue_delayed(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.queue_of(e);
         if self.features.delay_zero {
-            let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(self.se[e as usize].vruntime) as i64;
+            let lag = self.queues[q as usize]
+                .avg_vruntime(&self.se)
+                .wrapping_sub(self.se[e as usize].vruntime) as i64;
             if lag > 0 {
                 let is_curr = self.queues[q as usize].curr == e;
                 self.queues[q as usize].nr_queued -= 1;
@@ -263,7 +272,11 @@ impl Fair {
         let mut e = e;
         while e != NONE {
             let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
+            queue.h_nr_runnable = if up {
+                queue.h_nr_runnable + 1
+            } else {
+                queue.h_nr_runnable - 1
+            };
             e = self.parent_of(e);
         }
     }
@@ -334,7 +347,13 @@ impl Fair {
     }
 
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
-    pub(super) fn dequeue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Dequeue) -> bool {
+    pub(super) fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        why: Dequeue,
+    ) -> bool {
         let e = self.se_of(task);
         if !self.se[e as usize].sched_delayed {
             self.util_est_dequeue(core.cpu_of(task), task, why.sleep);
@@ -343,7 +362,13 @@ impl Fair {
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then.
-    fn dequeue_entities(&mut self, core: &mut Core, platform: &mut Platform, first: u32, why: Dequeue) -> bool {
+    fn dequeue_entities(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        first: u32,
+        why: Dequeue,
+    ) -> bool {
         let task = self.info[first as usize].task;
         let cpu = self.queues[self.queue_of(first) as usize].cpu;
         let queued = u32::from(task.is_some());
@@ -379,7 +404,10 @@ impl Fair {
                 }
                 break;
             }
-            reason = Dequeue { sleep: true, ..Dequeue::default() };
+            reason = Dequeue {
+                sleep: true,
+                ..Dequeue::default()
+            };
         }
         while e != NONE {
             slice = self.refresh(core, platform, e, slice);
@@ -389,7 +417,8 @@ impl Fair {
         if let Some(task) = task {
             core.threads[task.index()].on_rq = false;
             if self.tasks[task.index()].reaped {
-                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+                self.free
+                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
             core.nr_running[cpu.index()] -= 1;
             self.list_remove(cpu, task);
@@ -417,7 +446,11 @@ impl Fair {
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
+        let why = Dequeue {
+            sleep: true,
+            finish: true,
+            ..Dequeue::default()
+        };
         self.dequeue_entities(core, platform, self.se_of(task), why);
     }
 
@@ -444,7 +477,11 @@ impl Fair {
                         core,
                         platform,
                         e,
-                        Dequeue { sleep: true, finish: true, ..Dequeue::default() },
+                        Dequeue {
+                            sleep: true,
+                            finish: true,
+                            ..Dequeue::default()
+                        },
                     );
                     continue 'again;
                 }
@@ -548,8 +585,7 @@ impl Fair {
         }
         let q = self.queue_of(c);
         self.update_curr(core, platform, q);
-        let short =
-            self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
+        let short = self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
         let wins = match self.version {
             Version::V6_6 => self.pick_eevdf(q, true) == p,
             Version::V6_12 => {
@@ -623,7 +659,13 @@ impl Fair {
     // ---- weights ----
 
     /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
-    pub(super) fn set_load_weight(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, attr: &SchedAttr) {
+    pub(super) fn set_load_weight(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        attr: &SchedAttr,
+    ) {
         let e = self.se_of(task);
         let idle = attr.policy == Policy::Idle;
         let (weight, inverse) = if idle {
@@ -632,17 +674,33 @@ impl Fair {
             (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
         };
         self.info[e as usize].idle = idle;
-        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        self.reweight(
+            core,
+            platform,
+            e,
+            u64::from(weight) << WEIGHT_SHIFT,
+            Some(inverse),
+        );
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && attr.policy != Policy::Deadline;
             self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice =
-                if custom { attr.runtime_ns.clamp(100_000, 100_000_000) as u32 } else { self.base_slice };
+            self.se[e as usize].slice = if custom {
+                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
+            } else {
+                self.base_slice
+            };
         }
     }
 
     /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline.
-    pub(super) fn reweight(&mut self, core: &mut Core, platform: &mut Platform, e: u32, weight: u64, inverse: Option<u32>) {
+    pub(super) fn reweight(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        e: u32,
+        weight: u64,
+        inverse: Option<u32>,
+    ) {
         let q = self.queue_of(e);
         let old = self.info[e as usize].load;
         let scale = |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
@@ -654,7 +712,11 @@ impl Fair {
             waiting = self.queues[q as usize].curr != e;
             v = self.queues[q as usize].avg_vruntime(&self.se);
             let lag = self.lag(q, e);
-            self.se[e as usize].vlag = if self.version.reweight_places() { lag } else { self.se[e as usize].vlag };
+            self.se[e as usize].vlag = if self.version.reweight_places() {
+                lag
+            } else {
+                self.se[e as usize].vlag
+            };
             if waiting {
                 self.tree_remove(q, e);
             }

@@ -21,7 +21,7 @@ use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::{Core, Pid};
 use crate::interface::Load;
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{CpuId, Policy, Promises, Tunable};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -50,7 +50,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
         },
         Release {
             version: "6.12",
@@ -62,7 +62,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
         },
         Release {
             version: "6.6",
@@ -74,7 +74,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
         },
     ],
 };
@@ -137,7 +137,10 @@ impl Fair {
         Fair {
             version,
             features: Features::of(version),
-            order: Order { by_deadline: version.tree_by_deadline(), exact_slices: false },
+            order: Order {
+                by_deadline: version.tree_by_deadline(),
+                exact_slices: false,
+            },
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
@@ -159,7 +162,11 @@ impl Fair {
             self.tasks.resize(pid.index() + 1, FairTask::default());
         }
         let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
-        self.tasks[pid.index()] = FairTask { se, recent_used_cpu: cpu.0, ..FairTask::default() };
+        self.tasks[pid.index()] = FairTask {
+            se,
+            recent_used_cpu: cpu.0,
+            ..FairTask::default()
+        };
         self.set_task_rq(pid, group, cpu);
     }
 
@@ -252,7 +259,10 @@ impl Fair {
                 .map_err(|wrong| alloc::format!("queue {number}: {wrong}"))?;
             let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
             if waiting + usize::from(curr) != queue.nr_queued as usize {
-                return Err(alloc::format!("queue {number}: {} queued, found {waiting}", queue.nr_queued));
+                return Err(alloc::format!(
+                    "queue {number}: {} queued, found {waiting}",
+                    queue.nr_queued
+                ));
             }
             if !queue.audit_sums(&self.nodes, &self.se) {
                 return Err(alloc::format!("queue {number}: the sums do not add up"));
