@@ -30,7 +30,13 @@ fn verify(path: &Path) -> Result<bool, String> {
         "cfs" => conventions.yield_goes_on = true,
         _ => {}
     }
-    let mut scheduler = (release.build)(&build);
+    let registry::Build::Ordinary(make) = release.build else {
+        return Err("clairvoyant".into());
+    };
+    if file.notes.contains("subtree minima are always exact") {
+        tunables.push(("exact_min_slice".into(), 1));
+    }
+    let mut scheduler = make(&build);
     let mut platform = build.platform();
     let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
     for (name, value) in &tunables {

@@ -51,6 +51,31 @@ pub struct Migration {
     pub to: CpuId,
 }
 
+/// Why the kernel refuses a task the attributes that it asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// `EBUSY`: the bandwidth is given out.
+    Busy,
+    /// `EPERM`: a deadline task must be allowed on all CPUs.
+    NotPermitted,
+    /// `EINVAL`: the parameters make no sense.
+    Invalid,
+    /// `EAGAIN`: a deadline task cannot fork.
+    Again,
+}
+
+impl Refusal {
+    /// The error's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Refusal::Busy => "EBUSY",
+            Refusal::NotPermitted => "EPERM",
+            Refusal::Invalid => "EINVAL",
+            Refusal::Again => "EAGAIN",
+        }
+    }
+}
+
 /// The machine as a scheduler sees it.
 #[derive(Debug)]
 pub struct Platform {
@@ -63,6 +88,8 @@ pub struct Platform {
     pub timer_orders: Vec<TimerOrder>,
     /// Moves not yet told to the observers. The machine drains this after every hook.
     pub migrations: Vec<Migration>,
+    /// System calls that failed, not yet told to the observers. The machine drains this after every hook.
+    pub refusals: Vec<(TaskId, Refusal)>,
 }
 
 impl Platform {
@@ -76,6 +103,7 @@ impl Platform {
             resched: CpuBits::new(cpus),
             timer_orders: Vec::with_capacity(64),
             migrations: Vec::with_capacity(64),
+            refusals: Vec::new(),
         }
     }
 
@@ -130,6 +158,12 @@ impl Platform {
         self.migrations.push(Migration { task, from, to });
     }
 
+    /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a new task starts as
+    /// `SCHED_OTHER`.
+    pub fn refuse(&mut self, task: TaskId, why: Refusal) {
+        self.refusals.push((task, why));
+    }
+
     /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.
     #[inline]
     pub fn set_now_ns(&mut self, now_ns: u64) {
@@ -163,14 +197,14 @@ impl Platform {
 /// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty one of 4096 is seen to be
 /// empty by one look.
 #[derive(Debug)]
-struct CpuBits {
+pub(crate) struct CpuBits {
     words: Vec<u64>,
     /// Bit w: words[w] is not 0.
     summary: u64,
 }
 
 impl CpuBits {
-    fn new(cpus: u32) -> CpuBits {
+    pub(crate) fn new(cpus: u32) -> CpuBits {
         assert!(cpus as usize <= 64 * 64);
         CpuBits {
             words: alloc::vec![0; (cpus as usize).div_ceil(64)],
@@ -179,13 +213,13 @@ impl CpuBits {
     }
 
     #[inline]
-    fn insert(&mut self, cpu: CpuId) {
+    pub(crate) fn insert(&mut self, cpu: CpuId) {
         self.words[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         self.summary |= 1 << (cpu.0 / 64);
     }
 
     #[inline]
-    fn remove(&mut self, cpu: CpuId) {
+    pub(crate) fn remove(&mut self, cpu: CpuId) {
         let word = &mut self.words[cpu.index() / 64];
         *word &= !(1 << (cpu.0 % 64));
         if *word == 0 {
@@ -200,7 +234,7 @@ impl CpuBits {
 
     /// The lowest member that is `from` or higher.
     #[inline]
-    fn next(&self, from: u32) -> Option<CpuId> {
+    pub(crate) fn next(&self, from: u32) -> Option<CpuId> {
         if self.summary == 0 {
             return None;
         }

@@ -28,6 +28,9 @@ pub struct GoldenFile {
     pub slices: Vec<(u32, u64, u64, String)>,
     /// When the run ends.
     pub end_ns: u64,
+    /// What a reader must know to reproduce it.
+    #[serde(default)]
+    pub notes: String,
 }
 
 /// A golden file's machine.

@@ -69,7 +69,7 @@ use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{ClassList, Core, FairClass, Pid};
 use crate::interface::Load as Workload;
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
 use crate::{
     CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
@@ -108,7 +108,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: crate::topology::CPUS_MAX,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_32, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.31",
@@ -120,7 +120,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_31, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.29",
@@ -132,7 +132,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_29, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.28",
@@ -144,7 +144,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: true,
-            build: |config| build(Version::V2_6_28, RtVersion::V2_6_25, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.24",
@@ -156,7 +156,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: false,
-            build: |config| build(Version::V2_6_24, RtVersion::V2_6_23, config),
+            build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
         },
         Release {
             version: "2.6.23",
@@ -168,7 +168,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: POLICIES,
             groups: false,
-            build: |config| Box::new(wait_runtime::class_list(config)),
+            build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
         },
     ],
 };

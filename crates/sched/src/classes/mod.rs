@@ -10,6 +10,7 @@
 //! | [`runqueue`] | threads, runqueues, the request to reschedule: the ground on which classes stand |
 //! | [`class_list`] | the core: what happens in which order, and which class is asked |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
+//! | [`deadline`] | the deadline class of 6.x |
 //! | [`domains`] | which CPUs are balanced against each other |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
@@ -17,6 +18,7 @@
 //! The classes are known types, so that every hook is called directly.
 
 pub mod class_list;
+pub mod deadline;
 pub mod domains;
 pub mod rbtree;
 pub mod rt;
