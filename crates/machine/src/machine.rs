@@ -417,6 +417,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        if self.was_refused(task) {
+            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+        }
         self.observer
             .started(self.now_ns, task, self.scheduler.cpu_of(task));
         self.carry_out_orders();
@@ -556,13 +559,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if present.attr == attr || matches!(present.state, TaskState::Zombie | TaskState::Reaped) {
             return;
         }
-        present.attr = attr;
+        let old = std::mem::replace(&mut present.attr, attr);
         if let Some(unborn) = &mut present.unborn {
             unborn.sched = attr;
             return;
         }
         self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+        if self.was_refused(task) {
+            self.tasks[task.index()].attr = old;
+        }
         self.carry_out_orders();
+    }
+
+    /// Whether the scheduler has just refused `task` the attributes that were asked for.
+    fn was_refused(&self, task: TaskId) -> bool {
+        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
@@ -618,6 +629,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             for moved in self.platform.migrations.drain(..) {
                 self.observer
                     .migrated(self.now_ns, moved.task, moved.from, moved.to);
+            }
+        }
+        if !self.platform.refusals.is_empty() {
+            for (task, why) in self.platform.refusals.drain(..) {
+                self.observer.refused(self.now_ns, task, why);
             }
         }
     }

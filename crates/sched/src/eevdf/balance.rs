@@ -271,7 +271,9 @@ impl Fair {
         if dropped_any {
             self.balance.dropped.fill(false);
         }
-        let Some((moved, source, kind)) = moved else { return false };
+        let Some((moved, source, kind)) = moved else {
+            return false;
+        };
         if moved {
             self.balance.cpus[here.index()].failures = 0;
         } else {
@@ -313,7 +315,14 @@ impl Fair {
     fn stats(&self, core: &Core, cpu: CpuId) -> Stats {
         if self.balance.dropped[cpu.index()] {
             let kind = Type::HasSpare;
-            return Stats { kind, load: 0, util: 0, nr_running: 0, h_nr_runnable: 0, idle: false };
+            return Stats {
+                kind,
+                load: 0,
+                util: 0,
+                nr_running: 0,
+                h_nr_runnable: 0,
+                idle: false,
+            };
         }
         let queue = &self.queues[cpu.index()];
         let util = self.cpu_util(cpu);
@@ -323,7 +332,7 @@ impl Fair {
         let crowded = 1024 * IMBALANCE_PCT < runnable * 100;
         let kind = if nr_running > 1 && (short_of_time || crowded) {
             Type::Overloaded
-        } else if nr_running >= 1 && !(!crowded && 100 * 1024 > util * IMBALANCE_PCT) {
+        } else if nr_running >= 1 && (crowded || 100 * 1024 <= util * IMBALANCE_PCT) {
             Type::FullyBusy
         } else {
             Type::HasSpare
@@ -481,7 +490,15 @@ impl Fair {
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
-        self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
+        self.dequeue_task(
+            core,
+            platform,
+            task,
+            Dequeue {
+                migrate: true,
+                ..Dequeue::default()
+            },
+        );
         self.set_task_cpu(core, platform, task, to, false);
     }
 
@@ -568,12 +585,21 @@ impl Stats {
 
     /// Load relative to capacity, where the kernel has worked it out.
     fn known_load(&self) -> u64 {
-        if self.kind == Type::Overloaded { self.load } else { 0 }
+        if self.kind == Type::Overloaded {
+            self.load
+        } else {
+            0
+        }
     }
 }
 
 /// `sched_balance_find_src_group`'s verdict and `calculate_imbalance`: what to move, and how much of it. None: nothing.
-fn calculate_imbalance(local: &Stats, busiest: &Stats, average: u64, why: Occasion) -> Option<(Migrate, u64)> {
+fn calculate_imbalance(
+    local: &Stats,
+    busiest: &Stats,
+    average: u64,
+    why: Occasion,
+) -> Option<(Migrate, u64)> {
     if local.kind > busiest.kind {
         return None;
     }

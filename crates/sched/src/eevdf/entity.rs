@@ -172,7 +172,10 @@ mod tests {
 
     fn at_nice(nice: i32) -> Entity {
         let mut entity = Entity::new(0);
-        entity.set_weight(u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT, Some(wmult_of_nice(nice)));
+        entity.set_weight(
+            u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT,
+            Some(wmult_of_nice(nice)),
+        );
         entity
     }
 

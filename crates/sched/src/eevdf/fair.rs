@@ -144,7 +144,7 @@ impl Fair {
     // ---- one entity, one queue ----
 
     /// `set_next_entity`: `e` runs.
-    fn set_next_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
+    fn set_next_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
         self.clear_buddies(e);
         if self.se[e as usize].on_rq {
             self.tree_remove(q, e);
@@ -187,7 +187,14 @@ impl Fair {
     }
 
     /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
-    fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, why: Dequeue) -> bool {
+    fn dequeue_entity(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        q: u32,
+        e: u32,
+        why: Dequeue,
+    ) -> bool {
         self.update_curr(core, platform, q);
         self.clear_buddies(e);
         let now_ns = platform.now_ns();
@@ -233,10 +240,12 @@ impl Fair {
 
     /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by now it is placed afresh,
     /// with nothing. Nobody is charged first: V is as of the last charge.
-    fn requeue_delayed(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
+    fn requeue_delayed(&mut self, platform: &mut Platform, e: u32) {
         let q = self.queue_of(e);
         if self.features.delay_zero {
-            let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(self.se[e as usize].vruntime) as i64;
+            let lag = self.queues[q as usize]
+                .avg_vruntime(&self.se)
+                .wrapping_sub(self.se[e as usize].vruntime) as i64;
             if lag > 0 {
                 let is_curr = self.queues[q as usize].curr == e;
                 self.queues[q as usize].nr_queued -= 1;
@@ -263,7 +272,11 @@ impl Fair {
         let mut e = e;
         while e != NONE {
             let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
+            queue.h_nr_runnable = if up {
+                queue.h_nr_runnable + 1
+            } else {
+                queue.h_nr_runnable - 1
+            };
             e = self.parent_of(e);
         }
     }
@@ -301,7 +314,7 @@ impl Fair {
         while e != NONE {
             if self.se[e as usize].on_rq {
                 if self.se[e as usize].sched_delayed {
-                    self.requeue_delayed(core, platform, e);
+                    self.requeue_delayed(platform, e);
                 }
                 break;
             }
@@ -334,7 +347,13 @@ impl Fair {
     }
 
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
-    pub(super) fn dequeue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Dequeue) -> bool {
+    pub(super) fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        why: Dequeue,
+    ) -> bool {
         let e = self.se_of(task);
         if !self.se[e as usize].sched_delayed {
             self.util_est_dequeue(core.cpu_of(task), task, why.sleep);
@@ -343,7 +362,13 @@ impl Fair {
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then.
-    fn dequeue_entities(&mut self, core: &mut Core, platform: &mut Platform, first: u32, why: Dequeue) -> bool {
+    fn dequeue_entities(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        first: u32,
+        why: Dequeue,
+    ) -> bool {
         let task = self.info[first as usize].task;
         let cpu = self.queues[self.queue_of(first) as usize].cpu;
         let queued = u32::from(task.is_some());
@@ -379,7 +404,10 @@ impl Fair {
                 }
                 break;
             }
-            reason = Dequeue { sleep: true, ..Dequeue::default() };
+            reason = Dequeue {
+                sleep: true,
+                ..Dequeue::default()
+            };
         }
         while e != NONE {
             slice = self.refresh(core, platform, e, slice);
@@ -388,8 +416,9 @@ impl Fair {
         }
         if let Some(task) = task {
             core.threads[task.index()].on_rq = false;
-            if self.tasks[task.index()].reaped {
-                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+            if why.finish && self.tasks[task.index()].reaped {
+                self.free
+                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
             core.nr_running[cpu.index()] -= 1;
             self.list_remove(cpu, task);
@@ -412,12 +441,16 @@ impl Fair {
     /// A task that is queued, asleep in fact, is woken.
     pub(super) fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         self.util_est_enqueue(core.cpu_of(task), task);
-        self.requeue_delayed(core, platform, self.se_of(task));
+        self.requeue_delayed(platform, self.se_of(task));
     }
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
+        let why = Dequeue {
+            sleep: true,
+            finish: true,
+            ..Dequeue::default()
+        };
         self.dequeue_entities(core, platform, self.se_of(task), why);
     }
 
@@ -444,7 +477,11 @@ impl Fair {
                         core,
                         platform,
                         e,
-                        Dequeue { sleep: true, finish: true, ..Dequeue::default() },
+                        Dequeue {
+                            sleep: true,
+                            finish: true,
+                            ..Dequeue::default()
+                        },
                     );
                     continue 'again;
                 }
@@ -480,7 +517,7 @@ impl Fair {
     pub(super) fn set_next_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.set_next_entity(core, platform, self.queue_of(e), e);
+            self.set_next_entity(platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
         self.list_to_head(core, task);
@@ -497,12 +534,12 @@ impl Fair {
                 p = self.parent_of(p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(core, platform, self.queue_of(n), n);
+                self.set_next_entity(platform, self.queue_of(n), n);
                 n = self.parent_of(n);
             }
         }
         self.put_prev_entity(core, platform, self.queue_of(p), p);
-        self.set_next_entity(core, platform, self.queue_of(n), n);
+        self.set_next_entity(platform, self.queue_of(n), n);
         self.list_to_head(core, next);
     }
 
@@ -548,8 +585,7 @@ impl Fair {
         }
         let q = self.queue_of(c);
         self.update_curr(core, platform, q);
-        let short =
-            self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
+        let short = self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
         let wins = match self.version {
             Version::V6_6 => self.pick_eevdf(q, true) == p,
             Version::V6_12 => {
@@ -623,7 +659,13 @@ impl Fair {
     // ---- weights ----
 
     /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
-    pub(super) fn set_load_weight(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, attr: &SchedAttr) {
+    pub(super) fn set_load_weight(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        attr: &SchedAttr,
+    ) {
         let e = self.se_of(task);
         let idle = attr.policy == Policy::Idle;
         let (weight, inverse) = if idle {
@@ -632,73 +674,87 @@ impl Fair {
             (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
         };
         self.info[e as usize].idle = idle;
-        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        self.reweight(
+            core,
+            platform,
+            e,
+            u64::from(weight) << WEIGHT_SHIFT,
+            Some(inverse),
+        );
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && attr.policy != Policy::Deadline;
             self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice =
-                if custom { attr.runtime_ns.clamp(100_000, 100_000_000) as u32 } else { self.base_slice };
+            self.se[e as usize].slice = if custom {
+                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
+            } else {
+                self.base_slice
+            };
         }
     }
 
-    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline.
-    pub(super) fn reweight(&mut self, core: &mut Core, platform: &mut Platform, e: u32, weight: u64, inverse: Option<u32>) {
-        let q = self.queue_of(e);
+    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline, which are
+    /// so much more or less in virtual time.
+    pub(super) fn reweight(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        e: u32,
+        weight: u64,
+        inverse: Option<u32>,
+    ) {
         let old = self.info[e as usize].load;
         let scale = |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
-        let queued = self.se[e as usize].on_rq;
-        let mut waiting = false;
-        let mut v = 0;
-        if queued {
-            self.update_curr(core, platform, q);
-            waiting = self.queues[q as usize].curr != e;
-            v = self.queues[q as usize].avg_vruntime(&self.se);
-            let lag = self.lag(q, e);
-            self.se[e as usize].vlag = if self.version.reweight_places() { lag } else { self.se[e as usize].vlag };
-            if waiting {
-                self.tree_remove(q, e);
-            }
-            let queue = &mut self.queues[q as usize];
-            queue.load -= old;
-            queue.nr_queued -= 1;
-            if !self.version.reweight_places() {
-                let entity = &mut self.se[e as usize];
-                if entity.vruntime != v {
-                    entity.vruntime = v.wrapping_sub(scale(lag) as u64);
-                }
-                let ahead = entity.deadline.wrapping_sub(v) as i64;
-                entity.deadline = v.wrapping_add(scale(ahead) as u64);
-            }
-        }
-        let _ = v;
-        let entity = &mut self.se[e as usize];
-        let mut ahead = 0;
-        if !queued || self.version.reweight_places() {
+        if !self.se[e as usize].on_rq {
+            let entity = &mut self.se[e as usize];
             entity.vlag = scale(entity.vlag);
+            if self.info[e as usize].rel_deadline && self.version.reweight_places() {
+                entity.deadline = scale(entity.deadline as i64) as u64;
+            }
+            self.take_weight(e, weight, inverse);
+            return;
         }
-        if queued && self.version.reweight_places() {
-            ahead = scale(entity.deadline.wrapping_sub(entity.vruntime) as i64);
+        let q = self.queue_of(e);
+        self.update_curr(core, platform, q);
+        let waiting = self.queues[q as usize].curr != e;
+        let v = self.queues[q as usize].avg_vruntime(&self.se);
+        let lag = self.lag(q, e);
+        if waiting {
+            self.tree_remove(q, e);
         }
-        if !queued && self.info[e as usize].rel_deadline && self.version.reweight_places() {
-            entity.deadline = scale(entity.deadline as i64) as u64;
+        let queue = &mut self.queues[q as usize];
+        queue.load -= old;
+        queue.nr_queued -= 1;
+        let entity = &mut self.se[e as usize];
+        if self.version.reweight_places() {
+            // This overwrites the protection of a running entity with a small number: it is gone. (V and the total that the
+            // place is found by count a running entity already with its new weight, at its old vruntime.)
+            entity.vlag = scale(lag);
+            let ahead = scale(entity.deadline.wrapping_sub(entity.vruntime) as i64);
+            self.take_weight(e, weight, inverse);
+            self.place(q, e, false);
+            let entity = &mut self.se[e as usize];
+            entity.deadline = entity.vruntime.wrapping_add(ahead as u64);
+        } else {
+            let ahead = scale(entity.deadline.wrapping_sub(v) as i64);
+            if entity.vruntime != v {
+                entity.vruntime = v.wrapping_sub(scale(lag) as u64);
+            }
+            entity.deadline = v.wrapping_add(ahead as u64);
+            self.take_weight(e, weight, inverse);
         }
+        let queue = &mut self.queues[q as usize];
+        queue.load += weight;
+        queue.nr_queued += 1;
+        if waiting {
+            self.tree_insert(q, e);
+        } else {
+            queue.follow_curr(&self.se);
+        }
+    }
+
+    fn take_weight(&mut self, e: u32, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
         self.se[e as usize].set_weight(weight, inverse);
         self.info[e as usize].load = weight;
-        if queued {
-            if self.version.reweight_places() {
-                self.place(q, e, false);
-                let entity = &mut self.se[e as usize];
-                entity.deadline = entity.vruntime.wrapping_add(ahead as u64);
-            }
-            let queue = &mut self.queues[q as usize];
-            queue.load += weight;
-            queue.nr_queued += 1;
-            if waiting {
-                self.tree_insert(q, e);
-            } else {
-                self.queues[q as usize].follow_curr(&self.se);
-            }
-        }
     }
 }

@@ -9,8 +9,8 @@
 use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
 use super::fair::Fair;
 use super::queue::Queue;
-use crate::pelt::Average;
 use crate::classes::{Core, Pid};
+use crate::pelt::Average;
 use crate::{CpuId, Platform};
 use alloc::vec::Vec;
 
@@ -35,7 +35,12 @@ fn stored_shares(shares: u64) -> u64 {
 impl Group {
     /// The root: its queues are the CPUs' own.
     pub fn root(cpus: u32) -> Group {
-        Group { parent: NONE, shares: stored_shares(1024), queues: (0..cpus).collect(), load_avg: 0 }
+        Group {
+            parent: NONE,
+            shares: stored_shares(1024),
+            queues: (0..cpus).collect(),
+            load_avg: 0,
+        }
     }
 
     /// Its queue on `cpu`, if it has come into being.
@@ -57,7 +62,13 @@ impl Fair {
     }
 
     /// Writes a group's shares; its entities get their new weights at once.
-    pub(super) fn group_set_shares(&mut self, core: &mut Core, platform: &mut Platform, group: u32, shares: u64) {
+    pub(super) fn group_set_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: u32,
+        shares: u64,
+    ) {
         self.groups[group as usize].shares = stored_shares(shares);
         for cpu in 0..self.cpus {
             let q = self.groups[group as usize].queues[cpu as usize];
@@ -77,7 +88,11 @@ impl Fair {
         }
         let above = self.group_queue(self.groups[group as usize].parent, cpu);
         let parent = self.queues[above as usize].owner;
-        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
+        let depth = if parent == NONE {
+            0
+        } else {
+            self.info[parent as usize].depth + 1
+        };
         let q = self.queues.len() as u32;
         let mut info = Info::of_task(Pid(0));
         info.task = None;
@@ -97,7 +112,11 @@ impl Fair {
     pub(super) fn set_task_rq(&mut self, task: Pid, group: u32, cpu: CpuId) {
         let q = self.group_queue(group, cpu);
         let parent = self.queues[q as usize].owner;
-        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
+        let depth = if parent == NONE {
+            0
+        } else {
+            self.info[parent as usize].depth + 1
+        };
         self.tasks[task.index()].group = group;
         let info = &mut self.info[self.tasks[task.index()].se as usize];
         info.queue = q;

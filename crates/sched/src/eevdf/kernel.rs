@@ -10,7 +10,7 @@
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before the pick.
 
 use super::entity::NONE;
-use super::fair::{Dequeue, Enqueue, Fair};
+use super::fair::{Dequeue, Enqueue, Fair, FairTask};
 use crate::classes::deadline::Deadline;
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
@@ -18,8 +18,8 @@ use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use crate::interface::Load;
 use crate::platform::Refusal;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TimerKey, Tunable, TunableError, Waker, classes, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +45,12 @@ impl Eevdf {
 
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may hold a task back.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Fair => {
@@ -67,9 +72,18 @@ impl Eevdf {
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         let cpu = core.cpu_of(pid);
-        let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
+        let listed = if why.sleep {
+            classes::Dequeue::Sleep
+        } else {
+            classes::Dequeue::Save
+        };
         match core.thread(pid).class {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
@@ -86,7 +100,12 @@ impl Eevdf {
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.put_prev_task(core, platform, pid),
             ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
@@ -96,7 +115,12 @@ impl Eevdf {
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.set_next_task(core, platform, pid),
             ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
@@ -107,7 +131,12 @@ impl Eevdf {
 
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         let cpu = core.cpu_of(pid);
         let curr = core.curr(cpu);
         match (core.thread(pid).class, core.thread(curr).class) {
@@ -125,7 +154,9 @@ impl Eevdf {
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self { core, deadline, rt, .. } = self;
+        let Self {
+            core, deadline, rt, ..
+        } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
@@ -156,7 +187,8 @@ impl Eevdf {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
         while let Some((pid, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
-            if self.core.cpu_of(pid) == cpu && !self.core.is_allowed(pid, cpu) && self.core.thread(pid).on_rq {
+            if self.core.cpu_of(pid) == cpu && !self.core.is_allowed(pid, cpu) && self.core.thread(pid).on_rq
+            {
                 self.move_queued(platform, pid, to);
             }
         }
@@ -189,7 +221,9 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self { core, deadline, rt, .. } = self;
+            let Self {
+                core, deadline, rt, ..
+            } = self;
             match prev_class {
                 ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
                 _ => deadline.pre_schedule(core, platform, cpu, prev),
@@ -198,7 +232,12 @@ impl Eevdf {
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
         }
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         let urgent = deadline
             .pick_next_task(core, platform, cpu)
             .or_else(|| rt.pick_next_task(core, platform, cpu));
@@ -348,7 +387,12 @@ impl Scheduler for Eevdf {
         }
         if !running {
             let select = Select::Wakeup { sync };
-            let Self { core, deadline, rt, fair } = self;
+            let Self {
+                core,
+                deadline,
+                rt,
+                fair,
+            } = self;
             let mut chosen = match core.thread(pid).class {
                 ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
                 ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
@@ -357,7 +401,8 @@ impl Scheduler for Eevdf {
             if !self.core.is_allowed(pid, chosen) {
                 chosen = self.fallback_cpu(pid);
             }
-            self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
+            self.fair
+                .set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
         }
         self.activate(platform, pid, classes::Enqueue::Wakeup);
@@ -373,7 +418,15 @@ impl Scheduler for Eevdf {
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
-        self.deactivate(platform, pid, Dequeue { sleep: true, special, ..Dequeue::default() });
+        self.deactivate(
+            platform,
+            pid,
+            Dequeue {
+                sleep: true,
+                special,
+                ..Dequeue::default()
+            },
+        );
         if reason == BlockReason::Dead {
             self.fair.task_dead(pid);
             if self.class_of(pid) == ClassId::Deadline {
@@ -386,7 +439,12 @@ impl Scheduler for Eevdf {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         let curr = core.curr(cpu);
         match core.thread(curr).class {
             ClassId::Fair => fair.task_tick(core, platform, curr),
@@ -402,7 +460,9 @@ impl Scheduler for Eevdf {
         self.core.act_on(cpu);
         let next = self.pick_and_switch(platform, cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
-            let Self { core, deadline, rt, .. } = self;
+            let Self {
+                core, deadline, rt, ..
+            } = self;
             match core.thread(next).class {
                 ClassId::Rt => rt.post_schedule(core, platform, cpu),
                 ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
@@ -417,7 +477,12 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.yield_task(core, platform, pid),
             ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
@@ -452,7 +517,12 @@ impl Scheduler for Eevdf {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self { core, deadline, rt, fair } = self;
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
         if class != old_class {
             match old_class {
                 ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
@@ -512,7 +582,15 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(platform, pid, Dequeue { sleep: true, special: true, ..Dequeue::default() });
+            self.deactivate(
+                platform,
+                pid,
+                Dequeue {
+                    sleep: true,
+                    special: true,
+                    ..Dequeue::default()
+                },
+            );
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -540,15 +618,26 @@ impl Scheduler for Eevdf {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(&mut self, _platform: &mut Platform, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn group_new(
+        &mut self,
+        _platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
         Ok(GroupId(self.fair.group_new(parent.0, shares)))
     }
 
-    fn group_set_shares(&mut self, platform: &mut Platform, group: GroupId, shares: u64) -> Result<(), String> {
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
-        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
+        self.fair
+            .group_set_shares(&mut self.core, platform, group.0, shares);
         Ok(())
     }
 
@@ -574,7 +663,13 @@ impl Scheduler for Eevdf {
         tunables::check(&self.tunables(), name, value)?;
         if rt::TUNABLES.contains(&name) {
             self.rt.set_tunable(platform, name, value)?;
-            let value_of = |name| self.rt.tunables().iter().find(|knob| knob.name == name).map(|knob| knob.value);
+            let value_of = |name| {
+                self.rt
+                    .tunables()
+                    .iter()
+                    .find(|knob| knob.name == name)
+                    .map(|knob| knob.value)
+            };
             if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
                 self.deadline.set_limit(runtime, period as u64);
             }
@@ -622,7 +717,14 @@ impl Scheduler for Eevdf {
 
 impl Fair {
     /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less urgent is rescheduled.
-    fn prio_changed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, old_nice: i32, nice: i32) {
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        old_nice: i32,
+        nice: i32,
+    ) {
         let cpu = core.cpu_of(task);
         if self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) == task && nice > old_nice {
             core.resched_curr(platform, cpu);
@@ -636,7 +738,14 @@ impl Fair {
     }
 
     /// [`wakeup_preempt`](Fair::wakeup_preempt) for a task that balancing has brought.
-    pub(super) fn check_preempt(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, task: Pid, fork: bool) {
+    pub(super) fn check_preempt(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        task: Pid,
+        fork: bool,
+    ) {
         let curr = core.curr(cpu);
         match core.thread(curr).class {
             ClassId::Idle => core.resched_curr(platform, cpu),
@@ -676,7 +785,10 @@ impl Fair {
 
     /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is delayed.
     fn reap(&mut self, task: Pid) {
-        let e = self.se_of(task);
+        let Some(&FairTask { se: e, .. }) = self.tasks.get(task.index()) else {
+            // It ended before it was born.
+            return;
+        };
         self.tasks[task.index()].reaped = true;
         if e != NONE && !self.se[e as usize].on_rq {
             self.tasks[task.index()].se = NONE;

@@ -10,6 +10,8 @@ pub mod kernel;
 pub mod load;
 pub mod queue;
 pub mod select;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 pub mod version;
 
@@ -137,7 +139,10 @@ impl Fair {
         Fair {
             version,
             features: Features::of(version),
-            order: Order { by_deadline: version.tree_by_deadline(), exact_slices: false },
+            order: Order {
+                by_deadline: version.tree_by_deadline(),
+                exact_slices: false,
+            },
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
@@ -159,7 +164,11 @@ impl Fair {
             self.tasks.resize(pid.index() + 1, FairTask::default());
         }
         let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
-        self.tasks[pid.index()] = FairTask { se, recent_used_cpu: cpu.0, ..FairTask::default() };
+        self.tasks[pid.index()] = FairTask {
+            se,
+            recent_used_cpu: cpu.0,
+            ..FairTask::default()
+        };
         self.set_task_rq(pid, group, cpu);
     }
 
@@ -252,7 +261,10 @@ impl Fair {
                 .map_err(|wrong| alloc::format!("queue {number}: {wrong}"))?;
             let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
             if waiting + usize::from(curr) != queue.nr_queued as usize {
-                return Err(alloc::format!("queue {number}: {} queued, found {waiting}", queue.nr_queued));
+                return Err(alloc::format!(
+                    "queue {number}: {} queued, found {waiting}",
+                    queue.nr_queued
+                ));
             }
             if !queue.audit_sums(&self.nodes, &self.se) {
                 return Err(alloc::format!("queue {number}: the sums do not add up"));

@@ -16,9 +16,9 @@ use super::entity::{Entity, NONE, before};
 use super::fair::Fair;
 use super::tree;
 use super::version::Version;
-use crate::pelt::Average;
 use crate::classes::Core;
 use crate::classes::rbtree::{Nodes, Root};
+use crate::pelt::Average;
 use crate::{CpuId, Platform};
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
@@ -131,7 +131,11 @@ impl Queue {
     /// V, rounded down.
     pub fn avg_vruntime(&self, se: &[Entity]) -> u64 {
         let (sum, weight, v0) = self.sums(se);
-        if weight == 0 { v0 } else { v0.wrapping_add(sum.div_euclid(weight) as u64) }
+        if weight == 0 {
+            v0
+        } else {
+            v0.wrapping_add(sum.div_euclid(weight) as u64)
+        }
     }
 
     /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a fraction.
@@ -192,7 +196,11 @@ impl Queue {
     /// The smallest slice of those waiting, as well as the tree knows it.
     #[inline]
     pub fn min_slice_waiting(&self, se: &[Entity]) -> u32 {
-        if self.tree.is_empty() { u32::MAX } else { se[self.tree.top() as usize].min_slice }
+        if self.tree.is_empty() {
+            u32::MAX
+        } else {
+            se[self.tree.top() as usize].min_slice
+        }
     }
 
     /// The smallest slice of those queued, as well as the tree knows it.
@@ -223,7 +231,9 @@ impl Fair {
     /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is longer.
     pub(super) fn lag(&self, q: u32, e: u32) -> i64 {
         let entity = &self.se[e as usize];
-        let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(entity.vruntime) as i64;
+        let lag = self.queues[q as usize]
+            .avg_vruntime(&self.se)
+            .wrapping_sub(entity.vruntime) as i64;
         let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
         lag.clamp(-limit, limit)
     }
@@ -266,7 +276,11 @@ impl Fair {
             entity.vlag = entity.deadline as i64;
             return;
         }
-        let others = if self.features.run_to_parity { waiting } else { self.base_slice_unscaled };
+        let others = if self.features.run_to_parity {
+            waiting
+        } else {
+            self.base_slice_unscaled
+        };
         let slice = others.min(entity.slice);
         let until = if slice == entity.slice {
             entity.deadline
@@ -294,8 +308,11 @@ impl Fair {
     pub(super) fn cancel_protection(&mut self, e: u32) {
         if self.is_protected(e) {
             let entity = &mut self.se[e as usize];
-            entity.vlag =
-                if self.version.protects_until() { entity.vruntime as i64 } else { (entity.deadline as i64).wrapping_add(1) };
+            entity.vlag = if self.version.protects_until() {
+                entity.vruntime as i64
+            } else {
+                (entity.deadline as i64).wrapping_add(1)
+            };
         }
     }
 
@@ -380,7 +397,11 @@ impl Fair {
         let best = if self.version.tree_by_deadline() {
             let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
-            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) { curr } else { best }
+            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
+                curr
+            } else {
+                best
+            }
         } else {
             tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
         };

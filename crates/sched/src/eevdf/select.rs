@@ -21,7 +21,13 @@ impl Fair {
     }
 
     /// `select_task_rq_fair` at a wakeup.
-    pub(super) fn select_at_wakeup(&mut self, core: &Core, platform: &Platform, task: Pid, waker: Waker) -> CpuId {
+    pub(super) fn select_at_wakeup(
+        &mut self,
+        core: &Core,
+        platform: &Platform,
+        task: Pid,
+        waker: Waker,
+    ) -> CpuId {
         let prev = core.cpu_of(task);
         let mut target = prev;
         if let Waker::Task { task: by, .. } = waker {
@@ -52,7 +58,9 @@ impl Fair {
 
     /// `wake_wide`: the waker wakes so many that they cannot all stay near it.
     fn is_wide(&self, core: &Core, task: Pid, waker: Waker) -> bool {
-        let Waker::Task { task: by, .. } = waker else { return false };
+        let Waker::Task { task: by, .. } = waker else {
+            return false;
+        };
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
         let (a, b) = (flips(core.pid(by)), flips(task));
         let (more, less) = (a.max(b), a.min(b));
@@ -61,7 +69,14 @@ impl Fair {
     }
 
     /// `wake_affine`: the waker's CPU or the task's last one.
-    fn wake_affine(&mut self, core: &Core, platform: &Platform, task: Pid, waker: Waker, prev: CpuId) -> CpuId {
+    fn wake_affine(
+        &mut self,
+        core: &Core,
+        platform: &Platform,
+        task: Pid,
+        waker: Waker,
+        prev: CpuId,
+    ) -> CpuId {
         let this = waker.cpu();
         if self.is_idle_cpu(core, this) {
             return if self.is_idle_cpu(core, prev) { prev } else { this };
@@ -132,7 +147,9 @@ impl Fair {
             return cpu;
         }
         let load = |cpu: CpuId| self.queues[cpu.index()].avg.load_avg;
-        let Some(least) = cpus().min_by_key(|&cpu| (load(cpu), cpu)) else { return this };
+        let Some(least) = cpus().min_by_key(|&cpu| (load(cpu), cpu)) else {
+            return this;
+        };
         // Staying is preferred: within 17 % of a full CPU's load, or of the other's.
         let margin = 17 * 1024 / 100;
         if allowed.contains(this)

@@ -114,7 +114,13 @@ impl Deadline {
     ///
     /// # Errors
     /// What the kernel would say.
-    pub fn admit(&mut self, core: &Core, pid: Pid, attr: &SchedAttr, allowed: &CpuSet) -> Result<(), Refusal> {
+    pub fn admit(
+        &mut self,
+        core: &Core,
+        pid: Pid,
+        attr: &SchedAttr,
+        allowed: &CpuSet,
+    ) -> Result<(), Refusal> {
         let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
         if allowed.count(core.cpus()) != core.cpus() {
             // Bandwidth is given out for the machine as a whole.
@@ -162,7 +168,8 @@ impl Deadline {
         let rq = &mut self.rqs[cpu.index()];
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
-        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes
+            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
         core.nr_running[cpu.index()] += 1;
@@ -193,7 +200,9 @@ impl Deadline {
 
     /// Whether `pid` is out of budget and waits for its next period.
     pub fn is_throttled(&self, pid: Pid) -> bool {
-        self.tasks.get(pid.index()).is_some_and(|task| task.server.throttled)
+        self.tasks
+            .get(pid.index())
+            .is_some_and(|task| task.server.throttled)
     }
 
     fn deadline_of(&self, pid: Pid) -> u64 {
@@ -271,10 +280,23 @@ impl Deadline {
 
     /// The knobs with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        let knob = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
+        let knob = |name, value, help| Tunable {
+            name,
+            value,
+            range: (100, 1 << 22),
+            help,
+        };
         alloc::vec![
-            knob(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
-            knob(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),
+            knob(
+                TUNABLES[0],
+                self.period_us.0 as i64,
+                "shortest period of a deadline task, us"
+            ),
+            knob(
+                TUNABLES[1],
+                self.period_us.1 as i64,
+                "longest period of a deadline task, us"
+            ),
         ]
     }
 
@@ -311,7 +333,9 @@ impl Deadline {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];
             if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {
-                return Err(alloc::format!("thread {number} is in a deadline tree and should not be"));
+                return Err(alloc::format!(
+                    "thread {number} is in a deadline tree and should not be"
+                ));
             }
         }
         if bw != self.admission.total_bw() {
@@ -442,7 +466,11 @@ impl Class for Deadline {
         let was = core.thread(pid).nr_cpus_allowed > 1;
         if self.tasks[pid.index()].queued && was != (nr > 1) {
             let rq = &mut self.rqs[cpu.index()];
-            rq.nr_migratory = if was { rq.nr_migratory - 1 } else { rq.nr_migratory + 1 };
+            rq.nr_migratory = if was {
+                rq.nr_migratory - 1
+            } else {
+                rq.nr_migratory + 1
+            };
             self.earliest_changed(cpu);
         }
     }
@@ -458,7 +486,14 @@ impl Class for Deadline {
         }
     }
 
-    fn prio_changed(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, _old_prio: i16) {
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _old_prio: i16,
+    ) {
         if core.curr(cpu) == pid {
             // It may be no longer the earliest.
             core.resched_curr(platform, cpu);

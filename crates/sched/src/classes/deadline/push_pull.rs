@@ -28,7 +28,11 @@ impl Overload {
     /// Nobody.
     pub fn new(cpus: u32) -> Overload {
         let words = (cpus as usize).div_ceil(64);
-        Overload { overloaded: alloc::vec![0; words], count: 0, busy: alloc::vec![0; words] }
+        Overload {
+            overloaded: alloc::vec![0; words],
+            count: 0,
+            busy: alloc::vec![0; words],
+        }
     }
 
     /// Whether `cpu` is overloaded.
@@ -55,8 +59,11 @@ impl Deadline {
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
         if overloaded != self.overload.is_overloaded(cpu) {
             set_bit(&mut self.overload.overloaded, cpu, overloaded);
-            self.overload.count =
-                if overloaded { self.overload.count + 1 } else { self.overload.count - 1 };
+            self.overload.count = if overloaded {
+                self.overload.count + 1
+            } else {
+                self.overload.count - 1
+            };
         }
         set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
     }
@@ -92,12 +99,15 @@ impl Deadline {
         }
         let mut best: Option<(u64, CpuId)> = None;
         for cpu in (0..core.cpus()).map(CpuId) {
-            let Some(earliest) = self.earliest(cpu) else { continue };
+            let Some(earliest) = self.earliest(cpu) else {
+                continue;
+            };
             if best.is_none_or(|(latest, _)| before(latest, earliest)) && core.is_allowed(pid, cpu) {
                 best = Some((earliest, cpu));
             }
         }
-        best.filter(|&(latest, _)| before(self.deadline_of(pid), latest)).map(|(_, cpu)| cpu)
+        best.filter(|&(latest, _)| before(self.deadline_of(pid), latest))
+            .map(|(_, cpu)| cpu)
     }
 
     /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way to it.
@@ -105,14 +115,16 @@ impl Deadline {
         let cpu = core.cpu_of(pid);
         let curr = core.curr(cpu);
         let stays = core.thread(curr).class != ClassId::Deadline
-            || (core.thread(curr).nr_cpus_allowed > 1 && before(self.deadline_of(pid), self.deadline_of(curr)))
+            || (core.thread(curr).nr_cpus_allowed > 1
+                && before(self.deadline_of(pid), self.deadline_of(curr)))
             || core.thread(pid).nr_cpus_allowed == 1;
         if stays {
             return cpu;
         }
         self.find_later_cpu(core, pid)
             .filter(|&target| {
-                self.earliest(target).is_none_or(|earliest| before(self.deadline_of(pid), earliest))
+                self.earliest(target)
+                    .is_none_or(|earliest| before(self.deadline_of(pid), earliest))
             })
             .unwrap_or(cpu)
     }
@@ -144,7 +156,9 @@ impl Deadline {
     /// `push_dl_tasks`.
     pub(super) fn push_if_overloaded(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
         while self.overload.is_overloaded(cpu) {
-            let Some(pid) = self.earliest_pushable(core, cpu, None) else { return };
+            let Some(pid) = self.earliest_pushable(core, cpu, None) else {
+                return;
+            };
             let curr = core.curr(cpu);
             if core.thread(curr).class == ClassId::Deadline
                 && before(self.deadline_of(pid), self.deadline_of(curr))
@@ -153,7 +167,9 @@ impl Deadline {
                 core.resched_curr(platform, cpu);
                 return;
             }
-            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu) else { return };
+            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu) else {
+                return;
+            };
             self.move_task(core, platform, pid, target);
             core.resched_curr(platform, target);
         }
@@ -168,12 +184,18 @@ impl Deadline {
             if source == cpu || !self.overload.is_overloaded(source) {
                 continue;
             }
-            let Some(pid) = self.earliest_pushable(core, source, Some(cpu)) else { continue };
+            let Some(pid) = self.earliest_pushable(core, source, Some(cpu)) else {
+                continue;
+            };
             let deadline = self.deadline_of(pid);
             let curr = core.curr(source);
-            let about_to_run = core.thread(curr).class == ClassId::Deadline
-                && before(deadline, self.deadline_of(curr));
-            if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest)) {
+            let about_to_run =
+                core.thread(curr).class == ClassId::Deadline && before(deadline, self.deadline_of(curr));
+            if !about_to_run
+                && self
+                    .earliest(cpu)
+                    .is_none_or(|earliest| before(deadline, earliest))
+            {
                 self.move_task(core, platform, pid, cpu);
             }
         }
