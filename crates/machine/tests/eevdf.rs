@@ -202,3 +202,101 @@ fn runs_repeat_and_releases_differ() {
     assert_eq!(digests[2], run(Version::V6_18, 2, 7, Order::Golden).0);
     assert!(digests[0] != digests[1] && digests[1] != digests[2]);
 }
+
+/// Tasks that run for ever.
+struct Hogs(Vec<SchedAttr>);
+
+impl Workload for Hogs {
+    type Error = ();
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let task = |&sched| NewTask {
+            attr: TaskAttr {
+                sched,
+                ..TaskAttr::default()
+            },
+            start_ns: 0,
+        };
+        self.0.iter().map(task).collect()
+    }
+
+    fn next(&mut self, _: u64, _: TaskId, _: CpuId) -> Result<Op, ()> {
+        Ok(Op::Run { ns: u64::MAX })
+    }
+}
+
+/// Who ran from when to when, on one CPU.
+#[derive(Default)]
+struct Runs(Vec<(TaskId, u64, u64)>);
+
+impl Observer for Runs {
+    fn switched(&mut self, now_ns: u64, _: CpuId, prev: Option<TaskId>, _: bool, next: Option<TaskId>) {
+        if prev.is_some()
+            && let Some(last) = self.0.last_mut()
+        {
+            last.2 = now_ns;
+        }
+        if let Some(next) = next {
+            self.0.push((next, now_ns, now_ns));
+        }
+    }
+}
+
+fn runs(version: Version, hogs: Vec<SchedAttr>, until_ms: u64) -> Vec<(u32, u64, u64)> {
+    let build = BuildConfig::flat(1, 1000);
+    let mut machine = Machine::new(
+        Config::idealised(1, 1000),
+        Eevdf::new(version, &build),
+        Hogs(hogs),
+        Runs::default(),
+    );
+    machine.run(until_ms * 1_000_000).unwrap();
+    machine.scheduler().audit().unwrap();
+    let runs = machine.into_parts().2.0;
+    runs.iter()
+        .map(|&(task, from, to)| (task.0, from / 1_000_000, to / 1_000_000))
+        .collect()
+}
+
+#[test]
+fn the_fair_class_gets_a_twentieth_beside_a_real_time_hog() {
+    let hogs = || vec![SchedAttr::realtime(Policy::Fifo, 10), SchedAttr::nice(0)];
+    // A deferred server: the last 50 ms of each second.
+    let served = runs(Version::V6_18, hogs(), 3100);
+    assert_eq!(
+        served[..6],
+        [
+            (0, 0, 950),
+            (1, 950, 1000),
+            (0, 1000, 1950),
+            (1, 1950, 2000),
+            (0, 2000, 2950),
+            (1, 2950, 3000)
+        ]
+    );
+    // 6.6 throttles the real-time class: when a tick finds that it has had more than 950 ms.
+    let throttled = runs(Version::V6_6, hogs(), 2100);
+    assert_eq!(
+        throttled[..4],
+        [(0, 0, 951), (1, 951, 1000), (0, 1000, 1950), (1, 1950, 2000)]
+    );
+}
+
+#[test]
+fn what_the_fair_class_runs_anyway_is_charged_to_its_server() {
+    // A deadline task with 6 of 10 ms leaves so much that the server never competes.
+    let deadline = SchedAttr {
+        policy: Policy::Deadline,
+        runtime_ns: 6_000_000,
+        deadline_ns: 10_000_000,
+        period_ns: 10_000_000,
+        ..SchedAttr::default()
+    };
+    let runs = runs(Version::V6_18, vec![deadline, SchedAttr::nice(0)], 3000);
+    let longest = runs
+        .iter()
+        .filter(|run| run.0 == 1)
+        .map(|run| run.2 - run.1)
+        .max();
+    assert_eq!(longest, Some(4));
+}

@@ -38,6 +38,8 @@ pub struct Fair {
     pub(super) groups: Vec<Group>,
     /// By thread.
     pub(super) tasks: Vec<FairTask>,
+    /// By CPU: what the class has run there in all, ns.
+    pub(super) exec_clock: Vec<u64>,
     /// What balancing keeps of each CPU.
     pub(super) balance: super::balance::Balance,
 }

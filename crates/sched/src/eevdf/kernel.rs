@@ -11,7 +11,7 @@
 
 use super::entity::NONE;
 use super::fair::{Dequeue, Enqueue, Fair, FairTask};
-use crate::classes::deadline::Deadline;
+use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
 use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
@@ -148,6 +148,10 @@ impl Eevdf {
                 deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
             }
             (new, old) if new > old => core.resched_curr(platform, cpu),
+            (ClassId::Fair, _) if deadline.has_fair_server() => {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
             _ => {}
         }
     }
@@ -232,40 +236,18 @@ impl Eevdf {
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
         }
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
-        let urgent = deadline
-            .pick_next_task(core, platform, cpu)
-            .or_else(|| rt.pick_next_task(core, platform, cpu));
-        let next = match urgent {
-            Some(pid) => {
-                if prev_class == ClassId::Fair {
-                    fair.put_prev_task(core, platform, prev);
-                }
-                pid
-            }
-            None => match fair.pick_or_pull(core, platform, cpu) {
-                Some(pid) if pid == prev => pid,
-                Some(pid) if prev_class == ClassId::Fair => {
-                    fair.switch(core, platform, prev, pid);
-                    pid
-                }
-                Some(pid) => {
-                    fair.set_next_task(core, platform, pid);
-                    pid
-                }
-                None => {
-                    if prev_class == ClassId::Fair {
-                        fair.put_prev_task(core, platform, prev);
-                    }
-                    core.idle_thread(cpu)
-                }
-            },
-        };
+        if self.deadline.fair_server_competes(cpu) {
+            self.charge_fair_server(platform, cpu, prev);
+        }
+        let (next, is_fair) = self.pick_next(platform, cpu);
+        let Self { core, fair, .. } = self;
+        match (prev_class == ClassId::Fair, is_fair) {
+            (true, true) if prev == next => {}
+            (true, true) => fair.switch(core, platform, prev, next),
+            (true, false) => fair.put_prev_task(core, platform, prev),
+            (false, true) => fair.set_next_task(core, platform, next),
+            (false, false) => {}
+        }
         core.rqs[cpu.index()].curr = next;
         core.thread_mut(prev).need_resched = false;
         core.thread_mut(next).need_resched = false;
@@ -274,6 +256,48 @@ impl Eevdf {
             fair.task_switched_away(core, first);
         }
         next
+    }
+
+    /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let idle = core.idle_thread(cpu);
+        let mut urgent = deadline.pick_next_task(core, platform, cpu);
+        if urgent == Some(idle) {
+            // The fair server's turn.
+            if let Some(task) = fair.pick_task(core, platform, cpu) {
+                return (task, true);
+            }
+            deadline.fair_server_stop(core, cpu);
+            urgent = deadline.pick_next_task(core, platform, cpu);
+        }
+        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
+            if deadline.has_fair_server() && fair.is_wanted(cpu) {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+            return (pid, false);
+        }
+        match fair.pick_or_pull(core, platform, cpu) {
+            Some(task) => (task, true),
+            None => (idle, false),
+        }
+    }
+
+    /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
+    fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
+        let Self {
+            core, deadline, fair, ..
+        } = self;
+        if core.thread(task).class == ClassId::Fair {
+            fair.charge(core, platform, task);
+        }
+        deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
     }
 
     /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a new protection.
@@ -453,6 +477,12 @@ impl Scheduler for Eevdf {
             ClassId::Deadline => deadline.task_tick(core, platform, cpu, curr),
             ClassId::Rt | ClassId::Idle => {}
         }
+        if deadline.has_fair_server() {
+            deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+            if core.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+        }
         fair.periodic_balance(core, platform, cpu);
     }
 
@@ -609,7 +639,10 @@ impl Scheduler for Eevdf {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
         } else {
-            self.deadline.timer(&mut self.core, platform, key);
+            let Self {
+                core, deadline, fair, ..
+            } = self;
+            deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
     }
@@ -656,6 +689,9 @@ impl Scheduler for Eevdf {
         let mut all = self.fair.tunables();
         all.extend(self.rt.tunables());
         all.extend(self.deadline.tunables());
+        if self.fair.version.has_fair_server() {
+            all.extend(self.deadline.fair_server_tunables());
+        }
         all
     }
 
@@ -673,6 +709,12 @@ impl Scheduler for Eevdf {
             if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
                 self.deadline.set_limit(runtime, period as u64);
             }
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
+            let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
+            values[which] = value as u64;
+            self.deadline.set_fair_server(values[0], values[1]);
             return Ok(());
         }
         if classes::deadline::TUNABLES.contains(&name) {
@@ -763,6 +805,25 @@ impl Fair {
             if !self.newidle_balance(core, platform, cpu) {
                 return None;
             }
+        }
+    }
+
+    /// Whether fair tasks are queued on `cpu`, be they delayed.
+    fn is_wanted(&self, cpu: CpuId) -> bool {
+        self.queues[cpu.index()].nr_queued > 0
+    }
+
+    /// What the fair class has run on `cpu` in all, ns.
+    fn exec_clock(&self, cpu: CpuId) -> u64 {
+        self.exec_clock[cpu.index()]
+    }
+
+    /// Charges the running `task` on every level.
+    fn charge(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+        let mut e = self.se_of(task);
+        while e != NONE {
+            self.update_curr(core, platform, self.queue_of(e));
+            e = self.parent_of(e);
         }
     }
 

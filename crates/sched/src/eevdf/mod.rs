@@ -119,14 +119,18 @@ impl Eevdf {
     pub fn new(version: Version, config: &BuildConfig) -> Eevdf {
         let cpus = config.topology.cpus();
         let real_time = RtVersion {
-            throttling: true,
+            throttling: !version.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
             push_pull: true,
         };
+        let mut deadline = Deadline::new(cpus);
+        if version.has_fair_server() {
+            deadline.set_fair_server(50_000_000, 1_000_000_000);
+        }
         Eevdf {
             core: Core::new(Domains::new(&config.topology, |_| DOMAIN)),
-            deadline: Deadline::new(cpus),
+            deadline,
             rt: RealTime::new(real_time, cpus, config.hz),
             fair: Fair::new(version, cpus, config.hz),
         }
@@ -154,6 +158,7 @@ impl Fair {
             queues: (0..cpus).map(|cpu| Queue::new(CpuId(cpu), 0, NONE)).collect(),
             groups: alloc::vec![Group::root(cpus)],
             tasks: Vec::new(),
+            exec_clock: alloc::vec![0; cpus as usize],
             balance: Balance::new(cpus),
         }
     }

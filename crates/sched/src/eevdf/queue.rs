@@ -331,6 +331,9 @@ impl Fair {
         }
         info.exec_start = now_ns;
         info.sum_exec_runtime += delta_ns;
+        if info.task.is_some() {
+            self.exec_clock[self.queues[q as usize].cpu.index()] += delta_ns;
+        }
         let entity = &mut self.se[c as usize];
         entity.vruntime = entity.vruntime.wrapping_add(entity.vt(delta_ns));
         let queue = &mut self.queues[q as usize];

@@ -393,7 +393,9 @@ fn bandwidth_is_free_again_at_zero_lag() {
     bench.settle();
     bench.platform.timer_orders.clear();
     bench.at(3 * MS);
-    bench.sched.block(&mut bench.platform, CPU, first, BlockReason::Dead);
+    bench
+        .sched
+        .block(&mut bench.platform, CPU, first, BlockReason::Dead);
     bench.settle();
     bench.fork(deadline_attr(8, 10));
     assert_eq!(bench.platform.refusals.len(), 1, "still counted");
