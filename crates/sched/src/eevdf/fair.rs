@@ -8,7 +8,7 @@ use super::tree::{self, Order};
 use super::version::{Features, Version};
 use crate::classes::rbtree::Nodes;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
-use crate::classes::{Core, Pid};
+use crate::classes::{ClassId, Core, Pid};
 use crate::{CpuId, Platform, Policy, SchedAttr};
 use alloc::vec::Vec;
 
@@ -23,6 +23,10 @@ pub struct Fair {
     /// The same before scaling by the number of CPUs.
     pub(super) base_slice_unscaled: u32,
     pub(super) tick_ns: u64,
+    /// The longest slice that anybody has asked for, ns.
+    pub(super) longest_slice: u32,
+    /// There has been a `SCHED_IDLE` task.
+    pub(super) idle_seen: bool,
     pub(super) cpus: u32,
     /// Entities: what the tree looks at.
     pub(super) se: Vec<Entity>,
@@ -676,6 +680,7 @@ impl Fair {
             (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
         };
         self.info[e as usize].idle = idle;
+        self.idle_seen |= idle;
         self.reweight(
             core,
             platform,
@@ -684,13 +689,14 @@ impl Fair {
             Some(inverse),
         );
         if self.version.custom_slices() {
-            let custom = attr.runtime_ns != 0 && attr.policy != Policy::Deadline;
+            let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e as usize].custom_slice = custom;
             self.se[e as usize].slice = if custom {
                 attr.runtime_ns.clamp(100_000, 100_000_000) as u32
             } else {
                 self.base_slice
             };
+            self.longest_slice = self.longest_slice.max(self.se[e as usize].slice);
         }
     }
 

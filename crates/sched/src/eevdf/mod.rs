@@ -2,6 +2,7 @@
 //!
 //! TODO docs
 
+pub mod audit;
 pub mod balance;
 pub mod entity;
 pub mod fair;
@@ -22,11 +23,9 @@ use crate::classes::deadline::Deadline;
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::{Core, Pid};
-use crate::interface::Load;
 use crate::registry::{BuildConfig, Entry, Release};
-use crate::{CpuId, Policy, Promises, Tunable};
+use crate::{CpuId, Policy, Tunable};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use balance::Balance;
 use entity::{Entity, Info, NONE};
@@ -150,6 +149,8 @@ impl Fair {
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
+            longest_slice: 0,
+            idle_seen: false,
             cpus,
             se: Vec::new(),
             info: Vec::new(),
@@ -253,31 +254,5 @@ impl Fair {
                 }
             }
         }
-    }
-
-    fn promises(&self, load: &Load) -> Promises {
-        let _ = load;
-        Promises::default()
-    }
-
-    fn audit(&self, core: &Core) -> Result<(), String> {
-        for (number, queue) in self.queues.iter().enumerate() {
-            let waiting = tree::audit(&self.nodes, &queue.tree, &self.se, self.order)
-                .map_err(|wrong| alloc::format!("queue {number}: {wrong}"))?;
-            let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
-            if waiting + usize::from(curr) != queue.nr_queued as usize {
-                return Err(alloc::format!(
-                    "queue {number}: {} queued, found {waiting}",
-                    queue.nr_queued
-                ));
-            }
-            if !queue.audit_sums(&self.nodes, &self.se) {
-                return Err(alloc::format!("queue {number}: the sums do not add up"));
-            }
-        }
-        if !self.audit_lists(core) {
-            return Err("a CPU's list of tasks is wrong".into());
-        }
-        Ok(())
     }
 }
