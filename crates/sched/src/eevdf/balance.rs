@@ -14,8 +14,9 @@
 //! All CPUs are one domain, each a group of its own, with a shared cache: the machine of the golden schedules. (The kernel
 //! divides larger machines into levels and does the same at each.)
 
+use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
-use super::fair::{Dequeue, Enqueue, Fair};
+use super::fair::Fair;
 use crate::classes::{Core, Pid};
 use crate::{CpuId, CpuSet, Platform, Policy};
 use alloc::vec::Vec;

@@ -9,8 +9,8 @@
 //! * The request to reschedule is cleared when the switch is over; what the charges of the pick and of the put ask for is lost.
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before the pick.
 
-use super::entity::NONE;
-use super::fair::{Dequeue, Enqueue, Fair, FairTask};
+use super::enqueue::{Dequeue, Enqueue};
+use super::fair::Fair;
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
@@ -754,106 +754,5 @@ impl Scheduler for Eevdf {
         self.rt.audit(&self.core)?;
         self.deadline.audit(&self.core)?;
         self.fair.audit(&self.core)
-    }
-}
-
-impl Fair {
-    /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less urgent is rescheduled.
-    fn prio_changed(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        task: Pid,
-        old_nice: i32,
-        nice: i32,
-    ) {
-        let cpu = core.cpu_of(task);
-        if self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) == task && nice > old_nice {
-            core.resched_curr(platform, cpu);
-        }
-    }
-
-    /// Whether a queued task whose nice value has changed is to be checked as at a wakeup.
-    fn asks_check(&self, core: &Core, task: Pid) -> bool {
-        let cpu = core.cpu_of(task);
-        self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) != task
-    }
-
-    /// [`wakeup_preempt`](Fair::wakeup_preempt) for a task that balancing has brought.
-    pub(super) fn check_preempt(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        cpu: CpuId,
-        task: Pid,
-        fork: bool,
-    ) {
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Idle => core.resched_curr(platform, cpu),
-            ClassId::Fair => self.wakeup_preempt(core, platform, curr, task, fork),
-            ClassId::Rt | ClassId::Deadline => {}
-        }
-    }
-
-    /// Whose turn it is on `cpu`; if nobody is queued, takes somebody from elsewhere.
-    fn pick_or_pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
-        loop {
-            if let Some(task) = self.pick_task(core, platform, cpu) {
-                return Some(task);
-            }
-            if !self.newidle_balance(core, platform, cpu) {
-                return None;
-            }
-        }
-    }
-
-    /// Whether fair tasks are queued on `cpu`, be they delayed.
-    fn is_wanted(&self, cpu: CpuId) -> bool {
-        self.queues[cpu.index()].nr_queued > 0
-    }
-
-    /// What the fair class has run on `cpu` in all, ns.
-    fn exec_clock(&self, cpu: CpuId) -> u64 {
-        self.exec_clock[cpu.index()]
-    }
-
-    /// Charges the running `task` on every level.
-    fn charge(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let mut e = self.se_of(task);
-        while e != NONE {
-            self.update_curr(core, platform, self.queue_of(e));
-            e = self.parent_of(e);
-        }
-    }
-
-    /// Another class's task has come to `cpu`.
-    fn note_overload(&mut self, core: &Core, cpu: CpuId) {
-        self.balance.overloaded |= core.nr_running[cpu.index()] >= 2;
-    }
-
-    /// `task` is dead.
-    fn task_dead(&mut self, task: Pid) {
-        self.tasks[task.index()].dead = true;
-    }
-
-    /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
-    fn task_switched_away(&mut self, core: &Core, task: Pid) {
-        if core.task(task).is_some() && self.tasks[task.index()].dead {
-            self.remove_load_avg(self.se_of(task));
-        }
-    }
-
-    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is delayed.
-    fn reap(&mut self, task: Pid) {
-        let Some(&FairTask { se: e, .. }) = self.tasks.get(task.index()) else {
-            // It ended before it was born.
-            return;
-        };
-        self.tasks[task.index()].reaped = true;
-        if e != NONE && !self.se[e as usize].on_rq {
-            self.tasks[task.index()].se = NONE;
-            self.free.push(e);
-        }
     }
 }
