@@ -68,7 +68,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let cpu = self.core.cpu_of(pid);
         class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        self.core.nr_running[cpu.index()] += 1;
+        self.core.add_nr_running(cpu);
     }
 
     /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
@@ -79,7 +79,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
         if class!(self, self.class_of(pid), dequeue_task(platform, cpu, pid, why)) {
             self.core.thread_mut(pid).on_rq = false;
-            self.core.nr_running[cpu.index()] -= 1;
+            self.core.sub_nr_running(cpu);
         }
     }
 
@@ -272,6 +272,9 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         thread.class = ClassId::of(attr.policy);
         thread.prio = prio_of(&attr);
         self.fair.attr_changed(&self.core, pid, &old);
+        if ClassId::of(attr.policy) != ClassId::of(old.policy) {
+            self.core.thread_mut(pid).rt_sum_exec = 0;
+        }
     }
 }
 
@@ -292,7 +295,7 @@ pub fn wake_migration_thread<F: FairClass>(
     if !core.thread(pid).on_rq {
         rt.enqueue_task(core, platform, cpu, pid, Enqueue::Wakeup);
         core.thread_mut(pid).on_rq = true;
-        core.nr_running[cpu.index()] += 1;
+        core.add_nr_running(cpu);
     }
     let challenge = Challenge::Wakeup { sync: false };
     match core.thread(core.curr(cpu)).class {
@@ -349,7 +352,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.update_rq_clock(platform, cpu);
         class!(self, self.class_of(pid), task_new(platform, cpu, pid, parent));
         self.core.thread_mut(pid).on_rq = true;
-        self.core.nr_running[cpu.index()] += 1;
+        self.core.add_nr_running(cpu);
         self.check_preempt_curr(platform, pid, Challenge::Fork);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
         self.tell_moves();

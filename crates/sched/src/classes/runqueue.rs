@@ -87,6 +87,9 @@ pub struct Thread {
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run is the fair class's business;
+    /// this is added to it when the task becomes an ordinary one.)
+    pub rt_sum_exec: u64,
 }
 
 /// What is looked at less often: what a thread's owner has set.
@@ -127,8 +130,13 @@ pub struct Core {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running.
+    /// By CPU: threads of all classes on its runqueue, waiting or running. Changed by [`Core::add_nr_running`] and
+    /// [`Core::sub_nr_running`].
     pub nr_running: Vec<u32>,
+    /// The CPUs with more than one thread, 64 a word: those that could give something away.
+    overcommitted: Vec<u64>,
+    /// How many CPUs those are.
+    overcommitted_count: u32,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
@@ -177,6 +185,8 @@ impl Core {
             cpus,
             rqs: (0..cpus).map(Rq::idle).collect(),
             nr_running: alloc::vec![0; cpus as usize],
+            overcommitted: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            overcommitted_count: 0,
             threads,
             settings,
             domains,
@@ -296,6 +306,50 @@ impl Core {
     #[inline]
     pub fn need_resched_here(&self) -> bool {
         !self.outsider && self.resched_pending(self.this_cpu)
+    }
+
+    /// One more thread on the runqueue of `cpu`.
+    #[inline]
+    pub fn add_nr_running(&mut self, cpu: CpuId) {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        *nr_running += 1;
+        if *nr_running == 2 {
+            self.overcommitted[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+            self.overcommitted_count += 1;
+        }
+    }
+
+    /// One less.
+    #[inline]
+    pub fn sub_nr_running(&mut self, cpu: CpuId) {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        *nr_running -= 1;
+        if *nr_running == 1 {
+            self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+            self.overcommitted_count -= 1;
+        }
+    }
+
+    /// Whether any CPU has more than one thread.
+    #[inline]
+    pub fn any_overcommitted(&self) -> bool {
+        self.overcommitted_count > 0
+    }
+
+    /// The CPUs from `from` to `until` - 1 that have more than one thread, rising.
+    #[inline]
+    pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
+        let mut word = from as usize / 64;
+        let mut bits = self.overcommitted.get(word).copied().unwrap_or(0) & (u64::MAX << (from % 64));
+        core::iter::from_fn(move || {
+            while bits == 0 {
+                word += 1;
+                bits = *self.overcommitted.get(word)?;
+            }
+            let cpu = word as u32 * 64 + bits.trailing_zeros();
+            bits &= bits - 1;
+            (cpu < until).then_some(CpuId(cpu))
+        })
     }
 
     /// Names the CPU on which the kernel acts from now on.

@@ -169,7 +169,7 @@ impl Fair {
 
     /// One thread more on `cpu`.
     pub(super) fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId) {
-        core.nr_running[cpu.index()] += 1;
+        core.add_nr_running(cpu);
         self.balance.overloaded |= core.nr_running[cpu.index()] == 2;
     }
 

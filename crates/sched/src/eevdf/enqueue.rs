@@ -291,7 +291,7 @@ impl Fair {
                 self.free
                     .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
-            core.nr_running[cpu.index()] -= 1;
+            core.sub_nr_running(cpu);
             self.list_remove(cpu, task);
             if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
                 self.balance_soon(platform, cpu);

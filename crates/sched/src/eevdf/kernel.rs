@@ -88,7 +88,7 @@ impl Eevdf {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
                 rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.nr_running[cpu.index()] -= 1;
+                core.sub_nr_running(cpu);
             }
             ClassId::Deadline => {
                 deadline.dequeue_task(core, platform, cpu, pid, listed);
@@ -186,7 +186,7 @@ impl Eevdf {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.rqs[cpu.index()].curr = stopper;
-        self.core.nr_running[cpu.index()] += 1;
+        self.core.add_nr_running(cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
@@ -196,7 +196,7 @@ impl Eevdf {
                 self.move_queued(platform, pid, to);
             }
         }
-        self.core.nr_running[cpu.index()] -= 1;
+        self.core.sub_nr_running(cpu);
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.

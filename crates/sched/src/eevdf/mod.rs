@@ -77,7 +77,7 @@ use crate::classes::Core;
 use crate::classes::deadline::Deadline;
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rt::{RealTime, RtVersion};
-use crate::registry::{BuildConfig, Entry, Release};
+use crate::registry::{Build, BuildConfig, Entry, Release};
 use alloc::boxed::Box;
 use fair::Fair;
 
@@ -97,7 +97,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
         },
         Release {
             version: "6.12",
@@ -109,7 +109,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
         },
         Release {
             version: "6.6",
@@ -121,7 +121,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 4096,
             policies: &Policy::ALL,
             groups: true,
-            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
         },
     ],
 };

@@ -187,7 +187,7 @@ impl Deadline {
             .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.nr_running[cpu.index()] += 1;
+        core.add_nr_running(cpu);
         self.earliest_changed(cpu);
     }
 
@@ -197,7 +197,7 @@ impl Deadline {
         self.nodes.remove(&mut rq.tree, pid.0, &mut ());
         rq.nr_running -= 1;
         rq.nr_migratory -= u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.nr_running[cpu.index()] -= 1;
+        core.sub_nr_running(cpu);
         self.earliest_changed(cpu);
     }
 

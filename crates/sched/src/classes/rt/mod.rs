@@ -73,8 +73,6 @@ impl RtVersion {
 struct RtTask {
     /// Clock when it was last charged or picked, ns.
     exec_start: u64,
-    /// What it has run as a real-time task since it became one, ns.
-    sum_exec: u64,
     /// Ticks left of its turn (`SCHED_RR`).
     time_slice: u32,
 }
@@ -171,12 +169,6 @@ impl RealTime {
         };
     }
 
-    /// What `pid` has run as a real-time task, ns.
-    #[inline]
-    pub fn sum_exec(&self, pid: Pid) -> u64 {
-        self.tasks[pid.index()].sum_exec
-    }
-
     /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
     pub fn enqueue_task(
         &mut self,
@@ -258,8 +250,8 @@ impl RealTime {
         let clock = core.clock(cpu);
         let task = &mut self.tasks[curr.index()];
         let delta = (clock.wrapping_sub(task.exec_start) as i64).max(0) as u64;
-        task.sum_exec += delta;
         task.exec_start = clock;
+        core.thread_mut(curr).rt_sum_exec += delta;
         core.rt_avg_add(cpu, delta);
         self.account_bandwidth(core, platform, cpu, delta);
     }
@@ -454,8 +446,7 @@ impl Class for RealTime {
         self.update_overloaded(cpu);
     }
 
-    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.tasks[pid.index()].sum_exec = 0;
+    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
         if self.rqs[cpu.index()].rt_nr_running == 0 {
             self.pull_rt_task(core, platform, cpu);
         }
