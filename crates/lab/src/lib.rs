@@ -1,0 +1,16 @@
+//! The laboratory bench: what is done with schedulers, machines and workloads together.
+//!
+//! * [`verify`]: replays golden schedules and says where they are not met.
+//! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
+//! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
+//! * [`select`]: which schedulers can run a given machine and workload.
+//! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`compressed`]: files as they are, or compressed.
+//!
+//! Nothing here prints, ends the program or keeps global state.
+
+pub mod check;
+pub mod compressed;
+mod panics;
+pub mod parallel;
+pub mod verify;
