@@ -13,4 +13,5 @@ pub mod check;
 pub mod compressed;
 mod panics;
 pub mod parallel;
+pub mod select;
 pub mod verify;

@@ -1,0 +1,4 @@
+//! What the program can do, a module each.
+
+pub mod list;
+pub mod verify;
