@@ -140,7 +140,7 @@ fn percent(agreement: Agreement) -> String {
 fn tell_left_out(left_out: &LeftOut) {
     if left_out.vectors > 0 {
         complain(&format!(
-            "note: {} files hold load-tracking vectors, not schedules (`cargo test` checks them)",
+            "note: {} files hold load-tracking vectors, not schedules",
             left_out.vectors
         ));
     }

@@ -44,7 +44,7 @@ pub enum GoldenError {
     #[error("this is no golden schedule: {0}")]
     Form(String),
     /// Load-tracking vectors, which lie beside the golden schedules but are none.
-    #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule; `cargo test` checks them")]
+    #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule")]
     Vectors,
     /// This build has no such scheduler.
     #[error("there is no scheduler {scheduler} of kernel {kernel} in this program")]
