@@ -12,6 +12,7 @@ mod accounts;
 #[cfg(test)]
 mod doubles;
 mod fingerprint;
+pub mod shares;
 mod watched;
 
 pub use accounts::{Accounts, Asked};

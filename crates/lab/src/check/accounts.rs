@@ -148,6 +148,21 @@ impl<W> Asked<W> {
         &self.workload
     }
 
+    /// After a run that gave everybody time enough: has every task ended that does not ask for ever?
+    ///
+    /// # Errors
+    /// Who has not.
+    pub fn nobody_lost(&self, now_ns: u64) -> Result<(), Violation> {
+        let lost = |task: &Asking| !task.ended && task.asked_ns < u64::MAX;
+        match self.tasks.iter().position(lost) {
+            None => Ok(()),
+            Some(task) => {
+                let what = "it never came to its end, though there was time enough".into();
+                Err(Violation::new(Rule::Lost, now_ns, what).of(TaskId(task as u32)))
+            }
+        }
+    }
+
     /// Whether `task` has ended.
     pub fn ended(&self, task: TaskId) -> bool {
         self.tasks.get(task.index()).is_some_and(|task| task.ended)

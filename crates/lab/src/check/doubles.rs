@@ -66,6 +66,7 @@ pub struct Double {
     left: Vec<u32>,
     wakeups: u32,
     ticks: u32,
+    pub promises_nothing: bool,
 }
 
 const TURN_TICKS: u32 = 10;
@@ -81,6 +82,7 @@ impl Double {
             left: vec![0; cpus as usize],
             wakeups: 0,
             ticks: 0,
+            promises_nothing: false,
         }
     }
 
@@ -292,6 +294,9 @@ impl Scheduler for Double {
     }
 
     fn promises(&self, load: &Load) -> Promises {
+        if self.promises_nothing {
+            return Promises::default();
+        }
         let turn_ns = u64::from(TURN_TICKS) * 1_000_000;
         Promises {
             idle_beside_waiting_ns: Some(0),
@@ -409,6 +414,17 @@ pub fn busy(realtime: bool) -> Script {
     script
 }
 
+/// Equal hogs, all there from the beginning.
+pub fn hogs(count: u32) -> Script {
+    (0..count).fold(Script::new(1), |mut script, _| {
+        script = script.task(SchedAttr::nice(0), CpuSet::All, &[run(u64::MAX)]);
+        if let Some((task, _)) = script.tasks.last_mut() {
+            task.start_ns = 0;
+        }
+        script
+    })
+}
+
 /// What a watched run comes to.
 pub struct Outcome {
     pub violation: Option<Violation>,
@@ -417,10 +433,11 @@ pub struct Outcome {
 }
 
 /// Runs `script` under a double on two CPUs (or fewer), with all checks.
-pub fn watch(fault: Fault, cpus: u32, script: Script, until_ns: u64) -> Outcome {
+pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
     let tasks = script.tasks.len();
     let ran = panics::caught(|| {
-        let scheduler = Watched::new(Double::new(fault, cpus), cpus, Limits::default());
+        let cpus = scheduler.current.len() as u32;
+        let scheduler = Watched::new(scheduler, cpus, Limits::default());
         let observer = (Accounts::new(cpus), Fingerprint::default());
         let config = Config::idealised(cpus, 1000);
         let mut machine = Machine::new(config, scheduler, Asked::new(script), observer);
@@ -431,11 +448,8 @@ pub fn watch(fault: Fault, cpus: u32, script: Script, until_ns: u64) -> Outcome 
         if violation.is_none() {
             violation = accounts.settle(end_ns, &asked).err();
         }
-        if violation.is_none() && until_ns == u64::MAX {
-            violation = (0..tasks as u32)
-                .map(TaskId)
-                .find(|&task| !asked.ended(task))
-                .map(|task| Violation::new(Rule::Lost, end_ns, "it never ended".into()).of(task));
+        if violation.is_none() {
+            violation = asked.nobody_lost(end_ns).err();
         }
         Outcome {
             violation,
@@ -453,16 +467,24 @@ pub fn watch(fault: Fault, cpus: u32, script: Script, until_ns: u64) -> Outcome 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::shares;
+    use schedlab_machine::Observer;
 
-    fn broken_rule(fault: Fault, realtime: bool) -> Option<Rule> {
-        let outcome = watch(fault, 2, busy(realtime), 2_000_000_000);
+    const LONG_ENOUGH_NS: u64 = 20_000_000_000;
+
+    fn on_two(fault: Fault) -> Double {
+        Double::new(fault, 2)
+    }
+
+    fn broken_rule(scheduler: Double, realtime: bool) -> Option<Rule> {
+        let outcome = watch(scheduler, busy(realtime), LONG_ENOUGH_NS);
         outcome.violation.map(|violation| violation.rule)
     }
 
     #[test]
     fn a_sound_scheduler_breaks_no_rule() {
         for realtime in [false, true] {
-            let outcome = watch(Fault::Sound, 2, busy(realtime), u64::MAX);
+            let outcome = watch(on_two(Fault::Sound), busy(realtime), LONG_ENOUGH_NS);
             assert_eq!(outcome.violation, None);
         }
     }
@@ -484,9 +506,88 @@ mod tests {
             (Fault::BadBooks, Rule::Audit),
             (Fault::Panics, Rule::Panic),
         ] {
-            assert_eq!(broken_rule(fault, false), Some(rule), "{fault:?}");
+            assert_eq!(broken_rule(on_two(fault), false), Some(rule), "{fault:?}");
         }
-        assert_eq!(broken_rule(Fault::IgnoresPolicy, true), Some(Rule::RealTime));
-        assert_eq!(broken_rule(Fault::IgnoresPolicy, false), None, "there is nothing to ignore");
+    }
+
+    #[test]
+    fn a_scheduler_that_knows_no_policies_makes_real_time_tasks_wait() {
+        assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), true), Some(Rule::RealTime));
+        // Without such tasks there is nothing to ignore.
+        assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), false), None);
+    }
+
+    #[test]
+    fn a_lost_task_is_missed_even_if_nothing_was_promised() {
+        for fault in [Fault::Sound, Fault::LosesWakeups] {
+            let mut scheduler = on_two(fault);
+            scheduler.promises_nothing = true;
+            let lost = (fault == Fault::LosesWakeups).then_some(Rule::Lost);
+            assert_eq!(broken_rule(scheduler, false), lost, "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_moody_scheduler_gives_itself_away_by_its_fingerprint() {
+        let fingerprints = |fault| [(); 4].map(|()| watch(on_two(fault), busy(true), LONG_ENOUGH_NS).fingerprint);
+        let [first, others @ ..] = fingerprints(Fault::Sound);
+        assert_eq!(others, [first; 3]);
+        let [first, others @ ..] = fingerprints(Fault::Moody);
+        assert_ne!(others, [first; 3]);
+    }
+
+    #[test]
+    fn unequal_shares_of_equal_hogs_are_seen() {
+        for (fault, fair) in [(Fault::Sound, true), (Fault::Unfair, false)] {
+            let until_ns = 1_000_000_000;
+            let outcome = watch(Double::new(fault, 1), hogs(3), until_ns);
+            let shares = shares::equal_hogs(until_ns, &outcome.task_ns, 20_000_000);
+            assert_eq!(shares.is_ok(), fair, "{:?}", outcome.task_ns);
+        }
+    }
+
+    #[test]
+    fn a_lone_hog_that_is_cut_short_is_seen() {
+        for (fault, whole) in [(Fault::Sound, true), (Fault::TakesBreaks, false)] {
+            let mut scheduler = Double::new(fault, 1);
+            scheduler.promises_nothing = true;
+            let outcome = watch(scheduler, hogs(1), 1_000_000_000);
+            let whole_of_it = shares::lone_hog(0, 1_000_000_000, outcome.task_ns[0]);
+            assert_eq!(whole_of_it.is_ok(), whole, "{:?}", outcome.task_ns);
+        }
+    }
+
+    #[test]
+    fn time_that_does_not_add_up_is_seen() {
+        let (cpu, a, b) = (CpuId(0), TaskId(0), TaskId(1));
+        let script = || Asked::new(hogs(2));
+        let asked = |ns: u64, ends: bool| {
+            let script = Script::new(1).task(SchedAttr::nice(0), CpuSet::All, &[run(ns)]);
+            let mut asked = Asked::new(script);
+            let Ok(_) = asked.next(0, a, cpu);
+            if ends {
+                let Ok(_) = asked.next(0, a, cpu);
+            }
+            asked
+        };
+        let had = |ns: u64| {
+            let mut accounts = Accounts::new(1);
+            accounts.switched(0, cpu, None, false, Some(a));
+            accounts.switched(ns, cpu, Some(a), false, None);
+            accounts.finished(100);
+            accounts
+        };
+        assert_eq!(had(10).settle(100, &asked(10, true)), Ok(()));
+        assert_eq!(had(10).settle(100, &asked(20, false)), Ok(()));
+        let rule = |result: Result<(), Violation>| result.map_err(|violation| violation.rule);
+        let wrong = Err(Rule::Accounts);
+        assert_eq!(rule(had(10).settle(100, &asked(20, true))), wrong, "too little");
+        assert_eq!(rule(had(30).settle(100, &asked(20, true))), wrong, "too much");
+        assert_eq!(rule(had(30).settle(99, &asked(30, true))), wrong, "not all of the time");
+        let mut accounts = Accounts::new(1);
+        accounts.switched(0, cpu, None, false, Some(a));
+        accounts.switched(5, cpu, Some(b), true, None);
+        accounts.finished(100);
+        assert_eq!(rule(accounts.settle(100, &script())), wrong, "somebody else left");
     }
 }
