@@ -417,6 +417,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        let forked_by = match parent {
+            Parent::Outside => None,
+            Parent::Task { task, .. } => Some(task),
+        };
+        self.observer.born(self.now_ns, task, forked_by, attr);
         self.observer
             .started(self.now_ns, task, self.scheduler.cpu_of(task));
         self.carry_out_orders();
@@ -497,6 +502,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.scheduler
                         .set_group(&mut self.platform, whom, group)
                         .expect("the workload asks only for groups that the scheduler has");
+                    self.observer.group_changed(self.now_ns, whom, group);
                     self.carry_out_orders();
                 }
             }
@@ -562,6 +568,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return;
         }
         self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+        self.observer.attr_changed(self.now_ns, task, &attr);
         self.carry_out_orders();
     }
 
