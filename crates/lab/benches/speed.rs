@@ -13,10 +13,11 @@
 //! Each case runs in a process of its own (this program, started again), so that its memory is its own and one that takes too
 //! long can be stopped.
 
+use schedlab_lab::built::{self, Built};
 use schedlab_lab::select::{self, Choice};
-use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
+use schedlab_machine::{Config, NewTask, Op, SplitMix64, Workload};
 use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::{BlockReason, CpuId, Parent, TaskAttr, TaskId};
+use schedlab_sched::{BlockReason, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::io::Read;
@@ -136,7 +137,7 @@ fn main() {
             .map(|name| select::find(name).unwrap_or_else(|error| panic!("{error}")))
             .collect(),
         None if full => select::all(),
-        None => select::defaults(),
+        None => select::linux(),
     };
     let budget = Duration::from_millis(if full { 1000 } else { 250 });
     events_table(&choices, full, budget);
@@ -266,7 +267,7 @@ fn child(args: &[String]) {
 /// Events, ns for them, ns to start.
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
-    let scheduler = (choice.release.build)(&BuildConfig::flat(cpus, hz));
+    let scheduler = Built::new(choice, &BuildConfig::flat(cpus, hz));
     let workload = Synthetic {
         load,
         tasks,
@@ -274,7 +275,9 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
         sleeps_next: vec![],
     };
     let begun = Instant::now();
-    let mut machine = Machine::new(Config::idealised(cpus, hz), scheduler, workload, ());
+    let told_the_future = scheduler.is_clairvoyant();
+    let config = Config::idealised(cpus, hz);
+    let mut machine = built::machine(config, scheduler, told_the_future, workload, ());
     let Ok(_) = machine.run_to(1);
     let start = begun.elapsed();
     // A while to get into step, so that not all sleepers are still at their first run.
@@ -309,7 +312,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let build = BuildConfig::flat(1, hz);
     let mut platform = build.platform();
-    let mut scheduler = (choice.release.build)(&build);
+    let mut scheduler = Built::new(choice, &build);
     let begun = Instant::now();
     for number in 0..tasks {
         let attr = TaskAttr {

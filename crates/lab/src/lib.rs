@@ -4,11 +4,13 @@
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers can run a given machine and workload.
+//! * [`built`]: a scheduler from the registry, ready to be put into a machine.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
 //! * [`compressed`]: files as they are, or compressed.
 //!
 //! Nothing here prints, ends the program or keeps global state.
 
+pub mod built;
 pub mod check;
 pub mod compressed;
 mod panics;

@@ -57,6 +57,19 @@ pub fn defaults() -> Vec<Choice> {
     registry::ALL.iter().map(first).collect()
 }
 
+/// The schedulers that Linux had, each in its default release.
+pub fn linux() -> Vec<Choice> {
+    // Linux's releases are numbers; a textbook's policies have none.
+    let has_number = |choice: &Choice| choice.release.version.starts_with(|c: char| c.is_ascii_digit());
+    defaults().into_iter().filter(has_number).collect()
+}
+
+/// The policies of the textbooks, each in its default form.
+pub fn textbook() -> Vec<Choice> {
+    let linux = linux();
+    defaults().into_iter().filter(|choice| !linux.contains(choice)).collect()
+}
+
 /// Every release of every scheduler.
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {

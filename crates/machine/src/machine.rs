@@ -19,7 +19,8 @@ use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
-    BlockReason, CpuId, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
+    BlockReason, Clairvoyant, CpuId, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
+    TimerPhase, Waker,
 };
 
 /// The machine to build.
@@ -118,6 +119,8 @@ struct Task {
 pub struct Machine<S, W, O> {
     platform: Platform,
     scheduler: S,
+    /// Tells the scheduler the future, if it is one that is told.
+    foresee: Option<fn(&mut S, TaskId, u64)>,
     workload: W,
     observer: O,
     tasks: Vec<Task>,
@@ -173,6 +176,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Machine {
             platform: Platform::new(config.cpus, config.hz),
             scheduler,
+            foresee: None,
             workload,
             observer,
             alive: tasks.len(),
@@ -190,6 +194,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             counts: Counts::default(),
             runnable: 0,
             now_ns: 0,
+        }
+    }
+
+    /// As [`new`](Machine::new), for a scheduler that is told how long bursts will be.
+    pub fn clairvoyant(config: Config, scheduler: S, workload: W, observer: O) -> Machine<S, W, O>
+    where
+        S: Clairvoyant,
+    {
+        Machine {
+            foresee: Some(S::foresee),
+            ..Machine::new(config, scheduler, workload, observer)
         }
     }
 
@@ -412,7 +427,20 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    /// Reveals the coming burst of `task` to a scheduler that may know it.
+    #[inline]
+    fn reveal(&mut self, task: TaskId) {
+        if let Some(foresee) = self.foresee {
+            foresee(
+                &mut self.scheduler,
+                task,
+                self.workload.burst_ns(task).unwrap_or(u64::MAX),
+            );
+        }
+    }
+
     fn birth(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        self.reveal(task);
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
@@ -435,6 +463,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         *state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
+        self.reveal(task);
         self.scheduler.wake(&mut self.platform, task, waker);
         self.observer
             .woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
@@ -584,6 +613,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
         }
         let next = self.scheduler.schedule(&mut self.platform, cpu);
+        debug_assert!(
+            prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
+            "picked {next:?} for {cpu:?}, but another CPU runs it"
+        );
         self.carry_out_orders();
         self.current[cpu.index()] = next;
         if prev != next {

@@ -111,4 +111,11 @@ pub trait Workload {
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let _ = (now_ns, parent, child);
     }
+
+    /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns; [`u64::MAX`] = it never does.
+    /// None if its program cannot know. Asked only on behalf of schedulers that are told the future.
+    fn burst_ns(&self, task: TaskId) -> Option<u64> {
+        let _ = task;
+        None
+    }
 }

@@ -163,6 +163,11 @@ pub trait Scheduler {
     /// running task on a forbidden CPU must leave it.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet);
 
+    /// Whether the release has affinity masks at all. Where it has none, tasks run wherever they get a CPU.
+    fn honours_affinity(&self) -> bool {
+        true
+    }
+
     /// `task`, asleep or waiting, ends without running again (it was killed, or its program was over when its sleep was). It
     /// is not any CPU's current.
     fn kill(&mut self, platform: &mut Platform, task: TaskId);
@@ -278,6 +283,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         (**self).set_affinity(platform, task, allowed)
+    }
+    fn honours_affinity(&self) -> bool {
+        (**self).honours_affinity()
     }
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         (**self).kill(platform, task)

@@ -8,6 +8,7 @@
 //!
 //! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
 //! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
+//! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
 //! * [`registry`]: every scheduler by name and release.
 //! * one module a scheduler; what two of them truly share stands in a module of its own.
 //!
@@ -16,16 +17,20 @@
 
 extern crate alloc;
 
+pub mod clairvoyant;
 pub mod cpu_set;
 pub mod interface;
+pub mod o_n;
 pub mod platform;
 pub mod registry;
 pub mod round_robin;
 pub mod table;
 pub mod task;
+pub mod textbook;
 pub mod topology;
 pub mod tunables;
 
+pub use clairvoyant::Clairvoyant;
 pub use cpu_set::CpuSet;
 pub use interface::{BlockReason, Parent, Promises, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};

@@ -163,14 +163,14 @@ impl Platform {
 /// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty one of 4096 is seen to be
 /// empty by one look.
 #[derive(Debug)]
-struct CpuBits {
+pub(crate) struct CpuBits {
     words: Vec<u64>,
     /// Bit w: words[w] is not 0.
     summary: u64,
 }
 
 impl CpuBits {
-    fn new(cpus: u32) -> CpuBits {
+    pub(crate) fn new(cpus: u32) -> CpuBits {
         assert!(cpus as usize <= 64 * 64);
         CpuBits {
             words: alloc::vec![0; (cpus as usize).div_ceil(64)],
@@ -179,13 +179,13 @@ impl CpuBits {
     }
 
     #[inline]
-    fn insert(&mut self, cpu: CpuId) {
+    pub(crate) fn insert(&mut self, cpu: CpuId) {
         self.words[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         self.summary |= 1 << (cpu.0 / 64);
     }
 
     #[inline]
-    fn remove(&mut self, cpu: CpuId) {
+    pub(crate) fn remove(&mut self, cpu: CpuId) {
         let word = &mut self.words[cpu.index() / 64];
         *word &= !(1 << (cpu.0 % 64));
         if *word == 0 {
@@ -200,7 +200,7 @@ impl CpuBits {
 
     /// The lowest member that is `from` or higher.
     #[inline]
-    fn next(&self, from: u32) -> Option<CpuId> {
+    pub(crate) fn next(&self, from: u32) -> Option<CpuId> {
         if self.summary == 0 {
             return None;
         }

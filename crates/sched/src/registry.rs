@@ -2,7 +2,7 @@
 //!
 //! Users write `cfs`, `cfs@2.6.24`, `o_n@2.4.20`: a scheduler, and a release where there is more than one.
 
-use crate::{Platform, Policy, Scheduler, Topology};
+use crate::{Clairvoyant, Platform, Policy, Scheduler, Topology};
 use alloc::boxed::Box;
 
 /// What a scheduler is built for.
@@ -51,7 +51,16 @@ pub struct Release {
     /// Whether it has task groups.
     pub groups: bool,
     /// Makes one.
-    pub build: fn(&BuildConfig) -> Box<dyn Scheduler>,
+    pub build: Build,
+}
+
+/// How a scheduler is made: one that sees what a kernel sees, or one that is told the future.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// Sees what a kernel's scheduler sees.
+    Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
+    /// Is told how long bursts will be.
+    Clairvoyant(fn(&BuildConfig) -> Box<dyn Clairvoyant>),
 }
 
 /// A scheduler with its releases.
@@ -68,7 +77,18 @@ pub struct Entry {
 }
 
 /// All schedulers, in the order in which Linux had them.
-pub static ALL: &[&Entry] = &[&crate::round_robin::ENTRY];
+pub static ALL: &[&Entry] = &[
+    &crate::round_robin::ENTRY,
+    &crate::o_n::ENTRY,
+    &crate::textbook::FCFS,
+    &crate::textbook::SJF,
+    &crate::textbook::SRTF,
+    &crate::textbook::HRRN,
+    &crate::textbook::PRIORITY,
+    &crate::textbook::RR,
+    &crate::textbook::MLQ,
+    &crate::textbook::MLFQ,
+];
 
 /// Why a name did not lead to a scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]

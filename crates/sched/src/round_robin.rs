@@ -22,7 +22,7 @@
 //! reschedule, the tick asks only when the counter would fall below 0, and the idle task's counter is -100.
 
 use crate::interface::Load;
-use crate::registry::{Entry, Release};
+use crate::registry::{Build, Entry, Release};
 use crate::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
     TaskTable, Waker,
@@ -47,7 +47,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: &[Policy::Other],
             groups: false,
-            build: |_| Box::new(RoundRobin::new(Version::V1_0)),
+            build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
         },
         Release {
             version: "1.2",
@@ -59,7 +59,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             policies: &[Policy::Other],
             groups: false,
-            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
+            build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_2))),
         },
     ],
 };

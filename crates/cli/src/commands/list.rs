@@ -3,9 +3,10 @@
 use crate::args::{ListArgs, ListFormat};
 use crate::terminal::Output;
 use crate::{Failure, Status};
+use schedlab_lab::built::Built;
 use schedlab_lab::select::{self, Choice};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{Policy, Tunable};
+use schedlab_sched::{Policy, Scheduler, Tunable};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -48,7 +49,7 @@ fn tunables(choice: &Choice) -> Vec<Tunable> {
         cpus: 1,
         ..select::Needs::default()
     };
-    (choice.release.build)(&choice.build_config(&needs)).tunables()
+    Built::new(choice, &choice.build_config(&needs)).tunables()
 }
 
 fn policies(choice: &Choice) -> String {
@@ -87,6 +88,9 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
         };
         let groups = if release.groups { ", task groups" } else { "" };
         writeln!(output, "    {cpus}, {hz}, policies {}{groups}", policies(choice))?;
+        for (_, kernel) in release.golden {
+            writeln!(output, "    checked against golden schedules of {kernel}")?;
+        }
     }
     Ok(())
 }
@@ -141,6 +145,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
             "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
             "groups": choice.release.groups,
+            "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
             "tunables": tunables,
         })
     };

@@ -214,6 +214,10 @@ impl<W: Workload> Workload for Asked<W> {
         op
     }
 
+    fn burst_ns(&self, task: TaskId) -> Option<u64> {
+        self.workload.burst_ns(task)
+    }
+
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         self.task(child);
         self.workload.forked(now_ns, parent, child);

@@ -3,8 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// What a release promises to real-time tasks.
@@ -354,6 +354,14 @@ impl<S: Scheduler> Watched<S> {
             return violation(Rule::Home, format!("picked, and is said to be on CPU {}", home.0));
         }
         None
+    }
+}
+
+impl<S: Clairvoyant> Clairvoyant for Watched<S> {
+    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+        if self.sound() {
+            self.scheduler.foresee(task, burst_ns);
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Random worlds: a machine, its knobs, and a workload, all from one seed.
 
+use crate::built::Built;
 use crate::select::{Choice, Needs};
 use schedlab_machine::SplitMix64;
-use schedlab_sched::Policy;
+use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 
 /// What kind of world it is.
@@ -204,7 +205,7 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         ..Needs::default()
     };
     let build = choice.build_config(&needs);
-    let mut scheduler = (choice.release.build)(&build);
+    let mut scheduler = Built::new(choice, &build);
     let mut platform = build.platform();
     let mut set = vec![];
     for tunable in scheduler.tunables() {

@@ -1,13 +1,15 @@
 //! Replays one golden schedule.
 
 use super::compare::{Agreement, Difference, GoldenSlice, agreement, first_difference};
+use crate::built::{self, Built};
 use crate::compressed::{self, ReadError};
 use crate::panics;
-use schedlab_machine::{Config, Machine};
+use crate::select::Choice;
+use schedlab_machine::Config;
 use schedlab_measure::SliceRecorder;
-use schedlab_sched::registry::{self, BuildConfig, Release};
+use schedlab_sched::registry::{self, BuildConfig};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, TunableError};
+use schedlab_sched::{GroupId, Scheduler, TunableError};
 use schedlab_workload::golden::{Conventions, GoldenFile, Scenario};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,7 +78,8 @@ pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
 /// [`GoldenError`].
 pub fn verify_bytes(text: &[u8]) -> Result<Verdict, GoldenError> {
     let file = read(text)?;
-    let (_, release) = registry::find_golden(&file.scheduler, &file.kernel).ok_or_else(|| {
+    let found = registry::find_golden(&file.scheduler, &file.kernel);
+    let (entry, release) = found.ok_or_else(|| {
         GoldenError::UnknownScheduler {
             scheduler: file.scheduler.clone(),
             kernel: file.kernel.clone(),
@@ -92,7 +95,7 @@ pub fn verify_bytes(text: &[u8]) -> Result<Verdict, GoldenError> {
             task: task.clone(),
         })
         .collect();
-    let got = panics::caught(|| replay(&file, release)).map_err(GoldenError::Broken)??;
+    let got = panics::caught(|| replay(&file, &Choice { entry, release })).map_err(GoldenError::Broken)??;
     Ok(Verdict {
         slices: expected.len(),
         difference: first_difference(&expected, &got),
@@ -122,8 +125,9 @@ fn read(text: &[u8]) -> Result<GoldenFile, GoldenError> {
     }
 }
 
-fn replay(file: &GoldenFile, release: &Release) -> Result<Vec<GoldenSlice>, GoldenError> {
+fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<GoldenSlice>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
+    let release = choice.release;
     let (cpus, hz) = (file.machine.cpus, file.machine.hz);
     let cpus_max = release.cpus_max.min(CPUS_MAX);
     if !(1..=cpus_max).contains(&cpus) {
@@ -157,7 +161,8 @@ fn replay(file: &GoldenFile, release: &Release) -> Result<Vec<GoldenSlice>, Gold
         "cfs" => conventions.yield_goes_on = true,
         _ => {}
     }
-    let mut scheduler = (release.build)(&build);
+    let mut scheduler = Built::new(choice, &build);
+    let told_the_future = scheduler.is_clairvoyant();
     let mut platform = build.platform();
     for (name, value) in tunables {
         if let Err(error) = scheduler.set_tunable(&mut platform, name, value) {
@@ -182,7 +187,7 @@ fn replay(file: &GoldenFile, release: &Release) -> Result<Vec<GoldenSlice>, Gold
     }
     let scenario = Scenario::new(file, &groups, conventions);
     let names = scenario.names();
-    let mut machine = Machine::new(config, scheduler, scenario, SliceRecorder::new());
+    let mut machine = built::machine(config, scheduler, told_the_future, scenario, SliceRecorder::new());
     let Ok(_) = machine.run(file.end_ns);
     let (_, _, recorder) = machine.into_parts();
     Ok(recorder

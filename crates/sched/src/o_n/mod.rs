@@ -1,0 +1,530 @@
+//! O(n): the scheduler of Linux 2.4 (January 2001), with that of 2.2 (January 1999) as a variant.
+//!
+//! # The algorithm
+//!
+//! All runnable tasks of all CPUs stand in **one list** without order. Each task has a `counter`: the ticks that it may still
+//! run in the present *epoch*. To pick, a CPU walks the whole list and computes how good each task would be for it, its
+//! **goodness**:
+//!
+//! ```text
+//!   -1                     it has just yielded
+//!   0                      it has no ticks left
+//!   counter + 20 - nice    otherwise,  + 15 if it ran on this CPU last
+//!                                      +  1 if it has the address space that is loaded here
+//!   1000 + rt_priority     it is FIFO or RR
+//! ```
+//!
+//! The largest wins, the first in the list among equals. A running task stays in the list; those that run on other CPUs are
+//! passed over.
+//!
+//! When the best is 0, everybody who could run has used up his ticks: a new epoch begins. *Every* task in the system, asleep or
+//! not, keeps half of what it had left and gets a slice on top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that
+//! slept through some epochs so has up to twice its slice, and that much more goodness than a hog: this is the whole
+//! interactivity heuristic.
+//!
+//! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A woken task is compared
+//! with what the CPUs run now, and asks at most one of them. There is no balancing: the one list is the balance,
+//! the 15 all that works against migration.
+//!
+//! # Cost
+//!
+//! Each pick O(runnable tasks), each epoch O(all tasks), each wakeup O(CPUs), all under one lock for the whole machine. The
+//! tick is O(1).
+//!
+//! # Where to look
+//!
+//! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`: which CPU a woken task asks.
+//! `version.rs`: the releases, and each difference between them by name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
+
+mod checks;
+mod run_queue;
+mod task;
+#[cfg(test)]
+mod tests;
+mod version;
+mod wakeup;
+
+pub use version::{ENTRY, Version};
+
+use crate::interface::Load;
+use crate::registry::BuildConfig;
+use crate::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TaskTable, Waker,
+};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use run_queue::{Candidate, RunQueue};
+use task::{NOWHERE, REALTIME_BASE, Rest, State, Task};
+
+/// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.
+const PROC_CHANGE_PENALTY: i32 = 15;
+
+/// Goodness of a task whose address space is loaded already.
+const MM_BONUS: i32 = 1;
+
+/// What the walk begins with: anything is better than the idle task.
+const NOTHING_FOUND: i32 = -1000;
+
+/// What the kernel keeps of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    /// The running task; `None` is the idle task.
+    current: Option<TaskId>,
+    /// The address space that is loaded. An idle task has none of its own and goes on with the one of the task before it;
+    /// none before the first switch.
+    active_mm: Option<u32>,
+    /// When it last switched from one task to another, ns; 0 before the first time.
+    last_schedule_ns: u64,
+}
+
+/// Linux 2.4, or 2.2, on a machine of any number of CPUs. One CPU is a UP build.
+#[derive(Debug)]
+pub struct OrderN {
+    version: Version,
+    hz: u32,
+    /// [`PROC_CHANGE_PENALTY`], or 0 in a UP build.
+    proc_change_penalty: i32,
+    /// Every task there ever was, by number.
+    tasks: TaskTable<Task>,
+    rest: TaskTable<Rest>,
+    /// The tasks there are, zombies included, in any order: whom an epoch is for.
+    task_list: Vec<TaskId>,
+    run_queue: RunQueue,
+    cpus: Vec<Cpu>,
+    /// CPUs that do not idle.
+    busy_cpus: usize,
+    /// For each CPU the tasks in the run queue whose `processor` it is. (Not the kernel's; newcomers from outside start where
+    /// there are fewest.)
+    queued_on: Vec<u32>,
+    /// For each CPU the other half of its hyper-threaded core. Empty where there are no such.
+    siblings: Vec<Option<CpuId>>,
+}
+
+impl OrderN {
+    /// An idle machine.
+    pub fn new(version: Version, config: &BuildConfig) -> OrderN {
+        let cpus = config.topology.cpus() as usize;
+        OrderN {
+            version,
+            hz: config.hz,
+            proc_change_penalty: if cpus > 1 { PROC_CHANGE_PENALTY } else { 0 },
+            tasks: TaskTable::new(),
+            rest: TaskTable::new(),
+            task_list: Vec::new(),
+            run_queue: RunQueue::new(),
+            cpus: vec![Cpu::default(); cpus],
+            busy_cpus: 0,
+            queued_on: vec![0; cpus],
+            siblings: if version.knows_siblings() {
+                wakeup::siblings(&config.topology)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// The ticks that `task` has left in this epoch.
+    pub fn counter(&self, task: TaskId) -> i32 {
+        self.tasks[task].counter
+    }
+
+    /// The ticks that a task of this nice value gets in each epoch.
+    fn slice(&self, nice: i32) -> i32 {
+        self.version.slice(self.hz, nice)
+    }
+
+    /// The most ticks that a parent can have after taking over those of a dead child (`MAX_COUNTER`): 200 ms.
+    const fn max_counter(&self) -> i32 {
+        (20 * self.hz / 100) as i32
+    }
+
+    // ---- Goodness ----
+
+    /// How good it would be to run `p` on `cpu`, where the address space `mm` is at hand.
+    #[inline]
+    fn goodness(&self, p: &Candidate, cpu: CpuId, mm: Option<u32>) -> i32 {
+        let mut bonus = 0;
+        if p.processor == cpu {
+            bonus += self.proc_change_penalty;
+        }
+        if mm == Some(p.mm) {
+            bonus += MM_BONUS;
+        }
+        // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its largest.)
+        if 0 < p.weight && p.weight < REALTIME_BASE {
+            p.weight + bonus
+        } else {
+            p.weight
+        }
+    }
+
+    /// `task` as the walk is to see it.
+    #[inline]
+    fn candidate(&self, task: TaskId) -> Candidate {
+        let p = &self.tasks[task];
+        Candidate {
+            task,
+            weight: p.weight(self.version),
+            processor: p.processor,
+            mm: p.mm,
+        }
+    }
+
+    /// To be called when something about `task` has changed that the walk looks at.
+    #[inline]
+    fn weigh_again(&mut self, task: TaskId) {
+        if self.run_queue.contains(task) {
+            self.run_queue[task] = self.candidate(task);
+        }
+    }
+
+    /// Whether `task` may run on `cpu` as far as its affinity goes.
+    #[inline]
+    fn may_run(&self, task: TaskId, cpu: CpuId) -> bool {
+        !self.tasks[task].bound || self.rest[task].allowed.contains(cpu)
+    }
+
+    /// Whether `cpu` may take `task` now: nobody else runs it.
+    #[inline]
+    fn can_schedule(&self, task: TaskId, cpu: CpuId) -> bool {
+        let on = self.tasks[task].on;
+        (on == NOWHERE || on == cpu) && self.may_run(task, cpu)
+    }
+
+    // ---- The run queue ----
+
+    fn enqueue(&mut self, task: TaskId) {
+        let candidate = self.candidate(task);
+        if self.version.enqueues_at_head() {
+            self.run_queue.push_head(candidate);
+        } else {
+            self.run_queue.push_tail(candidate);
+        }
+        self.queued_on[candidate.processor.index()] += 1;
+    }
+
+    fn dequeue(&mut self, task: TaskId) {
+        let candidate = self.run_queue.remove(task);
+        self.queued_on[candidate.processor.index()] -= 1;
+    }
+
+    fn move_last(&mut self, task: TaskId) {
+        self.run_queue.remove(task);
+        self.run_queue.push_tail(self.candidate(task));
+    }
+
+    fn move_first(&mut self, task: TaskId) {
+        self.run_queue.remove(task);
+        self.run_queue.push_head(self.candidate(task));
+    }
+
+    // ---- schedule() ----
+
+    /// Walks the run queue: the largest goodness for `cpu`, and whose it is. None is the idle task.
+    fn walk(&self, cpu: CpuId, mm: Option<u32>) -> (i32, Option<TaskId>) {
+        let mut best = NOTHING_FOUND;
+        let mut next = None;
+        for p in self.run_queue.with_holes() {
+            let goodness = self.goodness(p, cpu, mm);
+            // Asked in this order because few are better than the best so far.
+            if goodness > best && self.can_schedule(p.task, cpu) {
+                best = goodness;
+                next = Some(p.task);
+            }
+        }
+        (best, next)
+    }
+
+    /// A new epoch: half of what is left, and a slice on top, for every task there is, wherever it runs or sleeps. Sleepers
+    /// climb to 2 * slice - 1 and stay there.
+    fn recalculate(&mut self) {
+        for &task in &self.task_list {
+            let p = &mut self.tasks[task];
+            p.counter = (p.counter >> 1) + self.version.slice(self.hz, i32::from(p.nice));
+        }
+        for p in self.run_queue.iter_mut() {
+            p.weight = self.tasks[p.task].weight(self.version);
+        }
+    }
+
+    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if nobody has ticks left.
+    fn pick(&mut self, cpu: CpuId, prev: Option<TaskId>) -> Option<TaskId> {
+        let mm = self.mm_at_hand(cpu, prev);
+        let (best, next) = self.walk(cpu, mm);
+        if best != 0 {
+            return next;
+        }
+        self.recalculate();
+        if self.version.picks_again_after_epoch() {
+            self.walk(cpu, mm).1
+        } else {
+            next
+        }
+    }
+
+    /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
+    fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
+        if self.version.has_lazy_mm() {
+            return self.cpus[cpu.index()].active_mm;
+        }
+        // The one of `prev` itself: the idle task has none, and who exits has dropped his.
+        let prev = &self.tasks[prev?];
+        (prev.state != State::Zombie).then_some(prev.mm)
+    }
+
+    /// Makes `next` the current task of `cpu`.
+    fn switch_to(&mut self, platform: &mut Platform, cpu: CpuId, next: Option<TaskId>) {
+        let here = &mut self.cpus[cpu.index()];
+        self.busy_cpus += usize::from(next.is_some());
+        self.busy_cpus -= usize::from(here.current.is_some());
+        here.current = next;
+        here.last_schedule_ns = platform.now_ns();
+        let Some(next) = next else { return };
+        let p = &mut self.tasks[next];
+        here.active_mm = Some(p.mm);
+        p.on = cpu;
+        if p.processor != cpu {
+            self.queued_on[p.processor.index()] -= 1;
+            self.queued_on[cpu.index()] += 1;
+            if p.has_run {
+                platform.migrated(next, p.processor, cpu);
+            }
+            p.processor = cpu;
+            self.run_queue[next].processor = cpu;
+        }
+        p.has_run = true;
+    }
+
+    /// The tail of `schedule`, after the switch away from `prev`: only now may other CPUs take it. If it was preempted it looks
+    /// for one, as a woken task does.
+    ///
+    /// That cannot lead back to this CPU: `prev` was measured with the bonus for its address space when it lost, and would now
+    /// be measured with that of its successor.
+    fn put_previous(&mut self, platform: &mut Platform, prev: TaskId) {
+        let p = &mut self.tasks[prev];
+        p.on = NOWHERE;
+        let yielded = self.forget_yield(prev);
+        let preempted = self.tasks[prev].state == State::Running && !yielded;
+        let smp = self.cpus.len() > 1;
+        if preempted && smp && self.version.looks_at_all_cpus() {
+            self.reschedule_idle(platform, prev);
+        }
+    }
+
+    /// Clears the mark of a task that has yielded; tells whether it was there.
+    fn forget_yield(&mut self, task: TaskId) -> bool {
+        let yielded = core::mem::take(&mut self.tasks[task].yielded);
+        if yielded {
+            self.weigh_again(task);
+        }
+        yielded
+    }
+
+    /// The allowed CPU with the fewest tasks in the run queue, the lowest number among equals.
+    fn emptiest(&self, allowed: &CpuSet) -> CpuId {
+        let least = (self.queued_on.iter().zip(0..))
+            .filter(|&(_, cpu)| allowed.contains(CpuId(cpu)))
+            .min_by_key(|&(queued, _)| *queued);
+        CpuId(least.map_or(0, |(_, cpu)| cpu))
+    }
+
+    fn set_allowed(&mut self, task: TaskId, allowed: &CpuSet) {
+        let cpus = self.cpus.len() as u32;
+        self.tasks[task].bound = self.version.has_affinity() && allowed.count(cpus) < cpus;
+        self.rest[task].allowed = allowed.clone();
+    }
+}
+
+impl Scheduler for OrderN {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        let (counter, processor) = match parent {
+            Parent::Outside => {
+                let allowed = if self.version.has_affinity() {
+                    &attr.allowed
+                } else {
+                    &CpuSet::All
+                };
+                // What a parent who has slept for long gives: half of 2 * slice - 1, rounded up.
+                (self.slice(attr.sched.nice), self.emptiest(allowed))
+            }
+            Parent::Task { task: parent, cpu } => {
+                let (kept, given) = self.version.divide(self.tasks[parent].counter);
+                self.tasks[parent].counter = kept;
+                self.weigh_again(parent);
+                if kept == 0 && self.version.keeps_the_sum() {
+                    platform.resched(cpu);
+                }
+                (given, self.tasks[parent].processor)
+            }
+        };
+        self.tasks.insert(
+            task,
+            Task {
+                counter,
+                processor,
+                mm: attr.address_space,
+                nice: attr.sched.nice as i8,
+                rt_priority: attr.sched.rt_priority as u8,
+                policy: attr.sched.policy,
+                ..Task::default()
+            },
+        );
+        self.rest.insert(
+            task,
+            Rest {
+                allowed: CpuSet::All,
+                list_index: self.task_list.len() as u32,
+            },
+        );
+        self.set_allowed(task, &attr.allowed);
+        self.task_list.push(task);
+        self.run_queue.make_room(task, self.task_list.len());
+        // The child is woken like any sleeper. There is no "child first".
+        self.try_to_wake_up(platform, task, processor, false);
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        self.try_to_wake_up(platform, task, waker.cpu(), waker.is_sync());
+    }
+
+    fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
+        // It is dequeued in schedule().
+        self.tasks[task].state = if reason == BlockReason::Dead {
+            State::Zombie
+        } else {
+            State::Asleep
+        };
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let Some(current) = self.cpus[cpu.index()].current else {
+            return;
+        };
+        let p = &mut self.tasks[current];
+        p.counter -= 1;
+        if p.counter < self.version.least_counter() {
+            p.counter = 0;
+            if p.policy != Policy::Fifo || self.version.tick_asks_fifo() {
+                platform.resched(cpu);
+            }
+        }
+        self.weigh_again(current);
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        let prev = self.cpus[cpu.index()].current;
+        if let Some(prev) = prev {
+            let Task {
+                policy,
+                counter,
+                nice,
+                ..
+            } = self.tasks[prev];
+            if policy == Policy::RoundRobin && counter == 0 {
+                self.tasks[prev].counter = self.slice(i32::from(nice));
+                self.move_last(prev);
+            }
+            if self.tasks[prev].state != State::Running {
+                self.dequeue(prev);
+            }
+        }
+        let next = self.pick(cpu, prev);
+        if next != prev {
+            self.switch_to(platform, cpu, next);
+            if let Some(prev) = prev {
+                self.put_previous(platform, prev);
+            }
+        } else if let Some(next) = next {
+            self.forget_yield(next);
+        }
+        debug_assert!(
+            !platform.resched_pending(cpu),
+            "CPU {} asks itself again, though whom it has put away was worse",
+            cpu.0
+        );
+        next
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        if self.version.yield_counts_waiting() && self.run_queue.len() == self.busy_cpus {
+            // Nobody waits.
+            return;
+        }
+        if self.tasks[task].policy == Policy::Other {
+            self.tasks[task].yielded = true;
+        }
+        self.move_last(task);
+        platform.resched(cpu);
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
+        let p = &mut self.tasks[task];
+        let before = (p.policy, p.rt_priority);
+        (p.policy, p.rt_priority) = (attr.policy, attr.rt_priority as u8);
+        p.nice = attr.nice as i8;
+        let setscheduler = before != (p.policy, p.rt_priority);
+        self.weigh_again(task);
+        if !setscheduler {
+            // setpriority: the counter stays until the next epoch, and nobody is compared.
+            return;
+        }
+        // sched_setscheduler: it is the caller that reschedules, not the task.
+        if self.version.setscheduler_moves_first() && self.run_queue.contains(task) {
+            self.move_first(task);
+        }
+        platform.resched(by);
+    }
+
+    /// There is no such system call yet. This is what the kernel itself can do with its threads (`set_cpus_allowed`): a running
+    /// task must leave a forbidden CPU; one that waits gets no help, whatever CPU idles. 2.2 has no affinity at all.
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        self.set_allowed(task, allowed);
+        let on = self.tasks[task].on;
+        if on != NOWHERE && !self.may_run(task, on) {
+            platform.resched(on);
+        }
+    }
+
+    fn honours_affinity(&self) -> bool {
+        self.version.has_affinity()
+    }
+
+    fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
+        if self.run_queue.contains(task) {
+            self.dequeue(task);
+        }
+        self.tasks[task].state = State::Zombie;
+    }
+
+    fn reap(&mut self, _platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
+        let inherited = self.tasks[task].counter;
+        if let Some(parent) = parent
+            && self.version.keeps_the_sum()
+        {
+            let most = self.max_counter();
+            let counter = &mut self.tasks[parent].counter;
+            *counter = (*counter + inherited).min(most);
+            self.weigh_again(parent);
+        }
+        self.tasks[task].state = State::Gone;
+        let index = self.rest[task].list_index;
+        self.task_list.swap_remove(index as usize);
+        if let Some(&moved) = self.task_list.get(index as usize) {
+            self.rest[moved].list_index = index;
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.tasks[task].processor
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        self.promises_under(load)
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.audit_all()
+    }
+}

@@ -1,0 +1,274 @@
+//! The run queue: one list of all runnable tasks of the machine, in no order of merit.
+//!
+//! The kernel links the tasks themselves into a ring. Here the list is an array with room at both ends, in which a task that
+//! leaves makes a hole, and which holds a copy of what goodness is made of: a walk reads memory in a row instead of following
+//! links. All else stays O(1): the holes are swept out when they are about a quarter of the list, which pays for itself.
+
+use crate::{CpuId, TaskId};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+/// A task as the walk sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Candidate {
+    /// Who.
+    pub(super) task: TaskId,
+    /// Goodness without the bonuses for CPU and address space.
+    pub(super) weight: i32,
+    /// Where it runs, or ran last.
+    pub(super) processor: CpuId,
+    /// Its address space.
+    pub(super) mm: u32,
+}
+
+/// A slot that nobody stands in: of less weight than the idle task, so that the walk passes it over without asking.
+const HOLE: Candidate = Candidate {
+    task: TaskId(u32::MAX),
+    weight: i32::MIN,
+    processor: CpuId(u32::MAX),
+    mm: 0,
+};
+
+/// The slot of a task that stands in none.
+const ABSENT: u32 = u32::MAX;
+
+/// All runnable tasks, the running ones included, from head to tail.
+#[derive(Clone, Debug)]
+pub(super) struct RunQueue {
+    /// Only `head..tail` counts, and neither end of it is a hole.
+    slots: Vec<Candidate>,
+    head: usize,
+    tail: usize,
+    /// Tasks in the list: the kernel's `nr_running`.
+    len: usize,
+    /// For every task the slot that it stands in.
+    slot_of: Vec<u32>,
+}
+
+impl RunQueue {
+    /// An empty list.
+    pub(super) const fn new() -> RunQueue {
+        RunQueue {
+            slots: Vec::new(),
+            head: 0,
+            tail: 0,
+            len: 0,
+            slot_of: Vec::new(),
+        }
+    }
+
+    /// Makes room for `task`, one of now `alive` tasks. Nothing else here allocates.
+    pub(super) fn make_room(&mut self, task: TaskId, alive: usize) {
+        if task.index() >= self.slot_of.len() {
+            self.slot_of.resize(task.index() + 1, ABSENT);
+        }
+        if self.slots.len() < 3 * alive {
+            self.slots.resize(6 * alive + 64, HOLE);
+            self.sweep();
+        }
+    }
+
+    /// How many tasks are in the list.
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether `task` is in the list.
+    #[inline]
+    pub(super) fn contains(&self, task: TaskId) -> bool {
+        self.slot_of[task.index()] != ABSENT
+    }
+
+    /// The tasks from head to tail, with holes among them, which have less weight than anybody.
+    #[inline]
+    pub(super) fn with_holes(&self) -> &[Candidate] {
+        &self.slots[self.head..self.tail]
+    }
+
+    /// The tasks from head to tail.
+    pub(super) fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
+        let tasks = self.with_holes().iter().filter(|&slot| *slot != HOLE);
+        tasks.map(|slot| slot.task)
+    }
+
+    /// The tasks from head to tail, to bring them up to date.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Candidate> + '_ {
+        let slots = self.slots[self.head..self.tail].iter_mut();
+        slots.filter(|slot| **slot != HOLE)
+    }
+
+    /// Puts a task before all others.
+    #[inline]
+    pub(super) fn push_head(&mut self, candidate: Candidate) {
+        if self.head == 0 {
+            self.sweep();
+        }
+        self.head -= 1;
+        self.put(candidate, self.head);
+    }
+
+    /// Puts a task behind all others.
+    #[inline]
+    pub(super) fn push_tail(&mut self, candidate: Candidate) {
+        if self.tail == self.slots.len() {
+            self.sweep();
+        }
+        self.tail += 1;
+        self.put(candidate, self.tail - 1);
+    }
+
+    #[inline]
+    fn put(&mut self, candidate: Candidate, slot: usize) {
+        let task = candidate.task;
+        debug_assert!(!self.contains(task), "task {} is in the run queue", task.0);
+        self.slots[slot] = candidate;
+        self.slot_of[task.index()] = slot as u32;
+        self.len += 1;
+    }
+
+    /// Takes `task`, which must be in the list, out of it.
+    #[inline]
+    pub(super) fn remove(&mut self, task: TaskId) -> Candidate {
+        let slot = core::mem::replace(&mut self.slot_of[task.index()], ABSENT);
+        debug_assert!(slot != ABSENT, "task {} is not in the run queue", task.0);
+        let candidate = core::mem::replace(&mut self.slots[slot as usize], HOLE);
+        self.len -= 1;
+        while self.head < self.tail && self.slots[self.head] == HOLE {
+            self.head += 1;
+        }
+        while self.head < self.tail && self.slots[self.tail - 1] == HOLE {
+            self.tail -= 1;
+        }
+        let holes = self.tail - self.head - self.len;
+        if holes > self.len / 4 + 4 {
+            self.sweep();
+        }
+        candidate
+    }
+
+    /// Closes the holes and moves the list to the middle of its room. At least one slot is then free at either end.
+    #[cold]
+    fn sweep(&mut self) {
+        let mut kept = 0;
+        for slot in self.head..self.tail {
+            if self.slots[slot] != HOLE {
+                self.slots[kept] = self.slots[slot];
+                kept += 1;
+            }
+        }
+        self.head = (self.slots.len() - kept) / 2;
+        self.tail = self.head + kept;
+        self.slots.copy_within(..kept, self.head);
+        for slot in self.head..self.tail {
+            self.slot_of[self.slots[slot].task.index()] = slot as u32;
+        }
+    }
+
+    /// Checks slots against tasks.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub(super) fn audit(&self) -> Result<(), String> {
+        let mut found = 0;
+        for (slot, candidate) in (self.head..).zip(self.with_holes()) {
+            if *candidate != HOLE {
+                found += 1;
+                let noted = self.slot_of[candidate.task.index()];
+                if noted as usize != slot {
+                    return Err(alloc::format!(
+                        "task {} stands in slot {slot}, not {noted}",
+                        candidate.task.0
+                    ));
+                }
+            }
+        }
+        let listed = self.slot_of.iter().filter(|&&slot| slot != ABSENT).count();
+        if found != self.len || listed != self.len {
+            return Err(alloc::format!(
+                "nr_running is {}, but {found} tasks stand in the run queue and {listed} believe so",
+                self.len
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Index<TaskId> for RunQueue {
+    type Output = Candidate;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Candidate {
+        &self.slots[self.slot_of[task.index()] as usize]
+    }
+}
+
+impl IndexMut<TaskId> for RunQueue {
+    #[inline]
+    fn index_mut(&mut self, task: TaskId) -> &mut Candidate {
+        &mut self.slots[self.slot_of[task.index()] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    fn of_number(task: u32) -> Candidate {
+        Candidate {
+            task: TaskId(task),
+            weight: 1,
+            ..HOLE
+        }
+    }
+
+    fn of(queue: &RunQueue) -> Vec<u32> {
+        queue.iter().map(|task| task.0).collect()
+    }
+
+    #[test]
+    fn both_ends_take_tasks_and_any_may_leave() {
+        let mut queue = RunQueue::new();
+        for task in 0..4 {
+            queue.make_room(TaskId(task), task as usize + 1);
+        }
+        queue.push_head(of_number(0));
+        queue.push_head(of_number(1));
+        queue.push_tail(of_number(2));
+        queue.push_head(of_number(3));
+        assert_eq!(of(&queue), [3, 1, 0, 2]);
+        queue.remove(TaskId(1));
+        assert_eq!((of(&queue), queue.len()), (alloc::vec![3, 0, 2], 3));
+        assert!(!queue.contains(TaskId(1)) && queue.contains(TaskId(2)));
+        queue.push_tail(of_number(1));
+        assert_eq!(of(&queue), [3, 0, 2, 1]);
+    }
+
+    #[test]
+    fn it_acts_like_a_list_whatever_comes_and_goes() {
+        const TASKS: u32 = 50;
+        let mut queue = RunQueue::new();
+        let mut list: VecDeque<u32> = VecDeque::new();
+        let mut random: u64 = 7;
+        for task in 0..TASKS {
+            queue.make_room(TaskId(task), task as usize + 1);
+        }
+        for step in 0..20_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let task = (random >> 33) as u32 % TASKS;
+            if let Some(at) = list.iter().position(|&other| other == task) {
+                list.remove(at);
+                queue.remove(TaskId(task));
+            } else if random >> 62 == 0 {
+                list.push_back(task);
+                queue.push_tail(of_number(task));
+            } else {
+                list.push_front(task);
+                queue.push_head(of_number(task));
+            }
+            assert_eq!(list, of(&queue), "after step {step}");
+            queue.audit().expect("the slots are in order");
+        }
+    }
+}

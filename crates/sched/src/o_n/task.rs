@@ -1,0 +1,89 @@
+//! What the kernel keeps of a task.
+
+use super::Version;
+use crate::{CpuId, CpuSet, Policy};
+
+/// Goodness of real-time tasks, but for their priority.
+pub(super) const REALTIME_BASE: i32 = 1000;
+
+/// The `on` of a task that no CPU runs.
+pub(super) const NOWHERE: CpuId = CpuId(u32::MAX);
+
+/// What the kernel keeps of a task, but for what is seldom looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    /// Ticks left in this epoch, at least 0.
+    pub(super) counter: i32,
+    /// The CPU it runs on, or ran on last.
+    pub(super) processor: CpuId,
+    /// The CPU whose current task it is (the kernel's `cpus_runnable`), or [`NOWHERE`].
+    pub(super) on: CpuId,
+    /// Its address space.
+    pub(super) mm: u32,
+    /// -20..19.
+    pub(super) nice: i8,
+    /// 1..99 for FIFO and RR, else 0.
+    pub(super) rt_priority: u8,
+    pub(super) policy: Policy,
+    pub(super) state: State,
+    /// It has yielded (the bit `SCHED_YIELD`) and not been put away since.
+    pub(super) yielded: bool,
+    /// Some CPUs are forbidden to it.
+    pub(super) bound: bool,
+    /// It has been on a CPU.
+    pub(super) has_run: bool,
+}
+
+/// What else the kernel keeps of a task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rest {
+    /// `cpus_allowed`.
+    pub(super) allowed: CpuSet,
+    /// Where it stands in the task list.
+    pub(super) list_index: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Runnable or running.
+    Running,
+    Asleep,
+    /// Dead, but in the task list until its parent reaps it.
+    Zombie,
+    /// Not yet born, or reaped.
+    Gone,
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task {
+            counter: 0,
+            processor: CpuId(0),
+            on: NOWHERE,
+            mm: 0,
+            nice: 0,
+            rt_priority: 0,
+            policy: Policy::Other,
+            state: State::Gone,
+            yielded: false,
+            bound: false,
+            has_run: false,
+        }
+    }
+}
+
+impl Task {
+    /// The part of its goodness that is the same on all CPUs.
+    #[inline]
+    pub(super) fn weight(&self, version: Version) -> i32 {
+        if self.yielded {
+            version.yielded_goodness()
+        } else if self.policy.is_realtime() {
+            REALTIME_BASE + i32::from(self.rt_priority)
+        } else if self.counter == 0 {
+            0
+        } else {
+            self.counter + 20 - i32::from(self.nice)
+        }
+    }
+}

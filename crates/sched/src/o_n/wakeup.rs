@@ -1,0 +1,149 @@
+//! Wakeup: into the run queue, and which CPU, if any, is told.
+
+use super::OrderN;
+use super::task::State;
+use crate::topology::LevelKind;
+use crate::{CpuId, Platform, TaskId, Topology};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// 2.2: by how many ticks a woken task must exceed the waker's current task to ask for its CPU.
+const WAKEUP_MARGIN_2_2: i32 = 3;
+
+/// Counter of an idle task.
+const IDLE_COUNTER: i32 = -100;
+
+/// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of no more.) Empty if there is
+/// no such level.
+pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
+    let Some(cores) = topology
+        .levels()
+        .iter()
+        .find(|level| level.kind == LevelKind::Smt)
+    else {
+        return Vec::new();
+    };
+    let mut members: Vec<(u32, CpuId)> = topology
+        .iter()
+        .map(|cpu| (cores.span_of[cpu.index()], cpu))
+        .collect();
+    members.sort_unstable();
+    let mut siblings = vec![None; members.len()];
+    for core in members.chunk_by(|a, b| a.0 == b.0) {
+        if let &[(_, one), (_, other)] = core {
+            siblings[one.index()] = Some(other);
+            siblings[other.index()] = Some(one);
+        }
+    }
+    siblings
+}
+
+impl OrderN {
+    /// `try_to_wake_up`: makes `p` runnable. `here` is the CPU on which the wakeup is executed.
+    ///
+    /// A wakeup changes no counter and gives no bonus. What favours sleepers is only that they kept their ticks, and went on
+    /// getting new ones in each epoch.
+    pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: TaskId, here: CpuId, sync: bool) {
+        self.tasks[p].state = State::Running;
+        if self.run_queue.contains(p) {
+            // It has not yet got round to schedule(), and is its CPU's current task still.
+            return;
+        }
+        self.enqueue(p);
+        if !self.version.looks_at_all_cpus() {
+            self.reschedule_idle_2_2(platform, p, here);
+        } else if !(sync && self.may_run(p, here)) {
+            // After a synchronous wakeup the waker sleeps at once, and then its CPU looks at the run queue anyway.
+            self.reschedule_idle(platform, p);
+        }
+    }
+
+    /// Finds a CPU for `p`, which waits in the run queue, and asks it to reschedule: at most one, and `p` is not bound to it
+    /// but lies in the run queue for whoever looks first. O(CPUs).
+    ///
+    /// The CPU it ran on last, if that idles; else the one that has been idle longest; else the one whose current task is most
+    /// inferior to `p`; else none.
+    ///
+    /// The poke is a flag, not a reservation. A CPU that was poked *is* idle until it has switched, and a second task that
+    /// wakes meanwhile may poke it too, and wait while another CPU idles.
+    ///
+    /// (A UP build only compares `p` with the one current task. This comes to the same there.)
+    pub(super) fn reschedule_idle(&self, platform: &mut Platform, p: TaskId) {
+        let last = self.tasks[p].processor;
+        if self.is_idle(last) && self.may_run(p, last) {
+            platform.resched(last);
+            return;
+        }
+        let mut idle_longest: Option<(u64, CpuId)> = None;
+        let mut most_inferior: (i32, Option<CpuId>) = (0, None);
+        for number in 0..self.cpus.len() as u32 {
+            let cpu = CpuId(number);
+            if !self.may_run(p, cpu) {
+                continue;
+            }
+            let Some(current) = self.cpus[cpu.index()].current else {
+                if self.has_idle_sibling(cpu) {
+                    platform.resched(cpu);
+                    return;
+                }
+                let since_ns = self.cpus[cpu.index()].last_schedule_ns;
+                if idle_longest.is_none_or(|(longest_ns, _)| since_ns < longest_ns) {
+                    idle_longest = Some((since_ns, cpu));
+                }
+                continue;
+            };
+            if idle_longest.is_none() {
+                let difference = self.preemption_goodness(current, p, cpu);
+                if difference > most_inferior.0 {
+                    most_inferior = (difference, Some(cpu));
+                }
+            }
+        }
+        if let Some(cpu) = idle_longest.map(|(_, cpu)| cpu).or(most_inferior.1) {
+            platform.resched(cpu);
+        }
+    }
+
+    /// By how much `p` is better on `cpu` than what runs there. The running task always has the bonuses for the CPU and for
+    /// its address space: from elsewhere `p` must be ahead by more than 16.
+    fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
+        let mm = self.cpus[cpu.index()].active_mm;
+        self.goodness(&self.run_queue[p], cpu, mm) - self.goodness(&self.run_queue[current], cpu, mm)
+    }
+
+    #[inline]
+    fn is_idle(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].current.is_none()
+    }
+
+    /// Whether `cpu` is half of a hyper-threaded core whose other half idles.
+    #[inline]
+    fn has_idle_sibling(&self, cpu: CpuId) -> bool {
+        self.siblings
+            .get(cpu.index())
+            .is_some_and(|sibling| sibling.is_some_and(|sibling| self.is_idle(sibling)))
+    }
+
+    /// 2.2: `p` is compared with the task that the waking CPU runs. If it does not get that CPU it may have another one that
+    /// idles, but no busy one.
+    ///
+    /// (The kernel spares itself the search for an idle CPU if the current task's average slice is short and both tasks hold
+    /// the big kernel lock. Tasks here never hold it.)
+    pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
+        let woken = &self.tasks[p];
+        let current = self.cpus[here.index()].current;
+        let counter = current.map_or(IDLE_COUNTER, |current| self.tasks[current].counter);
+        if woken.policy.is_realtime() || woken.counter > counter + WAKEUP_MARGIN_2_2 {
+            platform.resched(here);
+            return;
+        }
+        let idles_elsewhere = |&cpu: &CpuId| cpu != here && self.is_idle(cpu);
+        let cpus = self.cpus.len() as u32;
+        let found = Some(woken.processor)
+            .filter(idles_elsewhere)
+            .or_else(|| (0..cpus).rev().map(CpuId).find(idles_elsewhere));
+        if let Some(cpu) = found {
+            platform.resched(cpu);
+        }
+    }
+}

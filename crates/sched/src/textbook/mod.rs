@@ -1,0 +1,764 @@
+//! The policies of the textbooks: FCFS, SJF, SRTF, HRRN, priority, round robin, multilevel queues, multilevel feedback.
+//!
+//! # The common machine
+//!
+//! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in it. What "first" means, whether
+//! an arrival may take a CPU away, and what the end of a quantum does, is the policy: a set of [`Rules`]. The file `rules.rs` has
+//! them, one a policy, and can be read as a table of contents of the subject.
+//!
+//! Ties go to the task that **joined** earlier. A woken or newly come task joins; so does one whose quantum has ended. A preempted
+//! task goes back with its old time of joining, that is to the head of its equals, and keeps the rest of its quantum.
+//!
+//! Within one instant: bursts that end, then arrivals in the order of input, then ends of quanta, then the decision. So an arrival
+//! is queued before the task whose quantum ends at that instant.
+//!
+//! # Knowing the future
+//!
+//! `sjf`, `srtf` and `hrrn` are told how long a burst will be ([`Clairvoyant`]); their `predicted` forms, which a kernel could
+//! really use, estimate it from earlier bursts: the next estimate is the mean of the last burst and the last estimate.
+//!
+//! # Sources
+//!
+//! Silberschatz et al. and Stallings for the policies; where the books leave a choice (what several CPUs do, who loses a tie) it
+//! was made here, and `docs/schedulers/textbook.md` says how.
+
+mod ready;
+mod rules;
+
+pub use rules::{
+    FB_RULES, FB1_RULES, FCFS, FCFS_RULES, Feedback, HRRN, HRRN_RULES, MLFQ, MLFQ_RULES, MLFQ_TEACHING_RULES,
+    MLQ, MLQ_RULES, MLQ_SLICED_RULES, OrderBy, PRIORITY, PRIORITY_PREEMPTIVE_RULES, PRIORITY_RULES, RR,
+    RR_RULES, Rules, SJF, SJF_RULES, SRTF, SRTF_RULES,
+};
+
+use crate::interface::Load;
+use crate::platform::CpuBits;
+use crate::{
+    BlockReason, Clairvoyant, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+use ready::{Place, Ready};
+
+/// Classes of a multilevel queue: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
+const CLASSES: usize = 3;
+
+/// A quantum that never ends.
+const NO_QUANTUM: u64 = u64::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Asleep,
+    Ready,
+    Running,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    state: State,
+    allowed: CpuSet,
+    cpu: u32,
+    /// Priority: nice + 20, smaller is better.
+    priority: u64,
+    class: u32,
+    /// Level of feedback.
+    level: u32,
+    /// When it joined the ready queue, as a running number.
+    joined: u64,
+    /// Since when it has been ready or running without having been dispatched, or last left a CPU; ns.
+    ready_since_ns: u64,
+    /// Foreseen length of the burst, ns.
+    burst_ns: u64,
+    /// Estimated length of the burst, ns.
+    tau_ns: u64,
+    /// CPU time used in this burst, ns.
+    used_ns: u64,
+    /// CPU time used since it was dispatched, ns.
+    ran_ns: u64,
+    /// Up to when the three figures around this one are current, while it runs; ns.
+    charged_ns: u64,
+    /// What is left of the quantum, ns.
+    quantum_left_ns: u64,
+    /// What is left of the allotment at this level, ns.
+    allotment_left_ns: u64,
+    /// Priority with aging when it was dispatched.
+    dispatch_priority: u64,
+}
+
+/// The numbers of a policy, all of which can be set.
+#[derive(Clone, Copy, Debug)]
+struct Knobs {
+    quantum_ns: u64,
+    levels: u32,
+    aging_ns: u64,
+    boost_ns: u64,
+    allotment_ns: u64,
+    cycle_ns: u64,
+    /// Part of a cycle that belongs to class 0, in percent; the rest is class 1's.
+    first_part_percent: u64,
+    tau_ns: u64,
+}
+
+/// A machine under a textbook policy.
+#[derive(Debug)]
+pub struct Textbook {
+    rules: Rules,
+    knobs: Knobs,
+    tasks: TaskTable<Task>,
+    /// The ready queue, a part for each class.
+    ready: [Ready; CLASSES],
+    /// Who runs on each CPU.
+    running: Vec<Option<TaskId>>,
+    /// CPUs that idle and have not been promised to an arrival.
+    free: CpuBits,
+    /// CPUs that have been asked to reschedule for an arrival.
+    promised: Vec<bool>,
+    /// The last number given at a joining.
+    joined: u64,
+    /// The class whose part of the cycle it is.
+    owner: u32,
+    /// Whether the periodic timers run.
+    ticking: bool,
+}
+
+impl Textbook {
+    /// An idle machine.
+    pub fn new(cpus: u32, rules: Rules) -> Textbook {
+        let mut free = CpuBits::new(cpus);
+        (0..cpus).for_each(|cpu| free.insert(CpuId(cpu)));
+        Textbook {
+            rules,
+            knobs: Knobs {
+                quantum_ns: rules.quantum_ns,
+                levels: rules.levels,
+                aging_ns: 0,
+                boost_ns: 100_000_000,
+                allotment_ns: 10_000_000,
+                cycle_ns: 100_000_000,
+                first_part_percent: 80,
+                tau_ns: 10_000_000,
+            },
+            tasks: TaskTable::new(),
+            ready: Default::default(),
+            running: alloc::vec![None; cpus as usize],
+            free,
+            promised: alloc::vec![false; cpus as usize],
+            joined: 0,
+            owner: 0,
+            ticking: false,
+        }
+    }
+
+    // ---- Order: who is first ----
+
+    /// The rank of `task` at `now_ns`; smaller is better.
+    fn rank(&self, task: TaskId, now_ns: u64) -> u64 {
+        let t = &self.tasks[task];
+        match self.rules.order_by {
+            OrderBy::Arrival | OrderBy::Class | OrderBy::ResponseRatio => 0,
+            OrderBy::Burst => self.burst_ns(t),
+            OrderBy::Remaining => self.burst_ns(t).saturating_sub(t.used_ns),
+            OrderBy::Priority => self.aged_priority(t, now_ns),
+            OrderBy::Level => u64::from(t.level),
+        }
+    }
+
+    fn burst_ns(&self, task: &Task) -> u64 {
+        if self.rules.predicted {
+            task.tau_ns
+        } else {
+            task.burst_ns
+        }
+    }
+
+    /// Priority, one better for each aging step waited. A task that was just dispatched keeps what it had then, until it has
+    /// run for a step: else it would be preempted at once.
+    fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
+        let step_ns = self.knobs.aging_ns;
+        if step_ns == 0 {
+            return task.priority;
+        }
+        match task.state {
+            State::Running if task.ran_ns < step_ns => task.dispatch_priority,
+            State::Running => task.priority,
+            _ => task
+                .priority
+                .saturating_sub((now_ns - task.ready_since_ns) / step_ns),
+        }
+    }
+
+    /// Whether the order among waiting tasks changes by mere waiting, so that all must be looked at.
+    fn order_changes_with_time(&self) -> bool {
+        match self.rules.order_by {
+            OrderBy::ResponseRatio => true,
+            OrderBy::Priority => self.knobs.aging_ns > 0,
+            _ => false,
+        }
+    }
+
+    /// How good a class is at present: 0 is best.
+    fn class_rank(&self, class: u32) -> u32 {
+        if self.rules.sliced_classes {
+            (class + CLASSES as u32 - self.owner) % CLASSES as u32
+        } else {
+            class
+        }
+    }
+
+    /// The first of the ready queue that may run on `cpu`.
+    fn first_for(&self, cpu: CpuId, now_ns: u64) -> Option<TaskId> {
+        // One that is in the queue again, but not yet off its CPU, is for that CPU only.
+        let may_run = |task: TaskId| {
+            let t = &self.tasks[task];
+            t.allowed.contains(cpu) && (t.cpu == cpu.0 || self.running[t.cpu as usize] != Some(task))
+        };
+        for turn in 0..CLASSES as u32 {
+            let class = if self.rules.sliced_classes {
+                (self.owner + turn) % CLASSES as u32
+            } else {
+                turn
+            };
+            let ready = &self.ready[class as usize];
+            let first = if self.order_changes_with_time() {
+                let waiting = ready.iter().map(|(_, task)| task).filter(|&task| may_run(task));
+                waiting.reduce(|best, task| {
+                    if self.is_before(task, best, now_ns) {
+                        task
+                    } else {
+                        best
+                    }
+                })
+            } else {
+                ready.first(may_run).map(|(_, task)| task)
+            };
+            if first.is_some() {
+                return first;
+            }
+        }
+        None
+    }
+
+    /// For orders that change with time: whether the waiting task `a` comes before the waiting task `b`.
+    fn is_before(&self, a: TaskId, b: TaskId, now_ns: u64) -> bool {
+        let (x, y) = (&self.tasks[a], &self.tasks[b]);
+        if self.rules.order_by == OrderBy::ResponseRatio {
+            // (waited + burst) / burst, compared without dividing.
+            let ratio = |of: &Task, other: &Task| {
+                u128::from(now_ns - of.ready_since_ns) * u128::from(self.burst_ns(other))
+            };
+            return (ratio(y, x), x.joined) < (ratio(x, y), y.joined);
+        }
+        // Equal after aging: the one that has waited longest.
+        (self.rank(a, now_ns), x.ready_since_ns, x.joined)
+            < (self.rank(b, now_ns), y.ready_since_ns, y.joined)
+    }
+
+    /// Whether the waiting `task` may take the CPU from `running`.
+    fn preempts(&self, task: TaskId, running: TaskId, now_ns: u64) -> bool {
+        self.rules.preemptive && self.standing(task, now_ns) < self.standing(running, now_ns)
+    }
+
+    /// Class and rank: what preemption goes by.
+    fn standing(&self, task: TaskId, now_ns: u64) -> (u32, u64) {
+        (self.class_rank(self.tasks[task].class), self.rank(task, now_ns))
+    }
+
+    // ---- The ready queue ----
+
+    /// `task` joins: behind its equals, with a full quantum.
+    fn join(&mut self, task: TaskId, now_ns: u64) {
+        self.joined += 1;
+        let quantum_ns = self.full_quantum_ns(task);
+        let t = &mut self.tasks[task];
+        t.joined = self.joined;
+        t.quantum_left_ns = quantum_ns;
+        self.queue(task, now_ns);
+    }
+
+    /// `task` goes (back) into the queue, at the place that its time of joining gives it.
+    fn queue(&mut self, task: TaskId, now_ns: u64) {
+        let t = &mut self.tasks[task];
+        t.state = State::Ready;
+        t.ready_since_ns = now_ns;
+        let (class, joined) = (t.class as usize, t.joined);
+        let rank = if self.order_changes_with_time() {
+            0
+        } else {
+            self.rank(task, now_ns)
+        };
+        self.ready[class].insert(task, Place { rank, joined });
+    }
+
+    /// Finds a CPU for the waiting `task`: the lowest free one; or, if it may preempt, the one whose running task is worst.
+    fn offer(&mut self, platform: &mut Platform, task: TaskId) {
+        let now_ns = platform.now_ns();
+        let mut from = 0;
+        while let Some(cpu) = self.free.next(from) {
+            if self.tasks[task].allowed.contains(cpu) {
+                self.free.remove(cpu);
+                platform.resched(cpu);
+                return;
+            }
+            from = cpu.0 + 1;
+        }
+        if !self.rules.preemptive {
+            return;
+        }
+        let mut worst: Option<((u32, u64), CpuId)> = None;
+        for cpu in (0..platform.cpus()).map(CpuId) {
+            let Some(running) = self.running[cpu.index()] else {
+                continue;
+            };
+            if self.promised[cpu.index()] || !self.tasks[task].allowed.contains(cpu) {
+                continue;
+            }
+            self.charge(running, now_ns);
+            let standing = self.standing(running, now_ns);
+            if self.preempts(task, running, now_ns) && worst.is_none_or(|(most, _)| standing > most) {
+                worst = Some((standing, cpu));
+            }
+        }
+        if let Some((_, cpu)) = worst {
+            self.promised[cpu.index()] = true;
+            platform.resched(cpu);
+        }
+    }
+
+    // ---- Time ----
+
+    /// Brings the figures of a running task up to date.
+    fn charge(&mut self, task: TaskId, now_ns: u64) {
+        let t = &mut self.tasks[task];
+        if t.state != State::Running {
+            return;
+        }
+        let ran_ns = now_ns - t.charged_ns;
+        t.charged_ns = now_ns;
+        t.used_ns += ran_ns;
+        t.ran_ns += ran_ns;
+        if t.quantum_left_ns != NO_QUANTUM {
+            t.quantum_left_ns = t.quantum_left_ns.saturating_sub(ran_ns);
+        }
+        t.allotment_left_ns = t.allotment_left_ns.saturating_sub(ran_ns);
+    }
+
+    /// The quantum that `task` gets at its next joining, ns; or [`NO_QUANTUM`].
+    fn full_quantum_ns(&self, task: TaskId) -> u64 {
+        let t = &self.tasks[task];
+        let quantum_ns = self.knobs.quantum_ns;
+        if quantum_ns == 0 || (self.rules.order_by == OrderBy::Class && t.class > 0) {
+            return NO_QUANTUM;
+        }
+        match self.rules.feedback {
+            Feedback::None | Feedback::StallingsEqual => quantum_ns,
+            Feedback::Doubling | Feedback::Stallings => quantum_ns << t.level,
+            Feedback::Teaching => quantum_ns.min(t.allotment_left_ns),
+        }
+    }
+
+    /// The quantum of `task` has been used up.
+    fn quantum_ended(&mut self, task: TaskId) {
+        let others_ready = self.ready.iter().any(|ready| !ready.is_empty());
+        let demote = match self.rules.feedback {
+            Feedback::None => false,
+            Feedback::Doubling => true,
+            Feedback::Stallings | Feedback::StallingsEqual => others_ready,
+            Feedback::Teaching => self.tasks[task].allotment_left_ns == 0,
+        };
+        if demote {
+            let level = (self.tasks[task].level + 1).min(self.knobs.levels - 1);
+            self.set_level(task, level);
+        }
+    }
+
+    fn set_level(&mut self, task: TaskId, level: u32) {
+        let t = &mut self.tasks[task];
+        t.level = level;
+        t.allotment_left_ns = self.knobs.allotment_ns;
+    }
+
+    /// The burst of `task` has ended.
+    fn burst_ended(&mut self, task: TaskId) {
+        let t = &mut self.tasks[task];
+        t.tau_ns = (t.used_ns + t.tau_ns) / 2;
+        t.used_ns = 0;
+        let (level, slice_left_ns) = (t.level, t.quantum_left_ns);
+        match self.rules.feedback {
+            Feedback::Doubling if slice_left_ns == 0 => self.quantum_ended(task),
+            Feedback::Doubling => self.set_level(task, level.saturating_sub(1)),
+            Feedback::Teaching if self.tasks[task].allotment_left_ns == 0 => self.quantum_ended(task),
+            _ => {}
+        }
+    }
+
+    /// The task that runs on `cpu` (or stops running there) has its quantum ended by a timer at the right time.
+    fn arm_quantum(&mut self, platform: &mut Platform, cpu: CpuId, task: Option<TaskId>) {
+        let key = TimerKey(cpu.0);
+        match task.map(|task| self.tasks[task].quantum_left_ns) {
+            None | Some(NO_QUANTUM) => {
+                if self.knobs.quantum_ns > 0 {
+                    platform.cancel_timer(key);
+                }
+            }
+            Some(left_ns) => platform.arm_timer(key, TimerPhase::BeforeTicks, platform.now_ns() + left_ns),
+        }
+    }
+
+    fn part_key(&self) -> TimerKey {
+        TimerKey(self.running.len() as u32)
+    }
+
+    fn boost_key(&self) -> TimerKey {
+        TimerKey(self.running.len() as u32 + 1)
+    }
+
+    /// Starts the periodic timers, at the first task's birth.
+    fn start_periodic_timers(&mut self, platform: &mut Platform) {
+        self.ticking = true;
+        if self.rules.sliced_classes {
+            self.set_owner(platform);
+        }
+        if self.rules.feedback == Feedback::Teaching {
+            let next_ns = (platform.now_ns() / self.knobs.boost_ns + 1) * self.knobs.boost_ns;
+            platform.arm_timer(self.boost_key(), TimerPhase::BeforeTicks, next_ns);
+        }
+    }
+
+    /// Whose part of the cycle it is, and when it ends.
+    fn set_owner(&mut self, platform: &mut Platform) {
+        let now_ns = platform.now_ns();
+        let cycle_start_ns = now_ns / self.knobs.cycle_ns * self.knobs.cycle_ns;
+        let first_end_ns = cycle_start_ns + self.knobs.cycle_ns / 100 * self.knobs.first_part_percent;
+        let (owner, end_ns) = if now_ns < first_end_ns {
+            (0, first_end_ns)
+        } else {
+            (1, cycle_start_ns + self.knobs.cycle_ns)
+        };
+        self.owner = owner;
+        platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
+    }
+
+    /// Every task goes to the top: the running ones go on with a full quantum, the queued ones stand behind those that were at
+    /// the top, by level and then by place.
+    fn boost(&mut self, platform: &mut Platform) {
+        let now_ns = platform.now_ns();
+        let mut queued: Vec<(Place, TaskId)> = self.ready.iter().flat_map(Ready::iter).collect();
+        queued.sort_unstable();
+        for number in 0..self.tasks.len() {
+            self.set_level(TaskId(number as u32), 0);
+        }
+        for (_, task) in queued {
+            self.ready[self.tasks[task].class as usize].remove(task);
+            let since_ns = self.tasks[task].ready_since_ns;
+            self.join(task, now_ns);
+            self.tasks[task].ready_since_ns = since_ns;
+        }
+        for cpu in (0..platform.cpus()).map(CpuId) {
+            if let Some(task) = self.running[cpu.index()]
+                && self.tasks[task].state == State::Running
+            {
+                self.charge(task, now_ns);
+                self.tasks[task].quantum_left_ns = self.full_quantum_ns(task);
+                self.arm_quantum(platform, cpu, Some(task));
+            }
+        }
+    }
+
+    fn class_of(&self, policy: Policy) -> u32 {
+        match (self.rules.order_by, policy) {
+            (OrderBy::Class, Policy::Batch) => 1,
+            (OrderBy::Class, Policy::Idle) => 2,
+            _ => 0,
+        }
+    }
+}
+
+impl Scheduler for Textbook {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, _parent: Parent) {
+        if !self.ticking {
+            self.start_periodic_timers(platform);
+        }
+        let foreseen_ns = if task.index() < self.tasks.len() {
+            self.tasks[task].burst_ns
+        } else {
+            0
+        };
+        self.tasks.insert(
+            task,
+            Task {
+                allowed: attr.allowed.clone(),
+                cpu: attr.allowed.first(platform.cpus()).map_or(0, |cpu| cpu.0),
+                priority: (attr.sched.nice + 20) as u64,
+                class: self.class_of(attr.sched.policy),
+                burst_ns: foreseen_ns,
+                tau_ns: self.knobs.tau_ns,
+                allotment_left_ns: self.knobs.allotment_ns,
+                ..Task::default()
+            },
+        );
+        self.ready.iter_mut().for_each(|ready| ready.admit(task));
+        self.join(task, platform.now_ns());
+        self.offer(platform, task);
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
+        self.join(task, platform.now_ns());
+        self.offer(platform, task);
+    }
+
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
+        self.charge(task, platform.now_ns());
+        self.burst_ended(task);
+        self.tasks[task].state = State::Asleep;
+        // A burst that ends just when its quantum does has ended; the quantum has not.
+        self.arm_quantum(platform, cpu, None);
+    }
+
+    fn tick(&mut self, _platform: &mut Platform, _cpu: CpuId) {
+        // Quanta end to the nanosecond, by timers of their own.
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        let now_ns = platform.now_ns();
+        self.promised[cpu.index()] = false;
+        let prev = self.running[cpu.index()];
+        if let Some(prev) = prev
+            && self.tasks[prev].state == State::Running
+        {
+            self.charge(prev, now_ns);
+            let stays = self.tasks[prev].allowed.contains(cpu)
+                && self
+                    .first_for(cpu, now_ns)
+                    .is_none_or(|first| !self.preempts(first, prev, now_ns));
+            if stays {
+                return Some(prev);
+            }
+            self.queue(prev, now_ns);
+        }
+        let next = self.first_for(cpu, now_ns);
+        if let Some(next) = next {
+            let priority = self.aged_priority(&self.tasks[next], now_ns);
+            let t = &mut self.tasks[next];
+            self.ready[t.class as usize].remove(next);
+            if t.cpu != cpu.0 {
+                platform.migrated(next, CpuId(t.cpu), cpu);
+                t.cpu = cpu.0;
+            }
+            t.state = State::Running;
+            t.dispatch_priority = priority;
+            t.ran_ns = 0;
+            t.charged_ns = now_ns;
+            self.free.remove(cpu);
+        } else {
+            self.free.insert(cpu);
+        }
+        self.running[cpu.index()] = next;
+        self.arm_quantum(platform, cpu, next);
+        if let Some(displaced) = prev
+            && prev != next
+            && self.tasks[displaced].state == State::Ready
+        {
+            self.offer(platform, displaced);
+        }
+        next
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        self.charge(task, platform.now_ns());
+        self.join(task, platform.now_ns());
+        platform.resched(cpu);
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
+        let old_class = self.tasks[task].class as usize;
+        let queued = self.ready[old_class].remove(task);
+        let class = self.class_of(attr.policy);
+        let t = &mut self.tasks[task];
+        t.priority = (attr.nice + 20) as u64;
+        t.class = class;
+        if queued {
+            let since_ns = t.ready_since_ns;
+            self.queue(task, platform.now_ns());
+            self.tasks[task].ready_since_ns = since_ns;
+            self.offer(platform, task);
+        } else if t.state == State::Running {
+            platform.resched(CpuId(t.cpu));
+        }
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        self.tasks[task].allowed = allowed.clone();
+        match self.tasks[task].state {
+            State::Asleep => {}
+            State::Ready => self.offer(platform, task),
+            State::Running => {
+                let cpu = CpuId(self.tasks[task].cpu);
+                if !allowed.contains(cpu) {
+                    platform.resched(cpu);
+                }
+            }
+        }
+    }
+
+    fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
+        let class = self.tasks[task].class as usize;
+        self.ready[class].remove(task);
+        self.tasks[task].state = State::Asleep;
+    }
+
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        let now_ns = platform.now_ns();
+        if key == self.part_key() {
+            self.set_owner(platform);
+            (0..platform.cpus())
+                .filter(|&cpu| self.running[cpu as usize].is_some())
+                .for_each(|cpu| platform.resched(CpuId(cpu)));
+        } else if key == self.boost_key() {
+            self.boost(platform);
+            platform.arm_timer(key, TimerPhase::BeforeTicks, now_ns + self.knobs.boost_ns);
+        } else if let Some(task) = self.running[key.0 as usize]
+            && self.tasks[task].state == State::Running
+        {
+            self.charge(task, now_ns);
+            self.quantum_ended(task);
+            self.join(task, now_ns);
+            platform.resched(CpuId(key.0));
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        CpuId(self.tasks[task].cpu)
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        let mut all = Vec::new();
+        let mut knob = |name, value: u64, range, help| {
+            all.push(Tunable {
+                name,
+                value: value as i64,
+                range,
+                help,
+            });
+        };
+        const HOUR_NS: i64 = 3_600_000_000_000;
+        let k = &self.knobs;
+        if self.rules.quantum_ns > 0 {
+            knob(
+                "quantum_ns",
+                k.quantum_ns,
+                (1, HOUR_NS),
+                "time a task may run before it goes to the tail (of level 0)",
+            );
+        }
+        if self.rules.order_by == OrderBy::Priority {
+            knob(
+                "quantum_ns",
+                k.quantum_ns,
+                (0, HOUR_NS),
+                "turns within one priority; 0 = none",
+            );
+            knob(
+                "aging_ns",
+                k.aging_ns,
+                (0, HOUR_NS),
+                "waiting this long improves the priority by one; 0 = no aging",
+            );
+        }
+        if self.rules.order_by == OrderBy::Level {
+            knob("levels", u64::from(k.levels), (1, 32), "number of levels");
+        }
+        if self.rules.feedback == Feedback::Teaching {
+            knob(
+                "boost_ns",
+                k.boost_ns,
+                (1_000, HOUR_NS),
+                "all tasks go back to the top this often",
+            );
+            knob(
+                "allotment_ns",
+                k.allotment_ns,
+                (1, HOUR_NS),
+                "time at a level, over any number of turns",
+            );
+        }
+        if self.rules.sliced_classes {
+            knob(
+                "cycle_ns",
+                k.cycle_ns,
+                (100, HOUR_NS),
+                "length of a cycle of the classes",
+            );
+            knob(
+                "first_part_percent",
+                k.first_part_percent,
+                (1, 99),
+                "the part of SCHED_OTHER; the rest is SCHED_BATCH's",
+            );
+        }
+        if self.rules.predicted {
+            knob("tau_ns", k.tau_ns, (0, HOUR_NS), "first estimate of a burst");
+        }
+        all
+    }
+
+    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
+            return Err(TunableError::Refused(
+                "can only be set before the first task starts".into(),
+            ));
+        }
+        let value = value as u64;
+        let k = &mut self.knobs;
+        match name {
+            "quantum_ns" => k.quantum_ns = value,
+            "aging_ns" => k.aging_ns = value,
+            "levels" => k.levels = value as u32,
+            "boost_ns" => k.boost_ns = value,
+            "allotment_ns" => k.allotment_ns = value,
+            "cycle_ns" => k.cycle_ns = value,
+            "first_part_percent" => k.first_part_percent = value,
+            "tau_ns" => k.tau_ns = value,
+            other => unreachable!("{other} was checked"),
+        }
+        Ok(())
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        let turns = self.rules.order_by == OrderBy::Arrival && self.knobs.quantum_ns > 0;
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            wait_ns: turns.then(|| u64::from(load.tasks) * self.knobs.quantum_ns),
+            hog_spread_ns: turns.then_some(self.knobs.quantum_ns),
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        for ready in &self.ready {
+            ready.audit()?;
+        }
+        for (task, t) in self.tasks.iter() {
+            let queued = t.class < CLASSES as u32 && self.ready[t.class as usize].contains(task);
+            if queued != (t.state == State::Ready) {
+                return Err(alloc::format!(
+                    "task {}: {:?}, but queued: {queued}",
+                    task.0,
+                    t.state
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Clairvoyant for Textbook {
+    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+        if task.index() >= self.tasks.len() {
+            self.tasks.insert(task, Task::default());
+            self.ready.iter_mut().for_each(|ready| ready.admit(task));
+        }
+        self.tasks[task].burst_ns = burst_ns;
+    }
+}

@@ -1,0 +1,133 @@
+//! The ready queue: waiting tasks by rank, then by the time of joining.
+
+use crate::{TaskId, TaskTable};
+use alloc::vec::Vec;
+
+/// Where a task stands: by rank (smaller first), then by when it joined.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// What the policy orders by.
+    pub rank: u64,
+    /// A number that grows with each joining.
+    pub joined: u64,
+}
+
+/// A binary heap that knows where each task stands in it.
+#[derive(Debug, Default)]
+pub struct Ready {
+    heap: Vec<(Place, TaskId)>,
+    /// Index into `heap` plus 1; 0 = not in it.
+    index: TaskTable<u32>,
+}
+
+impl Place {
+    const fn before(self, other: Place) -> bool {
+        self.rank < other.rank || (self.rank == other.rank && self.joined < other.joined)
+    }
+}
+
+impl Ready {
+    /// Makes room for `task`.
+    pub fn admit(&mut self, task: TaskId) {
+        self.index.insert(task, 0);
+        self.heap.reserve(self.index.len() - self.heap.len());
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// All that wait, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (Place, TaskId)> + '_ {
+        self.heap.iter().copied()
+    }
+
+    /// Whether `task` waits.
+    pub fn contains(&self, task: TaskId) -> bool {
+        self.index[task] != 0
+    }
+
+    /// Puts `task` in.
+    pub fn insert(&mut self, task: TaskId, place: Place) {
+        debug_assert!(!self.contains(task));
+        self.heap.push((place, task));
+        self.sift_up(self.heap.len() - 1);
+    }
+
+    /// Takes `task` out, if it is in.
+    pub fn remove(&mut self, task: TaskId) -> bool {
+        let at = self.index[task] as usize;
+        if at == 0 {
+            return false;
+        }
+        let at = at - 1;
+        self.index[task] = 0;
+        let last = self.heap.pop().expect("the task is in it");
+        if at < self.heap.len() {
+            self.heap[at] = last;
+            let at = self.sift_up(at);
+            self.sift_down(at);
+        }
+        true
+    }
+
+    /// The first task that may run: O(1) if the first of all may, else a walk through all.
+    pub fn first(&self, may_run: impl Fn(TaskId) -> bool) -> Option<(Place, TaskId)> {
+        let &(place, task) = self.heap.first()?;
+        if may_run(task) {
+            return Some((place, task));
+        }
+        self.iter()
+            .filter(|&(_, task)| may_run(task))
+            .min_by_key(|&(place, _)| place)
+    }
+
+    fn sift_up(&mut self, mut at: usize) -> usize {
+        while at > 0 && self.heap[at].0.before(self.heap[(at - 1) / 2].0) {
+            self.heap.swap(at, (at - 1) / 2);
+            self.index[self.heap[at].1] = at as u32 + 1;
+            at = (at - 1) / 2;
+        }
+        self.index[self.heap[at].1] = at as u32 + 1;
+        at
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let mut child = 2 * at + 1;
+            if child >= self.heap.len() {
+                break;
+            }
+            if child + 1 < self.heap.len() && self.heap[child + 1].0.before(self.heap[child].0) {
+                child += 1;
+            }
+            if !self.heap[child].0.before(self.heap[at].0) {
+                break;
+            }
+            self.heap.swap(at, child);
+            self.index[self.heap[at].1] = at as u32 + 1;
+            at = child;
+        }
+        self.index[self.heap[at].1] = at as u32 + 1;
+    }
+
+    /// Checks the heap's order and the index.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self) -> Result<(), alloc::string::String> {
+        for (at, &(place, task)) in self.heap.iter().enumerate() {
+            if at > 0 && place.before(self.heap[(at - 1) / 2].0) {
+                return Err(alloc::format!("ready queue: {place:?} stands below a later one"));
+            }
+            if self.index[task] as usize != at + 1 {
+                return Err(alloc::format!(
+                    "ready queue: task {} is not where the index says",
+                    task.0
+                ));
+            }
+        }
+        Ok(())
+    }
+}
