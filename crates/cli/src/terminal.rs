@@ -36,8 +36,10 @@ impl Write for Output {
 
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
+    // Diagnostics of files say that they are errors, and where.
+    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
     // If nobody can hear it, there is nobody to tell that nobody can.
-    let _ = writeln!(io::stderr(), "schedlab: {message}");
+    let _ = writeln!(io::stderr(), "{who}{message}");
 }
 
 /// How far a long piece of work is, shown on standard error if that is a terminal, after half a second.

@@ -20,6 +20,12 @@ pub enum ReadError {
         /// The limit, bytes.
         limit: u64,
     },
+    /// Its bytes are no text.
+    #[error("it is not text (byte {place} is not UTF-8)")]
+    NotText {
+        /// The first byte that cannot be, from 0.
+        place: usize,
+    },
     /// It says that it is compressed, but does not unpack.
     #[error("it begins like a {format} file but does not unpack: {message}")]
     Corrupt {
@@ -66,6 +72,16 @@ pub fn unpack(raw: Vec<u8>, limit: u64) -> Result<Vec<u8>, ReadError> {
     } else {
         Ok(raw)
     }
+}
+
+/// What was read, as text.
+///
+/// # Errors
+/// [`ReadError::NotText`].
+pub fn as_text(bytes: &[u8]) -> Result<&str, ReadError> {
+    std::str::from_utf8(bytes).map_err(|error| ReadError::NotText {
+        place: error.valid_up_to(),
+    })
 }
 
 fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {

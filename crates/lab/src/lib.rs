@@ -6,6 +6,7 @@
 //! * [`select`]: which schedulers can run a given machine and workload.
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
 //! Nothing here prints, ends the program or keeps global state.
@@ -16,4 +17,5 @@ pub mod compressed;
 mod panics;
 pub mod parallel;
 pub mod select;
+pub mod setup;
 pub mod verify;

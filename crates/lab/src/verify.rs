@@ -5,7 +5,7 @@ mod compare;
 mod replay;
 
 pub use collect::{CollectError, Collected, collect};
-pub use compare::{Agreement, Difference, GoldenSlice};
+pub use compare::{Agreement, Difference, NamedSlice};
 pub use replay::{GoldenError, Verdict, verify_bytes, verify_file};
 
 use std::collections::BTreeMap;

@@ -86,6 +86,10 @@ fn tell(
             left_out.vectors += 1;
             return Ok(false);
         }
+        Err(GoldenError::Form(diagnostic)) => {
+            output.flush()?;
+            complain(&diagnostic.to_string());
+        }
         Err(error) => {
             // In its turn among the others.
             output.flush()?;

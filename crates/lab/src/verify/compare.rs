@@ -1,31 +1,29 @@
 //! Compares two schedules.
 
+use schedlab_measure::Slice;
+use schedlab_sched::CpuId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-/// A stretch of time that a task had a CPU, as golden files write it.
+/// A slice for people: with the task's name, as golden files have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GoldenSlice {
-    /// Where.
-    pub cpu: u32,
-    /// From, ns.
-    pub start_ns: u64,
-    /// To, ns.
-    pub end_ns: u64,
-    /// Who.
-    pub task: String,
+pub struct NamedSlice {
+    /// Where, from and to when, who.
+    pub slice: Slice,
+    /// The task's name.
+    pub name: String,
 }
 
-impl fmt::Display for GoldenSlice {
+impl fmt::Display for NamedSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GoldenSlice {
+        let Slice {
             cpu,
             start_ns,
             end_ns,
-            task,
-        } = self;
-        write!(f, "{task} on CPU {cpu} from {start_ns} to {end_ns} ns")
+            ..
+        } = self.slice;
+        write!(f, "{} on CPU {} from {start_ns} to {end_ns} ns", self.name, cpu.0)
     }
 }
 
@@ -35,9 +33,9 @@ pub struct Difference {
     /// The number of the first slice that differs, from 0.
     pub slice: usize,
     /// What the real kernel did; none: its schedule ends there.
-    pub expected: Option<GoldenSlice>,
+    pub expected: Option<NamedSlice>,
     /// What was replayed; none: it ends there.
-    pub got: Option<GoldenSlice>,
+    pub got: Option<NamedSlice>,
 }
 
 impl fmt::Display for Difference {
@@ -82,20 +80,27 @@ impl AddAssign for Agreement {
 }
 
 /// Where `got` first differs from `expected`; both by start, then CPU.
-pub fn first_difference(expected: &[GoldenSlice], got: &[GoldenSlice]) -> Option<Difference> {
+pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> Option<Difference> {
+    let named = |slice: &Slice| NamedSlice {
+        slice: *slice,
+        name: match names.get(slice.task.index()) {
+            Some(name) => name.clone(),
+            None => format!("task {}", slice.task.0),
+        },
+    };
     let slice = (0..expected.len().max(got.len())).find(|&slice| expected.get(slice) != got.get(slice))?;
     Some(Difference {
         slice,
-        expected: expected.get(slice).cloned(),
-        got: got.get(slice).cloned(),
+        expected: expected.get(slice).map(named),
+        got: got.get(slice).map(named),
     })
 }
 
 /// How much CPU time of two schedules agrees.
-pub fn agreement(expected: &[GoldenSlice], got: &[GoldenSlice]) -> Agreement {
+pub fn agreement(expected: &[Slice], got: &[Slice]) -> Agreement {
     let (expected, got) = (by_cpu(expected), by_cpu(got));
     let mut agreement = Agreement::default();
-    let busy_ns = |lanes: &BTreeMap<u32, Vec<&GoldenSlice>>| -> u64 {
+    let busy_ns = |lanes: &BTreeMap<CpuId, Vec<&Slice>>| -> u64 {
         let all = lanes.values().flatten();
         all.map(|slice| slice.end_ns.saturating_sub(slice.start_ns)).sum()
     };
@@ -123,8 +128,8 @@ pub fn agreement(expected: &[GoldenSlice], got: &[GoldenSlice]) -> Agreement {
     agreement
 }
 
-fn by_cpu(slices: &[GoldenSlice]) -> BTreeMap<u32, Vec<&GoldenSlice>> {
-    let mut lanes: BTreeMap<u32, Vec<&GoldenSlice>> = BTreeMap::new();
+fn by_cpu(slices: &[Slice]) -> BTreeMap<CpuId, Vec<&Slice>> {
+    let mut lanes: BTreeMap<CpuId, Vec<&Slice>> = BTreeMap::new();
     for slice in slices {
         lanes.entry(slice.cpu).or_default().push(slice);
     }
@@ -134,20 +139,21 @@ fn by_cpu(slices: &[GoldenSlice]) -> BTreeMap<u32, Vec<&GoldenSlice>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_sched::TaskId;
 
-    fn slice(cpu: u32, start_ns: u64, end_ns: u64, task: &str) -> GoldenSlice {
-        GoldenSlice {
-            cpu,
+    fn slice(cpu: u32, start_ns: u64, end_ns: u64, task: &str) -> Slice {
+        Slice {
+            cpu: CpuId(cpu),
             start_ns,
             end_ns,
-            task: task.into(),
+            task: TaskId(u32::from(task.as_bytes()[0] - b'a')),
         }
     }
 
     #[test]
     fn equal_schedules_agree_wholly() {
         let slices = [slice(0, 0, 10, "a"), slice(1, 0, 4, "b"), slice(1, 5, 9, "a")];
-        assert_eq!(first_difference(&slices, &slices), None);
+        assert_eq!(first_difference(&slices, &slices, &[]), None);
         let all = Agreement {
             same_ns: 18,
             busy_ns: 18,
@@ -160,12 +166,12 @@ mod tests {
     #[test]
     fn the_first_difference_is_found_also_at_the_end() {
         let long = [slice(0, 0, 10, "a"), slice(0, 10, 12, "b")];
-        let found = first_difference(&long, &long[..1]).unwrap();
+        let found = first_difference(&long, &long[..1], &[]).unwrap();
         assert_eq!((found.slice, found.got), (1, None));
-        let found = first_difference(&long[..1], &long).unwrap();
+        let found = first_difference(&long[..1], &long, &[]).unwrap();
         assert_eq!((found.slice, found.expected), (1, None));
-        let other = [slice(0, 0, 10, "c"), long[1].clone()];
-        assert_eq!(first_difference(&long, &other).unwrap().slice, 0);
+        let other = [slice(0, 0, 10, "c"), long[1]];
+        assert_eq!(first_difference(&long, &other, &[]).unwrap().slice, 0);
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! Replays one golden schedule.
 
-use super::compare::{Agreement, Difference, GoldenSlice, agreement, first_difference};
+use super::compare::{Agreement, Difference, agreement, first_difference};
 use crate::built::{self, Built};
 use crate::compressed::{self, ReadError};
 use crate::panics;
 use crate::select::Choice;
+use crate::setup::{self, NewGroup};
 use schedlab_machine::Config;
-use schedlab_measure::SliceRecorder;
+use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry::{self, BuildConfig};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, Scheduler, TunableError};
-use schedlab_workload::golden::{Conventions, GoldenFile, Scenario};
-use std::collections::BTreeMap;
+use schedlab_workload::{Conventions, Diagnostic, GoldenFile};
 use std::path::Path;
 
 /// What came of a golden schedule.
@@ -42,9 +41,9 @@ pub enum GoldenError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Not JSON, or not of the form that it says it has.
-    #[error("this is no golden schedule: {0}")]
-    Form(String),
+    /// Not a golden schedule, or not a sound one.
+    #[error(transparent)]
+    Form(#[from] Diagnostic),
     /// Load-tracking vectors, which lie beside the golden schedules but are none.
     #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule")]
     Vectors,
@@ -69,146 +68,121 @@ pub enum GoldenError {
 /// # Errors
 /// [`GoldenError`].
 pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
-    verify_bytes(&compressed::read(path, compressed::LIMIT)?)
+    let name = path.display().to_string();
+    verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
 }
 
-/// Replays the golden schedule that `text` holds.
+/// Replays the golden schedule that `text` holds. `name` is what messages call it.
 ///
 /// # Errors
 /// [`GoldenError`].
-pub fn verify_bytes(text: &[u8]) -> Result<Verdict, GoldenError> {
-    let file = read(text)?;
+pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
+    let text = compressed::as_text(text)?;
+    let file = match GoldenFile::parse(name, text) {
+        Ok(file) => file,
+        Err(_) if is_vectors(text) => return Err(GoldenError::Vectors),
+        Err(diagnostic) => return Err(diagnostic.into()),
+    };
     let found = registry::find_golden(&file.scheduler, &file.kernel);
-    let (entry, release) = found.ok_or_else(|| {
-        GoldenError::UnknownScheduler {
-            scheduler: file.scheduler.clone(),
-            kernel: file.kernel.clone(),
-        }
+    let (entry, release) = found.ok_or_else(|| GoldenError::UnknownScheduler {
+        scheduler: file.scheduler.clone(),
+        kernel: file.kernel.clone(),
     })?;
-    let expected: Vec<GoldenSlice> = file
+    let expected: Vec<Slice> = file
         .slices
         .iter()
-        .map(|(cpu, start_ns, end_ns, task)| GoldenSlice {
-            cpu: *cpu,
-            start_ns: *start_ns,
-            end_ns: *end_ns,
-            task: task.clone(),
+        .map(|slice| Slice {
+            cpu: slice.cpu,
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            task: slice.task,
         })
         .collect();
-    let got = panics::caught(|| replay(&file, &Choice { entry, release })).map_err(GoldenError::Broken)??;
+    let choice = Choice { entry, release };
+    let got = panics::caught(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
     Ok(Verdict {
         slices: expected.len(),
-        difference: first_difference(&expected, &got),
+        difference: first_difference(&expected, &got, &file.threads),
         agreement: agreement(&expected, &got),
         scheduler: file.scheduler,
         kernel: file.kernel,
     })
 }
 
-fn read(text: &[u8]) -> Result<GoldenFile, GoldenError> {
-    const FORMAT: &str = "golden-schedule/1";
+fn is_vectors(text: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Head {
-        format: Option<String>,
+        format: String,
     }
-    let form = |error: serde_json::Error| GoldenError::Form(error.to_string());
-    let head: Head = serde_json::from_slice(text).map_err(form)?;
-    match head.format.as_deref() {
-        Some(FORMAT) => serde_json::from_slice(text).map_err(form),
-        Some("pelt-vectors/1") => Err(GoldenError::Vectors),
-        Some(other) => Err(GoldenError::Form(format!(
-            "its \"format\" is \"{other}\", not \"{FORMAT}\""
-        ))),
-        None => Err(GoldenError::Form(format!(
-            "it has no \"format\", which should be \"{FORMAT}\""
-        ))),
-    }
+    serde_json::from_str(text).is_ok_and(|head: Head| head.format == "pelt-vectors/1")
 }
 
-fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<GoldenSlice>, GoldenError> {
+/// How the golden files of a scheduler deviate from rt-app's way.
+fn conventions_of(scheduler: &str) -> Conventions {
+    let mut conventions = Conventions::default();
+    match scheduler {
+        "eevdf" | "deadline" => {
+            conventions.exit_from_sleep = true;
+            conventions.renice_before_wake = true;
+        }
+        "cfs" => {
+            conventions.yield_goes_on = true;
+            conventions.renice_only_running = true;
+        }
+        _ => {}
+    }
+    conventions
+}
+
+fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = choice.release;
-    let (cpus, hz) = (file.machine.cpus, file.machine.hz);
     let cpus_max = release.cpus_max.min(CPUS_MAX);
-    if !(1..=cpus_max).contains(&cpus) {
+    if !(1..=cpus_max).contains(&file.cpus) {
         return refused(format!(
-            "its machine has {cpus} CPUs; this scheduler runs on 1 to {cpus_max}"
+            "its machine has {} CPUs; this scheduler runs on 1 to {cpus_max}",
+            file.cpus
         ));
     }
     let (hz_min, hz_max) = release.hz_range;
-    if !(hz_min..=hz_max).contains(&hz) {
+    if !(hz_min..=hz_max).contains(&file.hz) {
         return refused(format!(
-            "its machine ticks {hz} times a second; this scheduler takes {hz_min} to {hz_max}"
+            "its machine ticks {} times a second; this scheduler takes {hz_min} to {hz_max}",
+            file.hz
         ));
     }
-    let build = BuildConfig::flat(cpus, hz);
-    let mut config = Config::idealised(cpus, hz);
+    let mut config = Config::idealised(file.cpus, file.hz);
     config.reap = false;
-    let mut conventions = Conventions::default();
+    let mut conventions = conventions_of(&file.scheduler);
     let mut tunables = vec![];
     for (name, value) in &file.tunables {
-        let Some(value) = value.as_i64() else {
-            return refused(format!("the tunable {name} is {value}, not a whole number"));
-        };
+        // Settings of the machine rather than knobs of the kernel.
         match name.as_str() {
-            "in_interrupt" => config.wake_from_interrupt = value != 0,
-            "sleep_uninterruptible" => conventions.uninterruptible = value != 0,
-            _ => tunables.push((name.as_str(), value)),
+            "in_interrupt" => config.wake_from_interrupt = *value != 0,
+            "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
+            _ => tunables.push((name, *value)),
         }
     }
-    match file.scheduler.as_str() {
-        "eevdf" | "deadline" => conventions.act_before_wake = true,
-        "cfs" => conventions.yield_goes_on = true,
-        _ => {}
-    }
-    let mut scheduler = Built::new(choice, &build);
-    let told_the_future = scheduler.is_clairvoyant();
-    let mut platform = build.platform();
-    for (name, value) in tunables {
-        if let Err(error) = scheduler.set_tunable(&mut platform, name, value) {
-            return refused(format!("the tunable {name}={value}: {}", explain(&error)));
-        }
-    }
-    let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
-    for (path, value) in &file.groups {
-        let above = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let parent = match above {
-            "" => GroupId::ROOT,
-            above => match groups.get(above) {
-                Some(&group) => group,
-                None => return refused(format!("the group {path} stands before its parent")),
-            },
-        };
-        let shares = value["shares"].as_u64().unwrap_or(1024);
-        match scheduler.group_new(&mut platform, parent, shares) {
-            Ok(group) => groups.insert(path.clone(), group),
-            Err(message) => return refused(format!("the group {path}: {message}")),
-        };
-    }
-    let scenario = Scenario::new(file, &groups, conventions);
-    let names = scenario.names();
-    let mut machine = built::machine(config, scheduler, told_the_future, scenario, SliceRecorder::new());
-    let Ok(_) = machine.run(file.end_ns);
-    let (_, _, recorder) = machine.into_parts();
-    Ok(recorder
-        .into_slices()
+    let groups: Vec<NewGroup<'_>> = file
+        .groups
         .iter()
-        .map(|slice| GoldenSlice {
-            cpu: slice.cpu.0,
-            start_ns: slice.start_ns,
-            end_ns: slice.end_ns,
-            task: names[slice.task.index()].clone(),
+        .map(|group| NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
         })
-        .collect())
-}
-
-fn explain(error: &TunableError) -> String {
-    match error {
-        TunableError::Unknown { known } if known.is_empty() => "this scheduler has no tunables".into(),
-        TunableError::Unknown { known } => format!("there is none of that name, only {}", known.join(", ")),
-        TunableError::Range { min, max } => format!("it must be {min} to {max}"),
-        TunableError::Refused(message) => message.clone(),
-    }
+        .collect();
+    let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
+    let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
+    let told_the_future = scheduler.is_clairvoyant();
+    let mut machine = built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
+    setup::administer(&mut machine, &tunables, &groups)
+        .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
+    machine
+        .run(file.end_ns)
+        .map_err(|stop| GoldenError::Broken(stop.to_string()))?;
+    let (_, _, recorder) = machine.into_parts();
+    Ok(recorder.into_slices())
 }
 
 #[cfg(test)]
@@ -233,16 +207,20 @@ mod tests {
         serde_json::to_vec(&file).unwrap()
     }
 
+    fn verify(text: &[u8]) -> Result<Verdict, GoldenError> {
+        verify_bytes("some.json", text)
+    }
+
     #[test]
     fn a_schedule_that_is_met_agrees() {
-        let verdict = verify_bytes(&golden(|_| {})).unwrap();
+        let verdict = verify(&golden(|_| {})).unwrap();
         assert!(verdict.agrees());
         assert_eq!((verdict.slices, verdict.agreement.share()), (1, 1.0));
     }
 
     #[test]
     fn a_schedule_that_is_not_met_says_where_and_by_how_much() {
-        let verdict = verify_bytes(&golden(|file| file["slices"][0][2] = 40_000_000.into())).unwrap();
+        let verdict = verify(&golden(|file| file["slices"][0][2] = 40_000_000.into())).unwrap();
         assert_eq!(
             verdict.difference.unwrap().to_string(),
             "slice 0: expected hog-0 on CPU 0 from 0 to 40000000 ns, got hog-0 on CPU 0 from 0 to 50000000 ns"
@@ -252,19 +230,21 @@ mod tests {
 
     #[test]
     fn what_cannot_be_replayed_is_an_error_that_says_why() {
-        let cases: [(Vec<u8>, &str); 8] = [
-            (b"{".to_vec(), "EOF while parsing"),
-            (b"[]".to_vec(), "this is no golden schedule"),
-            (golden(|file| file["format"] = "x".into()), "its \"format\" is \"x\""),
+        let cases: [(Vec<u8>, &str); 10] = [
+            (b"{".to_vec(), "some.json:1"),
+            (b"[]".to_vec(), "some.json:1"),
+            (b"\xff\xfe".to_vec(), "not text"),
+            (golden(|file| file["format"] = "x".into()), "format is `x`"),
+            (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
             (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
-            (golden(|file| file["machine"]["hz"] = 0.into()), "ticks 0 times"),
+            (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
-            (golden(|file| file["groups"]["/g"]["shares"] = 1.into()), "no task groups"),
+            (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
         ];
         for (text, part) in cases {
-            let message = verify_bytes(&text).unwrap_err().to_string();
-            assert!(message.contains(part), "{message}");
+            let message = verify(&text).unwrap_err().to_string();
+            assert!(message.contains(part), "no \"{part}\" in: {message}");
         }
     }
 }
