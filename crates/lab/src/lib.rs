@@ -18,4 +18,5 @@ mod panics;
 pub mod parallel;
 pub mod select;
 pub mod setup;
+pub mod stress;
 pub mod verify;

@@ -41,6 +41,8 @@ pub struct Needs {
     pub policies: Vec<Policy>,
     /// Task groups other than the root.
     pub groups: bool,
+    /// Affinity: tasks that may not run everywhere.
+    pub affinity: bool,
 }
 
 /// A name that leads to no scheduler.
@@ -143,7 +145,15 @@ impl Choice {
         if needs.groups && !release.groups {
             return Some("it has no task groups".into());
         }
+        if needs.affinity && !self.has_affinity() {
+            return Some("it has no CPU affinity".into());
+        }
         None
+    }
+
+    /// Whether tasks can be bound to CPUs: 2.2 had no call for it.
+    pub fn has_affinity(&self) -> bool {
+        !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
     }
 
     /// How to build it for `needs`, which it does not refuse.

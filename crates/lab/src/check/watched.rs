@@ -27,8 +27,8 @@ pub struct Limits {
     pub audit_every: u64,
     /// Look at all tasks and CPUs after every so many instants, at least 1.
     pub look_every: u64,
-    /// How much longer than promised a wait may be, ns: 0 but where other tasks than ordinary ones are about.
-    pub slack_ns: u64,
+    /// Hold the scheduler to what it promises about waiting.
+    pub waits: bool,
 }
 
 impl Default for Limits {
@@ -38,7 +38,7 @@ impl Default for Limits {
             real_time_throttled: false,
             audit_every: 1,
             look_every: 1,
-            slack_ns: 0,
+            waits: true,
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Watched<S> {
     idle: usize,
     /// Runnable tasks without a CPU, in no order.
     waiting: Vec<TaskId>,
-    /// Waiting tasks that are real-time ones.
+    /// What the promises were asked for.
     load: Load,
     alive: u32,
     /// There is or was a task that is not an ordinary one.
@@ -254,10 +254,10 @@ impl<S: Scheduler> Watched<S> {
     }
 
     fn look_at_waits(&self, now_ns: u64) -> Option<Violation> {
-        if self.urgent {
+        if self.urgent || !self.limits.waits {
             return None;
         }
-        let bound_ns = self.promises.wait_ns?.saturating_add(self.limits.slack_ns);
+        let bound_ns = self.promises.wait_ns?;
         self.waiting.iter().find_map(|&task| {
             let seen = &self.tasks[task.index()];
             let ordinary = matches!(seen.sched.policy, Policy::Other | Policy::Batch);
@@ -273,10 +273,7 @@ impl<S: Scheduler> Watched<S> {
         if self.idle == 0 || self.waiting.is_empty() {
             return None;
         }
-        let bound_ns = self
-            .promises
-            .idle_beside_waiting_ns?
-            .saturating_add(self.limits.slack_ns);
+        let bound_ns = self.promises.idle_beside_waiting_ns?;
         for (cpu, current) in self.current.iter().enumerate() {
             let cpu = CpuId(cpu as u32);
             let idle_since_ns = self.idle_since_ns[cpu.index()];

@@ -45,6 +45,8 @@ struct Maker {
     random: SplitMix64,
     cpus: u32,
     policies: Vec<Policy>,
+    /// Whether tasks may be bound to CPUs.
+    affinity: bool,
     /// Whether real-time and deadline tasks are about.
     urgent: bool,
     /// Whether numbers are round, so that much falls on the same nanosecond.
@@ -81,6 +83,7 @@ impl World {
         let mut maker = Maker {
             cpus,
             policies: choice.release.policies.to_vec(),
+            affinity: choice.has_affinity(),
             urgent: random.below(10) < 4,
             round: random.below(10) < 6,
             endless: kind == Kind::Endless,
@@ -165,6 +168,7 @@ impl World {
             hz: Some(self.hz),
             policies: self.model.policies(),
             groups: !self.groups.is_empty(),
+            affinity: false,
         }
     }
 
@@ -214,11 +218,19 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         }
         let (min, max) = tunable.range;
         let value = match random.below(8) {
-            0 => min,
+            // Real-time tasks without a limit.
+            0..4 if tunable.name == "sched_rt_runtime_us" => -1,
+            // Not so small that nothing but the knob's own timers would happen.
+            0 => min.max((tunable.value / 64).min(tunable.value)),
             1 if max <= 1_000_000_000_000 => max,
             // Within a factor of 16 of what is usual.
             _ => {
-                let usual = tunable.value.clamp(1, i64::MAX / 16);
+                let usual = match (tunable.value, tunable.name) {
+                    (1.., _) => tunable.value.min(i64::MAX / 16),
+                    (_, name) if name.ends_with("_ns") => 10_000_000,
+                    (_, name) if name.ends_with("_us") => 10_000,
+                    _ => 1,
+                };
                 (usual / 16 + random.below(usual as u64 * 4) as i64).clamp(min, max)
             }
         };
@@ -362,7 +374,7 @@ impl Maker {
     fn properties(&mut self) -> Properties {
         let mut properties = self.policy();
         // Deadline tasks must be allowed everywhere.
-        if properties.policy != Some(Policy::Deadline) && self.chance(25) {
+        if self.affinity && properties.policy != Some(Policy::Deadline) && self.chance(25) {
             properties.cpus = Some(self.cpu_list());
         }
         if !self.groups.is_empty() && self.chance(60) {
@@ -507,7 +519,7 @@ impl Maker {
                     part.properties.policy.get_or_insert(Policy::Other);
                 }
             }
-            if !deadline && self.chance(50) {
+            if self.affinity && !deadline && self.chance(50) {
                 part.properties.cpus = Some(self.cpu_list());
             }
             if !self.groups.is_empty() && self.chance(30) {
