@@ -123,6 +123,8 @@ struct Class {
     service: i128,
     /// What each runnable one gets at present, 2^-56 CPUs.
     rate: u64,
+    /// Whether that is a whole CPU, as its part of the machine is worth more.
+    full: bool,
     /// What part of the machine each runnable one is entitled to at present.
     part: f64,
 }
@@ -239,7 +241,7 @@ impl Fairness {
         }
         self.refresh_rates();
         for class in &mut self.classes {
-            class.service += i128::from(class.rate) * i128::from(passed_ns);
+            class.service += (u128::from(class.rate) * u128::from(passed_ns)) as i128;
         }
         self.at_ns = now_ns;
     }
@@ -255,31 +257,34 @@ impl Fairness {
             return;
         }
         self.entitle();
-        self.classes.iter_mut().for_each(|class| class.rate = 0);
-        // A rate of 0 stands for "not yet known" here: who is found to be worth more than a CPU gets one, until none is.
+        // What part of the machine those are entitled to who have not been found to be worth more than a CPU.
+        let mut parts = 1.0;
         loop {
-            let open = |class: &&Class| class.active > 0 && class.rate == 0;
-            let sum: f64 = self
-                .classes
-                .iter()
-                .filter(open)
-                .map(|c| c.part * c.active as f64)
-                .sum();
-            let a_part = left as f64 / sum;
+            let a_part = left as f64 / parts;
             let mut full = 0;
-            for class in self.classes.iter_mut().filter(|class| open(&&**class)) {
-                if class.part * a_part > 1.0 {
+            for class in self
+                .classes
+                .iter_mut()
+                .filter(|class| class.active > 0 && !class.full)
+            {
+                let rate = class.part * a_part;
+                if rate > 1.0 {
+                    class.full = true;
                     class.rate = ONE;
                     full += class.active;
+                } else {
+                    class.rate = (rate * ONE as f64) as u64;
                 }
             }
             if full == 0 {
-                for class in self.classes.iter_mut().filter(|class| open(&&**class)) {
-                    class.rate = (class.part * a_part * ONE as f64) as u64;
-                }
                 return;
             }
             left -= full;
+            let others = self
+                .classes
+                .iter()
+                .filter(|class| class.active > 0 && !class.full);
+            parts = others.map(|class| class.part * class.active as f64).sum();
         }
     }
 
@@ -299,6 +304,7 @@ impl Fairness {
         for class in &mut self.classes {
             let group = &self.groups[class.group];
             class.part = class.weight as f64 * group.part / group.active_weight as f64;
+            class.full = false;
         }
     }
 
@@ -315,6 +321,7 @@ impl Fairness {
                 active: 0,
                 service: 0,
                 rate: 0,
+                full: false,
                 part: 0.0,
             });
             self.classes.len() - 1

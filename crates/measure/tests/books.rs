@@ -5,7 +5,7 @@ mod support;
 use proptest::prelude::*;
 use schedlab_machine::{Config, Machine, Op};
 use schedlab_measure::{Fairness, SliceRecorder, SpanRecorder, Stats, Weights};
-use schedlab_sched::registry::{self, BuildConfig};
+use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{BlockReason, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
 use support::{OneQueue, Script};
 
@@ -164,7 +164,8 @@ proptest! {
     #[test]
     fn with_round_robin(script in script()) {
         let (_, release) = registry::find("round_robin").unwrap();
-        check(1, (release.build)(&BuildConfig::flat(1, 100)), script)?;
+        let Build::Ordinary(make) = release.build else { unreachable!("it is told nothing") };
+        check(1, make(&BuildConfig::flat(1, 100)), script)?;
     }
 
     /// On one CPU that is never idle beside work, what one is owed another is ahead.

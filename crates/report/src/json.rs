@@ -1,6 +1,6 @@
 //! The document `schedlab-run/1` as text, and back. `docs/json-schema.md` tells every field.
 
-use crate::model::{Report, SCHEMA};
+use crate::model::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::fmt;
@@ -13,12 +13,15 @@ pub enum ReadError {
     Form(serde_json::Error),
     /// It is of another schema, which is named.
     Schema(String),
+    /// It contradicts itself; says how.
+    Content(String),
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Form(error) => write!(f, "not a {SCHEMA} document: {error}"),
+            ReadError::Content(what) => write!(f, "this {SCHEMA} document contradicts itself: {what}"),
             ReadError::Schema(found) => write!(f, "this is a `{found}` document; {SCHEMA} is understood"),
         }
     }
@@ -51,7 +54,37 @@ pub fn from_json(text: &str) -> Result<Report, ReadError> {
     if head.schema != SCHEMA {
         return Err(ReadError::Schema(head.schema));
     }
-    serde_json::from_str(text).map_err(ReadError::Form)
+    let report: Report = serde_json::from_str(text).map_err(ReadError::Form)?;
+    for run in &report.runs {
+        check(run).map_err(|what| ReadError::Content(format!("{}: {what}", run.spec())))?;
+    }
+    Ok(report)
+}
+
+/// Checks what the rest of this crate relies on.
+fn check(run: &RunReport) -> Result<(), String> {
+    if run.machine.cpus == 0 {
+        return Err("a machine without CPUs".into());
+    }
+    for (place, task) in run.tasks.iter().enumerate() {
+        if task.task as usize != place {
+            return Err(format!("task {} stands at place {place}", task.task));
+        }
+    }
+    let tasks = run.tasks.len();
+    for slice in run.slices.iter().flatten() {
+        let SliceRow(cpu, start_ns, end_ns, task) = *slice;
+        if cpu >= run.machine.cpus || task as usize >= tasks || start_ns >= end_ns {
+            return Err(format!("slice [{cpu},{start_ns},{end_ns},{task}]"));
+        }
+    }
+    for span in run.spans.iter().flatten() {
+        let SpanRow(start_ns, end_ns, task) = *span;
+        if task as usize >= tasks || start_ns >= end_ns {
+            return Err(format!("span [{start_ns},{end_ns},{task}]"));
+        }
+    }
+    Ok(())
 }
 
 /// How deep lines are broken: document, `runs`, a run, one of its lists. What is in those stands on a line.

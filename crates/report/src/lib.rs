@@ -70,3 +70,17 @@ pub(crate) fn shortened(name: &str, width: usize, style: Style) -> String {
     short.push(if style.unicode { '…' } else { '~' });
     short
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_by_the_columns_that_they_take() {
+        let short = |name| shortened(name, 6, Style::plain(80));
+        assert_eq!(short("worker"), "worker");
+        assert_eq!(short("workers"), "worke…");
+        assert_eq!(short("日本語タスク"), "日本…");
+        assert_eq!(short("a\x1b[1m"), "a?[1m");
+    }
+}

@@ -86,6 +86,8 @@ pub struct RunReport {
     pub fairness: Option<FairnessFigures>,
     /// From wakeup to running.
     pub wakeup_latency: Spread,
+    /// The same in full: the buckets that hold anything, rising.
+    pub wakeup_latency_histogram: Vec<BucketRow>,
     /// From a task's start to its first time on a CPU.
     pub start_latency: Spread,
     /// From wakeup to the next sleep or the end.
@@ -351,6 +353,17 @@ pub struct SliceRow(pub u32, pub u64, pub u64, pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpanRow(pub u64, pub u64, pub u32);
 
+/// A bucket of a histogram: smallest and largest value that belong there (ns), and how many were noted. An array of three in
+/// JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BucketRow(pub u64, pub u64, pub u64);
+
+impl From<(u64, u64, u64)> for BucketRow {
+    fn from((least_ns, most_ns, count): (u64, u64, u64)) -> BucketRow {
+        BucketRow(least_ns, most_ns, count)
+    }
+}
+
 /// What the workload knows of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskInfo {
@@ -421,6 +434,7 @@ impl RunReport {
             totals: totals(&tasks, stats, inputs.counts),
             fairness: fairness.map(FairnessFigures::from),
             wakeup_latency: stats.latency().into(),
+            wakeup_latency_histogram: stats.latency().filled().map(BucketRow::from).collect(),
             start_latency: stats.start_latency().into(),
             burst_response: stats.burst().into(),
             turnaround: tasks.iter().filter_map(|task| task.turnaround_ns).collect(),
@@ -679,8 +693,42 @@ fn ratio(value: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the name up to the dash.
+    pub fn empty_run(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
+        let mut stats = Stats::new(cpus, &[]);
+        schedlab_machine::Observer::finished(&mut stats, end_ns);
+        let info = |name: &&str| TaskInfo {
+            name: name.to_string(),
+            key: name.split('-').next().unwrap_or_default().into(),
+            group: String::new(),
+            attr: SchedAttr::default(),
+            loops_finished: 0,
+        };
+        RunReport::new(RunInputs {
+            scheduler: SchedulerInfo {
+                name: "some".into(),
+                release: "1".into(),
+                title: "Some scheduler".into(),
+            },
+            machine: MachineInfo {
+                cpus,
+                hz: 100,
+                model: "idealised".into(),
+            },
+            tunables: &[],
+            seed: None,
+            end: RunEnd::TimeUp,
+            counts: Counts::default(),
+            tasks: &names.iter().map(info).collect::<Vec<_>>(),
+            stats: &stats,
+            fairness: None,
+            slices: None,
+            spans: None,
+        })
+    }
 
     #[test]
     fn keys_are_numbered_as_they_come() {

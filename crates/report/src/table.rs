@@ -3,7 +3,7 @@
 use crate::format::{count, duration, percent, signed_duration};
 use crate::metrics::{COMPARED, Metric, Value, best};
 use crate::model::{Report, RunReport, TaskFigures};
-use crate::{Style, format, shortened, text_width};
+use crate::{Style, shortened, text_width};
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 /// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each other there are several blocks, all
@@ -69,12 +69,12 @@ pub fn comparison(report: &Report, style: Style) -> String {
         }
         push_table(&mut text, table);
     }
-    text.push_str(&notes(report));
+    text.push_str(&notes(report, style));
     text
 }
 
 /// What the figures do not say by themselves.
-fn notes(report: &Report) -> String {
+fn notes(report: &Report, style: Style) -> String {
     let mut text = String::new();
     for run in report.runs.iter().filter(|run| run.totals.waiting_at_end > 0) {
         let longest_ns = run.tasks.iter().map(|task| task.wait_open_ns).max().unwrap_or(0);
@@ -85,7 +85,7 @@ fn notes(report: &Report) -> String {
             text.push_str(&format!(
                 "{}: the longest wait ({}) had not ended when the run did.\n",
                 run.spec(),
-                format::duration(longest_ns, true)
+                duration(longest_ns, style.unicode)
             ));
         }
     }
