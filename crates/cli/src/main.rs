@@ -48,6 +48,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut output = Output::new();
     let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args, &mut output),
+        Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };

@@ -1,6 +1,7 @@
 //! Standard output, complaints, and progress on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::time::Duration;
 
@@ -72,4 +73,30 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// How text for people is to be laid out: by the terminal's width if there is one, else by `COLUMNS`, else 120 columns.
+pub fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let size = terminal.then(terminal_size::terminal_size).flatten();
+    let width = size.map(|(width, _)| usize::from(width.0)).or_else(columns);
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    Style {
+        width: width.unwrap_or(120),
+        color: terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        unicode: is_unicode_locale(),
+    }
+}
+
+/// Whether the locale's characters are UTF-8: the first of these variables that is set decides.
+fn is_unicode_locale() -> bool {
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .is_some_and(|value| {
+            let value = value.to_lowercase();
+            value.contains("utf-8") || value.contains("utf8")
+        })
 }

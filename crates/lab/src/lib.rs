@@ -1,5 +1,6 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
+//! * [`run`]: runs a workload under schedulers of one's choice.
 //! * [`verify`]: replays golden schedules and says where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -16,6 +17,7 @@ pub mod check;
 pub mod compressed;
 mod panics;
 pub mod parallel;
+pub mod run;
 pub mod select;
 pub mod setup;
 pub mod stress;

@@ -14,6 +14,16 @@ pub struct NewGroup<'a> {
     pub shares: u64,
 }
 
+impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
+    fn from(group: &'a schedlab_workload::Group) -> NewGroup<'a> {
+        NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
+        }
+    }
+}
+
 /// What a scheduler refuses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {

@@ -149,15 +149,7 @@ where
     let built = Built::new(choice, &choice.build_config(&world.needs()));
     let told_the_future = built.is_clairvoyant();
     let mut machine = built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
-    let groups: Vec<NewGroup<'_>> = plan
-        .groups()
-        .iter()
-        .map(|group| NewGroup {
-            path: &group.path,
-            parent: group.parent,
-            shares: group.shares,
-        })
-        .collect();
+    let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
     setup::administer(&mut machine, &world.tunables, &groups)
         .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"));
     machine

@@ -218,8 +218,10 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         }
         let (min, max) = tunable.range;
         let value = match random.below(8) {
-            // Real-time tasks without a limit.
-            0..4 if tunable.name == "sched_rt_runtime_us" => -1,
+            // Real-time tasks without a limit; else with one that leaves them something before the world ends.
+            0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
+            _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
             // Not so small that nothing but the knob's own timers would happen.
             0 => min.max((tunable.value / 64).min(tunable.value)),
             1 if max <= 1_000_000_000_000 => max,
