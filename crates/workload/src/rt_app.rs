@@ -21,8 +21,8 @@ use crate::diagnostic::{Diagnostic, Source};
 use crate::json;
 use crate::model::Model;
 
-pub(crate) use check::{barriers, thread_of};
 pub use check::Target;
+pub(crate) use check::{barriers, thread_of};
 pub(crate) use in_force::InForce;
 pub(crate) use read::Dialect;
 
@@ -37,11 +37,7 @@ pub fn load(name: &str, text: &str, target: &Target) -> Result<Model, Diagnostic
 }
 
 /// Reads the workload at `cursor`.
-pub(crate) fn load_value(
-    cursor: Cursor<'_>,
-    dialect: Dialect,
-    target: &Target,
-) -> Result<Model, Diagnostic> {
+pub(crate) fn load_value(cursor: Cursor<'_>, dialect: Dialect, target: &Target) -> Result<Model, Diagnostic> {
     let model = read::model(cursor, dialect)?;
     match check::check(&model, dialect, target) {
         Ok(()) => Ok(model),

@@ -26,7 +26,7 @@ use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, T
 use std::collections::VecDeque;
 use std::sync::Arc;
 use waiting::Waiting;
-pub use who_waits::{Deadlock, WaitsFor, WaitingThread};
+pub use who_waits::{Deadlock, WaitingThread, WaitsFor};
 
 /// One thread may do so many events at one nanosecond; then the run is stopped.
 pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
@@ -163,9 +163,14 @@ struct Thread {
 /// Something that the machine is yet to be told.
 #[derive(Clone, Debug)]
 enum Order {
-    Wake { thread: u32, sync: bool },
+    Wake {
+        thread: u32,
+        sync: bool,
+    },
     /// The thread's effective attributes have changed.
-    Attr { thread: u32 },
+    Attr {
+        thread: u32,
+    },
     /// What the thread that issues the orders does after them.
     Then(Op),
 }
@@ -380,7 +385,13 @@ impl Vm {
     fn stop(&self, now_ns: u64, thread: u32, reason: StopReason) -> Stop {
         let task = TaskId(thread);
         let Thread { program, pc, .. } = self.threads[thread as usize];
-        Stop::new(now_ns, task, self.thread_name(task), self.code.place(program, pc), reason)
+        Stop::new(
+            now_ns,
+            task,
+            self.thread_name(task),
+            self.code.place(program, pc),
+            reason,
+        )
     }
 
     fn no_time_passes(&self, now_ns: u64, thread: u32) -> Stop {

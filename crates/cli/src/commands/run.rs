@@ -19,7 +19,11 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let default = ["linux".to_string()];
-    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
+    let names = if args.schedulers.is_empty() {
+        &default[..]
+    } else {
+        &args.schedulers
+    };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
@@ -38,7 +42,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         if choices.is_empty() {
             let (file, reasons) = (file.display(), left_out.join("; "));
-            return Err(Failure::Message(format!("no scheduler can run {file}: {reasons}")));
+            return Err(Failure::Message(format!(
+                "no scheduler can run {file}: {reasons}"
+            )));
         }
         if !left_out.is_empty() {
             complain(&format!("note: left out: {}", left_out.join("; ")));
@@ -102,7 +108,13 @@ fn tunables_for(
 ) -> Result<Vec<Vec<(String, i64)>>, Failure> {
     let known: Vec<Vec<&'static str>> = choices
         .iter()
-        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
+        .map(|choice| {
+            experiment
+                .tunables(choice)
+                .iter()
+                .map(|tunable| tunable.name)
+                .collect()
+        })
         .collect();
     for (name, _) in set {
         let without: Vec<String> = choices
@@ -218,7 +230,11 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 /// With several files a first column says which.
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
+        let text = if args.tasks {
+            csv::tasks(report)
+        } else {
+            csv::comparison(report)
+        };
         if reports.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
@@ -273,5 +289,9 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    format!("{} on {cpus}, {}", report.workload.name, schedlab_report::format::duration(report.workload.duration_ns, false))
+    format!(
+        "{} on {cpus}, {}",
+        report.workload.name,
+        schedlab_report::format::duration(report.workload.duration_ns, false)
+    )
 }

@@ -154,19 +154,22 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let mut config = Config::idealised(file.cpus, file.hz);
     config.reap = false;
     let mut conventions = conventions_of(&file.scheduler);
-    let exact = String::from("exact_min_slice");
-    let mut tunables = vec![];
+    let mut tunables: Vec<(&str, i64)> = vec![];
     for (name, value) in &file.tunables {
         // Settings of the machine rather than knobs of the kernel.
         match name.as_str() {
             "in_interrupt" => config.wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
-            _ => tunables.push((name, *value)),
+            _ => tunables.push((name.as_str(), *value)),
         }
     }
     if file.notes.contains("subtree minima are always exact") {
         // What the kernel's tree keeps for speed can be out of date; these files were made with a driver that keeps it exact.
-        tunables.push((&exact, 1));
+        tunables.push(("exact_min_slice", 1));
+    }
+    if file.notes.contains("no deadline server") || file.notes.contains("no fair server") {
+        // Made by driving the classes alone, without what keeps one of them from starving the others.
+        tunables.push(("fair_server_runtime_ns", 0));
     }
     let groups: Vec<NewGroup<'_>> = file
         .groups
@@ -240,12 +243,21 @@ mod tests {
             (b"[]".to_vec(), "some.json:1"),
             (b"\xff\xfe".to_vec(), "not text"),
             (golden(|file| file["format"] = "x".into()), "format is `x`"),
-            (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
-            (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
+            (
+                golden(|file| file["format"] = "pelt-vectors/1".into()),
+                "load-tracking vectors",
+            ),
+            (
+                golden(|file| file["kernel"] = "0.1".into()),
+                "no scheduler round_robin of kernel 0.1",
+            ),
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
-            (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
+            (
+                golden(|file| file["groups"]["/g"]["shares"] = 4.into()),
+                "no task groups",
+            ),
         ];
         for (text, part) in cases {
             let message = verify(&text).unwrap_err().to_string();

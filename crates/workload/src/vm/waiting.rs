@@ -176,7 +176,13 @@ impl Vm {
         self.threads[number as usize].ticket = ticket;
         for name in names {
             if name != NONE {
-                self.queue_sleeper(name, Sleeper { thread: number, ticket });
+                self.queue_sleeper(
+                    name,
+                    Sleeper {
+                        thread: number,
+                        ticket,
+                    },
+                );
             }
         }
         self.block(now_ns, number, Blocked::Suspended)

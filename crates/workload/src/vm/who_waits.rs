@@ -193,7 +193,11 @@ impl fmt::Display for WaitingThread {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.waiting.len();
-        let threads = if count == 1 { "thread waits" } else { "threads wait" };
+        let threads = if count == 1 {
+            "thread waits"
+        } else {
+            "threads wait"
+        };
         write!(f, "{count} {threads} for others:")?;
         for thread in self.waiting.iter().take(NAMED_MAX) {
             write!(f, "\n  {thread}")?;
