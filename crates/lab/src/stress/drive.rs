@@ -197,20 +197,17 @@ fn real_time_rule(name: &str) -> RealTimeRule {
     }
 }
 
+/// Whether anything may cut real-time tasks off: their own limit, or what the fair class is sure of.
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    const NAME: &str = "sched_rt_runtime_us";
-    let set = world.tunables.iter().find(|(name, _)| *name == NAME);
-    match set {
-        Some((_, value)) => *value >= 0,
-        None => {
-            let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
-            let usual = scheduler
-                .tunables()
-                .into_iter()
-                .find(|tunable| tunable.name == NAME);
-            usual.is_some_and(|tunable| tunable.value >= 0)
-        }
-    }
+    const LIMITS: [(&str, i64); 2] = [("sched_rt_runtime_us", 0), ("fair_server_runtime_ns", 1)];
+    let usual = Built::new(choice, &choice.build_config(&world.needs())).tunables();
+    LIMITS.iter().any(|&(name, least)| {
+        let set = world.tunables.iter().find(|(knob, _)| *knob == name);
+        let usual = || usual.iter().find(|knob| knob.name == name).map(|knob| knob.value);
+        set.map(|(_, value)| *value)
+            .or_else(usual)
+            .is_some_and(|value| value >= least)
+    })
 }
 
 type Witness = (Accounts, Fingerprint);

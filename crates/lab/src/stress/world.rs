@@ -228,6 +228,7 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         let value = match random.below(8) {
             // Real-time tasks without a limit; else with one that leaves them something before the world ends.
             0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
             _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
             // Not so small that nothing but the knob's own timers would happen.

@@ -559,3 +559,17 @@ fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
     }
     assert!(found > CPUS && found < 4 * CPUS, "{found}");
 }
+
+#[test]
+fn limits_below_what_is_promised_are_refused() {
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.fork(deadline_attr(5, 10));
+    let mut set = |name, value| bench.sched.set_tunable(&mut bench.platform, name, value).is_ok();
+    // 55 % are given out.
+    assert!(!set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", 560_000));
+    assert!(!set("fair_server_runtime_ns", 70_000_000));
+    assert!(set("fair_server_runtime_ns", 0));
+    assert!(set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", -1));
+}
