@@ -30,9 +30,7 @@ fn main() {
                 " -> {} events {:?} {}",
                 checked.events,
                 t.elapsed(),
-                checked
-                    .failure
-                    .map_or(String::new(), |f| format!("FAIL {}: {}", f.turn, f.violation))
+                checked.failure.map_or(String::new(), |f| format!("FAIL {}: {}", f.turn, f.violation))
             );
         }
     }

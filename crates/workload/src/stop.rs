@@ -35,15 +35,7 @@ pub enum StopReason {
 
 impl Stop {
     pub(crate) fn new(now_ns: u64, task: TaskId, thread: String, place: String, reason: StopReason) -> Stop {
-        Stop {
-            at: Box::new(StopAt {
-                now_ns,
-                task,
-                thread,
-                place,
-                reason,
-            }),
-        }
+        Stop { at: Box::new(StopAt { now_ns, task, thread, place, reason }) }
     }
 
     /// When, ns of virtual time.
@@ -74,13 +66,7 @@ impl Stop {
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StopAt {
-            now_ns,
-            thread,
-            place,
-            reason,
-            ..
-        } = &*self.at;
+        let StopAt { now_ns, thread, place, reason, .. } = &*self.at;
         write!(f, "stopped at {}: thread {thread}, {place}: ", Seconds(*now_ns))?;
         match reason {
             StopReason::NoTimePasses { events } => {

@@ -89,25 +89,11 @@ pub const EVENTS: [(&str, Kind); 21] = [
 ];
 
 /// Keys of `global` that mean something here.
-pub const GLOBAL: [&str; 5] = [
-    "duration",
-    "default_policy",
-    "calibration",
-    "pi_enabled",
-    "cumulative_slack",
-];
+pub const GLOBAL: [&str; 5] = ["duration", "default_policy", "calibration", "pi_enabled", "cumulative_slack"];
 
 /// Keys of `global` that only a real machine has a use for.
-pub const GLOBAL_CARRIED: [&str; 8] = [
-    "lock_pages",
-    "logdir",
-    "log_basename",
-    "log_size",
-    "ftrace",
-    "gnuplot",
-    "io_device",
-    "mem_buffer_size",
-];
+pub const GLOBAL_CARRIED: [&str; 8] =
+    ["lock_pages", "logdir", "log_basename", "log_size", "ftrace", "gnuplot", "io_device", "mem_buffer_size"];
 
 /// What `key` in a task or phase stands for.
 pub fn classify(key: &str) -> Key {

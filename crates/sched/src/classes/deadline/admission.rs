@@ -47,8 +47,7 @@ impl Admission {
 
     /// Whether `new` fits in place of `old` (0: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
-        self.per_cpu
-            .is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
+        self.per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
     }
 
     /// `new` takes the place of `old`.
@@ -63,9 +62,7 @@ impl Admission {
 }
 
 fn per_cpu(runtime_us: i64, period_us: u64) -> Option<u64> {
-    u64::try_from(runtime_us)
-        .ok()
-        .map(|runtime_us| to_ratio(period_us, runtime_us))
+    u64::try_from(runtime_us).ok().map(|runtime_us| to_ratio(period_us, runtime_us))
 }
 
 #[cfg(test)]
