@@ -36,6 +36,9 @@ fn verify(path: &Path) -> Result<bool, String> {
     if file.notes.contains("subtree minima are always exact") {
         tunables.push(("exact_min_slice".into(), 1));
     }
+    if file.notes.contains("no deadline server") || file.notes.contains("no fair server") {
+        tunables.push(("fair_server_runtime_ns".into(), 0));
+    }
     let mut scheduler = make(&build);
     let mut platform = build.platform();
     let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
