@@ -35,6 +35,7 @@
 //! | [`entity`] | weights and the arithmetic of virtual time |
 //! | [`slices`] | how long a turn is |
 //! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
+//! | [`throttle`] | taking groups that have used up their quota off, and putting them back (3.2) |
 //! | [`select_cpu`] | where a woken or new task goes |
 //! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
 //! | [`hrtick`] | ending turns between ticks |
@@ -57,12 +58,14 @@ pub mod select_cpu;
 pub mod shares;
 pub mod slices;
 pub mod spine;
+pub mod throttle;
 #[cfg(test)]
 mod tests;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
 
+use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rbtree::{NIL, Nodes};
 use crate::classes::rt::{RealTime, RtVersion};
@@ -72,7 +75,7 @@ use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
 use crate::{
-    CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -109,6 +112,18 @@ pub static ENTRY: Entry = Entry {
             policies: POLICIES,
             groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "3.2",
+            also: &[],
+            summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: crate::topology::CPUS_MAX,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.31",
@@ -275,6 +290,8 @@ pub struct Cfs {
     weak_groups: u32,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
+    /// The groups' limits.
+    limits: Bandwidth,
     /// By CPU: the hrtick is armed.
     hrtick_active: Vec<bool>,
     tick_ns: u64,
@@ -345,6 +362,7 @@ impl Cfs {
                 .count() as u32,
             power,
             candidates: Candidates::new(cpus),
+            limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             hrtick_active: alloc::vec![false; cpus as usize],
             tick_ns: 1_000_000_000 / u64::from(hz),
         }
@@ -515,16 +533,51 @@ impl FairClass for Cfs {
         self.make_group(parent, shares)
     }
 
-    fn group_set_shares(&mut self, core: &mut Core, group: GroupId, shares: u64) -> Result<(), String> {
-        self.write_shares(core, group, shares)
+    fn group_set_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.write_shares(core, platform, group, shares)
     }
 
-    fn set_group(&mut self, core: &mut Core, pid: Pid, group: GroupId) -> Result<(), String> {
-        self.move_to_group(core, pid, group)
+    fn group_set_quota(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.write_quota(core, platform, group.0, quota)
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.read_stats(group.0)
+    }
+
+    fn is_held_back(&self, pid: Pid) -> bool {
+        self.entity_if_any(pid)
+            .is_some_and(|e| self.is_held_back_in(self.entities[e as usize].cfs_rq))
+    }
+
+    fn set_group(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
+        self.move_to_group(core, platform, pid, group)
     }
 
     fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
-        self.hrtick_fires(core, platform, key);
+        if Bandwidth::is_timer(key) {
+            self.bandwidth_timer(core, platform, key);
+        } else {
+            self.hrtick_fires(core, platform, key);
+        }
     }
 
     fn tunables(&self, _core: &Core) -> Vec<Tunable> {
@@ -590,6 +643,6 @@ impl FairClass for Cfs {
                 }
             }
         }
-        Ok(())
+        self.audit_limits()
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Cfs;
 use super::versions::Feature;
-use crate::CpuId;
+use crate::{CpuId, Platform};
 use crate::classes::{Core, Pid};
 
 impl Cfs {
@@ -38,7 +38,13 @@ impl Cfs {
     }
 
     /// `select_task_rq_fair` at a wakeup.
-    pub(super) fn select_for_wakeup(&mut self, core: &Core, pid: Pid, sync: bool) -> CpuId {
+    pub(super) fn select_for_wakeup(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+    ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
         if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
             return prev;
@@ -51,8 +57,7 @@ impl Cfs {
             return prev;
         };
         if self.knobs.has(Feature::LbSharesUpdate) {
-            // The machine's time is that of the wakeup: the CPU of `pid` has just read it.
-            self.update_shares(core, core.clock(prev), level, this);
+            self.update_shares(core, platform, level, this);
         }
         if this != prev && self.wake_affine(core, level, pid, sync) {
             this

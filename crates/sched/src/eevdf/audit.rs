@@ -55,6 +55,7 @@ impl Fair {
             self.audit_queue(q)
                 .map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
         }
+        self.limits.audit()?;
         self.audit_tasks(core)?;
         if !self.audit_lists(core) {
             return Err("a CPU's list of tasks is wrong".into());
@@ -88,7 +89,8 @@ impl Fair {
         if queue.owner != NONE {
             let owner = &self.se[queue.owner as usize];
             // A group is queued while it has members, and may be a while longer.
-            if owner.on_rq != (queue.nr_queued > 0) && !owner.sched_delayed {
+            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
         }
@@ -121,11 +123,16 @@ impl Fair {
                     "thread {number} is queued on another CPU than its own"
                 ));
             }
+            let mut idle = thread.policy == Policy::Idle;
             loop {
                 let count = &mut counted[q as usize];
                 count[0] += 1;
                 count[1] += u32::from(!entity.sched_delayed);
-                count[2] += u32::from(thread.policy == Policy::Idle);
+                count[2] += u32::from(idle);
+                idle |= self.groups[self.queues[q as usize].group as usize].idle;
+                if self.limits.is_throttled(q) {
+                    break;
+                }
                 match self.queues[q as usize].owner {
                     NONE => break,
                     owner => q = self.queue_of(owner),

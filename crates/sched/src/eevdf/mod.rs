@@ -64,6 +64,7 @@ pub mod pick;
 pub mod place;
 pub mod queue;
 pub mod select;
+pub mod throttle;
 #[cfg(test)]
 mod tests;
 pub mod tree;
