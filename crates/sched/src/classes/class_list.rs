@@ -556,6 +556,10 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         }
         if queued {
             class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
+            // It was held back, and may run now.
+            if self.core.is_idle_thread(self.core.curr(cpu)) {
+                self.core.resched_curr(platform, cpu);
+            }
         }
         result
     }

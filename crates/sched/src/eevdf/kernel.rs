@@ -721,8 +721,11 @@ impl Scheduler for Eevdf {
         self.change(platform, pid, |this, platform| {
             this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
         });
-        if self.core.is_running(pid) {
-            self.core.resched_curr(platform, self.core.cpu_of(pid));
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back = self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
         }
         Ok(())
     }
