@@ -143,7 +143,13 @@ pub struct StressArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
     pub seed: Option<u64>,
     /// Schedulers: names, `linux`, `textbook` or `all`
-    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
+    #[arg(
+        short,
+        long = "scheduler",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
     pub schedulers: Vec<String>,
     /// Save the world's workload as an rt-app file
     #[arg(long, value_name = "FILE", requires = "seed")]

@@ -38,7 +38,11 @@ impl Write for Output {
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
     // Diagnostics of files say that they are errors, and where.
-    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
+    let who = if message.starts_with("error: ") {
+        ""
+    } else {
+        "schedlab: "
+    };
     // If nobody can hear it, there is nobody to tell that nobody can.
     let _ = writeln!(io::stderr(), "{who}{message}");
 }
@@ -56,7 +60,8 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        let style =
+            ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar }

@@ -174,7 +174,11 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                 if cpus > choice.release.cpus_max {
                     continue;
                 }
-                let head = format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+                let head = format!(
+                    "{:<22} {:<9} {cpus:>5} {tasks:>7}",
+                    choice.to_string(),
+                    load.name()
+                );
                 match measure(choice, Case::Events { load, cpus, tasks }, budget) {
                     Some(figures) => {
                         let [events, wall_ns, start_ns, peak_kib] = figures;
@@ -195,7 +199,9 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
 
 fn picks_table(choices: &[Choice], budget: Duration) {
     let sizes = [5, 50, 500, 5_000, 50_000, 500_000];
-    println!("\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n");
+    println!(
+        "\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n"
+    );
     print!("{:<22}", "scheduler");
     for tasks in sizes {
         print!(" {tasks:>11}");
@@ -257,7 +263,13 @@ fn child(args: &[String]) {
     let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
     let [a, b, c] = if args[1] == "events" {
         let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
-        events(&choice, load.expect("it is a load"), number(3), number(4), budget(5))
+        events(
+            &choice,
+            load.expect("it is a load"),
+            number(3),
+            number(4),
+            budget(5),
+        )
     } else {
         picks(&choice, number(2), budget(3))
     };
@@ -343,11 +355,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
             picks += 1;
         }
     }
-    [
-        picks,
-        begun.elapsed().as_nanos() as u64,
-        start.as_nanos() as u64,
-    ]
+    [picks, begun.elapsed().as_nanos() as u64, start.as_nanos() as u64]
 }
 
 /// The most memory this process ever had, KiB; 0 where the system does not tell.

@@ -63,7 +63,11 @@ pub enum RunError {
 
 /// The smallest machine that has all the CPUs that `model` names.
 pub fn cpus_named(model: &Model) -> u32 {
-    let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
+    let of_phases = model
+        .tasks
+        .iter()
+        .flat_map(|task| &task.phases)
+        .map(|phase| &phase.properties);
     let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
     let cpus = all.filter_map(|properties| properties.cpus.as_ref()).flatten();
     cpus.map(|&cpu| cpu + 1).max().unwrap_or(1).min(CPUS_MAX)
@@ -171,7 +175,9 @@ impl Experiment {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
-            warning = Some(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+            warning = Some(format!(
+                "from {at_s:.6} s on no task could ever run again: {waits}"
+            ));
         }
         let counts = machine.counts();
         let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
@@ -229,7 +235,10 @@ mod tests {
     #[test]
     fn what_a_workload_needs_is_seen() {
         let plain = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2}}}"#);
-        assert_eq!((plain.cpus, plain.needs().affinity, plain.needs().groups), (1, false, false));
+        assert_eq!(
+            (plain.cpus, plain.needs().affinity, plain.needs().groups),
+            (1, false, false)
+        );
         let bound = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [2]}}}"#);
         assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
         let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
@@ -243,7 +252,9 @@ mod tests {
         let experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
         for choice in select::all() {
             assert_eq!(choice.refuses(&experiment.needs()), None);
-            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran = experiment
+                .run(&choice, &[])
+                .unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
         }
@@ -255,7 +266,10 @@ mod tests {
         let mut experiment = experiment(text);
         let choice = select::find("round_robin").expect("it is there");
         let error = experiment.run(&choice, &[]).expect_err("nobody posts");
-        assert!(error.to_string().contains("no task can ever run again"), "{error}");
+        assert!(
+            error.to_string().contains("no task can ever run again"),
+            "{error}"
+        );
         experiment.limit_ns = Some(1_000_000_000);
         let ran = experiment.run(&choice, &[]).expect("there is a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));

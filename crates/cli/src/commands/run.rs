@@ -20,7 +20,11 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let default = ["linux".to_string()];
-    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
+    let names = if args.schedulers.is_empty() {
+        &default[..]
+    } else {
+        &args.schedulers
+    };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
@@ -39,7 +43,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         if choices.is_empty() {
             let file = file.display();
-            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
+            return Err(Failure::Message(format!(
+                "no scheduler can run {file}: {left_out}"
+            )));
         }
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
@@ -129,7 +135,13 @@ fn tunables_for(
 ) -> Result<Vec<Vec<(String, i64)>>, Failure> {
     let known: Vec<Vec<&'static str>> = choices
         .iter()
-        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
+        .map(|choice| {
+            experiment
+                .tunables(choice)
+                .iter()
+                .map(|tunable| tunable.name)
+                .collect()
+        })
         .collect();
     for (name, _) in set {
         let without: Vec<String> = choices
@@ -245,7 +257,11 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 /// With several files a first column says which.
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
+        let text = if args.tasks {
+            csv::tasks(report)
+        } else {
+            csv::comparison(report)
+        };
         if reports.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
@@ -298,5 +314,9 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    format!("{} on {cpus}, {}", report.workload.name, schedlab_report::format::duration(report.workload.duration_ns, false))
+    format!(
+        "{} on {cpus}, {}",
+        report.workload.name,
+        schedlab_report::format::duration(report.workload.duration_ns, false)
+    )
 }

@@ -4,7 +4,9 @@ use crate::args::VerifyArgs;
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
-use schedlab_lab::verify::{Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file};
+use schedlab_lab::verify::{
+    Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -74,7 +76,11 @@ fn tell(
             None if quiet => {}
             None => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
             Some(difference) => {
-                writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
+                writeln!(
+                    output,
+                    "DIFFERS  {path} (of {} slices) {difference}",
+                    verdict.slices
+                )?;
             }
         },
         Err(GoldenError::UnknownScheduler { scheduler, kernel }) if !file.named => {

@@ -156,7 +156,14 @@ where
 }
 
 fn unwatched(world: &World, choice: &Choice) -> Ran {
-    let mut machine = prepare(world, choice, Turn::Again, |built| built, |vm| vm, Fingerprint::default());
+    let mut machine = prepare(
+        world,
+        choice,
+        Turn::Again,
+        |built| built,
+        |vm| vm,
+        Fingerprint::default(),
+    );
     let stopped = machine.run(world.until_ns).err();
     Ran {
         events: machine.counts().events(),
@@ -197,7 +204,10 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
         Some((_, value)) => *value >= 0,
         None => {
             let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
-            let usual = scheduler.tunables().into_iter().find(|tunable| tunable.name == NAME);
+            let usual = scheduler
+                .tunables()
+                .into_iter()
+                .find(|tunable| tunable.name == NAME);
             usual.is_some_and(|tunable| tunable.value >= 0)
         }
     }
@@ -230,7 +240,11 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let events = machine.counts().events();
     if violation.is_none() {
         // Tells the observers that it is over.
-        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
+        let until_ns = if end == RunEnd::TimeUp {
+            world.until_ns
+        } else {
+            machine.now_ns()
+        };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
         }
@@ -263,7 +277,9 @@ fn shares_so_far(world: &World, machine: &Machine<Watched<Built>, Asked<Vm>, Wit
         let mut accounts = machine.observer().0.clone();
         accounts.finished(now_ns);
         let threads = world.model.initial_threads() as u32;
-        (0..threads).map(|task| accounts.task_ns(TaskId(task))).collect::<Vec<u64>>()
+        (0..threads)
+            .map(|task| accounts.task_ns(TaskId(task)))
+            .collect::<Vec<u64>>()
     };
     match world.kind {
         Kind::Finite | Kind::Endless => None,

@@ -39,6 +39,7 @@
 //! | [`select_cpu`] | where a woken or new task goes |
 //! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
 //! | [`hrtick`] | ending turns between ticks |
+//! | [`interactive`] | a change that was proposed: CPU-bound tasks are made less nice |
 //! | [`versions`] | what differs between releases |
 //! | [`tunables`] | the knobs |
 //! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
@@ -53,14 +54,15 @@ pub mod entity;
 pub mod find_busiest;
 pub mod groups;
 pub mod hrtick;
+pub mod interactive;
 pub mod queue;
 pub mod select_cpu;
 pub mod shares;
 pub mod slices;
 pub mod spine;
-pub mod throttle;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
@@ -75,14 +77,16 @@ use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
 use crate::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
+    TunableError,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use balance::{Balancing, Candidates};
-use entity::{Averages, Entity, Load, update_avg};
+use entity::{Averages, Entity, update_avg};
 use groups::{Group, ROOT};
+use interactive::Interactive;
 use queue::CfsRq;
 pub use tunables::Knobs;
 pub use versions::Version;
@@ -186,6 +190,25 @@ pub static ENTRY: Entry = Entry {
             build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
         },
     ],
+};
+
+/// CFS with the rule of [`interactive`] in the registry.
+pub static INTERACTIVE: Entry = Entry {
+    name: "cfs_interactive",
+    title: "CFS with a rule for interactivity",
+    summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never in Linux",
+    releases: &[Release {
+        version: "2.6.32",
+        also: &[],
+        summary: "on the rules and defaults of cfs@2.6.32; no kernel has it, so no golden schedules",
+        golden: &[],
+        hz_default: 1000,
+        hz_range: (100, 1000),
+        cpus_max: crate::topology::CPUS_MAX,
+        policies: POLICIES,
+        groups: true,
+        build: Build::Ordinary(|config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config)),
+    }],
 };
 
 fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn crate::Scheduler> {
@@ -292,6 +315,8 @@ pub struct Cfs {
     candidates: Candidates,
     /// The groups' limits.
     limits: Bandwidth,
+    /// The rule of `cfs_interactive`.
+    interactive: Interactive,
     /// By CPU: the hrtick is armed.
     hrtick_active: Vec<bool>,
     tick_ns: u64,
@@ -363,6 +388,7 @@ impl Cfs {
             power,
             candidates: Candidates::new(cpus),
             limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
+            interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],
             tick_ns: 1_000_000_000 / u64::from(hz),
         }
@@ -421,7 +447,10 @@ impl FairClass for Cfs {
         if self.entity_of.len() <= pid.index() {
             self.entity_of.resize(core.threads.len(), NIL);
         }
-        let load = Load::of_task(&attr.sched, self.version.old_idle_weight);
+        if self.version.interactive {
+            self.interactive.born(pid);
+        }
+        let load = self.load_of(pid, &attr.sched);
         let mut entity = Entity::new(load, NIL, NIL);
         entity.pid = pid;
         entity.is_idle_policy = attr.sched.policy == Policy::Idle;
@@ -448,7 +477,7 @@ impl FairClass for Cfs {
     fn attr_changed(&mut self, core: &Core, pid: Pid, _old: &SchedAttr) {
         let attr = &core.settings[pid.index()].attr;
         let e = self.entity_of(pid) as usize;
-        self.entities[e].load = Load::of_task(attr, self.version.old_idle_weight);
+        self.entities[e].load = self.load_of(pid, attr);
         self.entities[e].is_idle_policy = attr.policy == Policy::Idle;
         // 0 unless it was a real-time task.
         if !attr.policy.is_realtime() {
@@ -462,9 +491,19 @@ impl FairClass for Cfs {
         }
     }
 
+    #[inline]
+    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {
+        if self.version.interactive {
+            self.judge(core, platform, prev);
+        }
+    }
+
     /// The first half of `dequeue_task`.
     fn task_sleeps(&mut self, core: &Core, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
+        if self.version.interactive {
+            self.note_sleep(core, pid);
+        }
         let ran = self.total_exec(core, e);
         let granularity = self.knobs.wakeup_granularity_ns;
         let averages = &mut self.averages[e as usize];

@@ -2,9 +2,9 @@
 
 use super::entity::{self, Entity, before, max_vruntime};
 use super::{Cfs, versions::InverseRule};
-use crate::{CpuId, Platform};
 use crate::classes::Core;
 use crate::classes::rbtree::{NIL, Root};
+use crate::{CpuId, Platform};
 
 /// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number c.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@
 
 use super::Cfs;
 use super::versions::Feature;
-use crate::{CpuId, Platform};
 use crate::classes::{Core, Pid};
+use crate::{CpuId, Platform};
 
 impl Cfs {
     /// `source_load`: a low guess at the load of a CPU from which tasks would come.

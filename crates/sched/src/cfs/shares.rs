@@ -7,10 +7,10 @@
 use super::Cfs;
 use super::entity::Load;
 use super::groups::SHARES;
-use crate::{CpuId, Platform};
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
+use crate::{CpuId, Platform};
 
 /// What a CPU without any of a group's tasks counts as.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;

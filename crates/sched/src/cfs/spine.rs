@@ -342,6 +342,9 @@ impl Class for super::Cfs {
         let wakeup = why == Enqueue::Wakeup;
         if wakeup {
             self.averages[e as usize].start_runtime = self.total_exec(core, e);
+            if self.version.interactive {
+                self.note_wakeup(core, pid);
+            }
         }
         self.join(core, platform, e, 1, wakeup);
         self.hrtick_update(core, platform, cpu);

@@ -72,10 +72,7 @@ impl Cfs {
     /// is looked at when that one is put away.)
     fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
-        if !self.limits.is_used()
-            || queue.nr_running != 1
-            || queue.curr != NIL
-            || self.limits.is_throttled(q)
+        if !self.limits.is_used() || queue.nr_running != 1 || queue.curr != NIL || self.limits.is_throttled(q)
         {
             return;
         }

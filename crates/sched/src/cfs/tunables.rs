@@ -167,6 +167,10 @@ impl Cfs {
                 "what a CPU draws at a time from a limited group's account, us",
             );
         }
+        let rule = self.version.interactive.then(|| self.interactive.tunables());
+        for knob in rule.into_iter().flatten() {
+            add(knob.name, knob.value, knob.range, knob.help);
+        }
         for &(feature, _) in self.version.features {
             let (name, help) = feature.describe();
             add(name, i64::from(knobs.has(feature)), (0, 1), help);
@@ -189,6 +193,7 @@ impl Cfs {
             "sched_shares_thresh" => knobs.shares_thresh = value as u64,
             bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "sched_time_avg" => knobs.time_avg_ms = value as u64,
+            _ if self.version.interactive && self.interactive.set_tunable(name, value) => {}
             _ => {
                 let feature = self
                     .version

@@ -117,6 +117,8 @@ pub struct Version {
     pub groups: bool,
     /// Limits on the CPU time of groups, and which.
     pub bandwidth: Option<BandwidthVersion>,
+    /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
+    pub interactive: bool,
     /// Balances many CPUs, and divides the groups' shares over them.
     pub many_cpus: bool,
     /// The boot factor counts no more CPUs than this.
@@ -285,6 +287,7 @@ impl Version {
         old_idle_weight: false,
         groups: true,
         bandwidth: None,
+        interactive: false,
         many_cpus: true,
         factor_cpus_max: u32::MAX,
         over_pulls: true,
@@ -300,6 +303,12 @@ impl Version {
         bandwidth: Some(BandwidthVersion::V3_2),
         factor_cpus_max: 8,
         over_pulls: false,
+        ..Version::V2_6_32
+    };
+
+    /// 2.6.32 with the rule of [`interactive`](super::interactive).
+    pub const INTERACTIVE: Version = Version {
+        interactive: true,
         ..Version::V2_6_32
     };
 

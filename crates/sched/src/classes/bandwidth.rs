@@ -583,17 +583,23 @@ impl Bandwidth {
             while q != NONE {
                 let local = &self.locals[q as usize];
                 if local.group as usize != group || !local.throttled || local.earlier != earlier {
-                    return Err(alloc::format!("group {group}: its list of throttled queues is broken"));
+                    return Err(alloc::format!(
+                        "group {group}: its list of throttled queues is broken"
+                    ));
                 }
                 throttled += 1;
                 earlier = q;
                 q = local.later;
             }
             if pool.last_throttled != earlier {
-                return Err(alloc::format!("group {group}: its list of throttled queues has another end"));
+                return Err(alloc::format!(
+                    "group {group}: its list of throttled queues has another end"
+                ));
             }
             if pool.first_throttled != NONE && pool.period_ends.is_none() {
-                return Err(alloc::format!("group {group} is throttled and no timer will end it"));
+                return Err(alloc::format!(
+                    "group {group} is throttled and no timer will end it"
+                ));
             }
             if earlier != NONE && pool.quota_ns.is_none() {
                 return Err(alloc::format!("group {group} is throttled without a quota"));

@@ -26,8 +26,8 @@ use super::runqueue::{ClassId, Settings, Thread, prio_of};
 use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
 use crate::interface::Load;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -131,6 +131,9 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             ..
         } = *self.core.thread(prev);
         self.core.thread_mut(prev).need_resched = false;
+        if prev_class == ClassId::Fair {
+            self.fair.schedule_entered(&mut self.core, platform, prev);
+        }
         if !runnable && on_rq {
             self.deactivate_task(platform, prev, Dequeue::Sleep);
         }
@@ -512,7 +515,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
-        self.fair.group_set_shares(&mut self.core, platform, group, shares)
+        self.fair
+            .group_set_shares(&mut self.core, platform, group, shares)
     }
 
     fn group_set_quota(
@@ -528,8 +532,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             period_us,
             burst_us,
         };
-        self.fair
-            .group_set_quota(&mut self.core, platform, group, &quota)
+        self.fair.group_set_quota(&mut self.core, platform, group, &quota)
     }
 
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {

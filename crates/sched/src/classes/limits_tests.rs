@@ -153,7 +153,10 @@ fn a_nested_quota_limits_within_its_parents() {
                 (used[0] + used[1]).abs_diff(20 * 30 * MS) <= u64::from(cpus) * SLICE_NS,
                 "{spec}, {cpus} CPUs: {used:?}"
             );
-            assert!(used[0] <= 20 * 10 * MS + SLICE_NS, "{spec}, {cpus} CPUs: {used:?}");
+            assert!(
+                used[0] <= 20 * 10 * MS + SLICE_NS,
+                "{spec}, {cpus} CPUs: {used:?}"
+            );
             assert!(used[0] >= 20 * 5 * MS, "{spec}, {cpus} CPUs: {used:?}");
             assert!(m.usage(outer).abs_diff(m.usage(inner[0]) + m.usage(inner[1])) <= 4 * MS);
         }
@@ -283,7 +286,10 @@ fn unused_quota_can_be_saved_for_a_burst() {
     let (used, stats) = run(15_000);
     assert!((34 * MS..=37 * MS).contains(&used), "{used}");
     assert_eq!(stats.nr_bursts, 1);
-    assert!(stats.burst_ns <= 15 * MS && stats.burst_ns >= 13 * MS, "{stats:?}");
+    assert!(
+        stats.burst_ns <= 15 * MS && stats.burst_ns >= 13 * MS,
+        "{stats:?}"
+    );
 }
 
 #[test]
@@ -352,7 +358,10 @@ fn parts(m: &mut Machine, groups: &[GroupId], seconds: u64) -> Vec<u64> {
     m.run_until(start + seconds * 1000 * MS);
     m.audit("shares");
     let all = seconds * 1000 * MS * m.current.len() as u64;
-    let used = groups.iter().zip(from).map(|(&group, from)| m.usage(group) - from);
+    let used = groups
+        .iter()
+        .zip(from)
+        .map(|(&group, from)| m.usage(group) - from);
     used.map(|ns| ns / (all / 1_000_000)).collect()
 }
 
@@ -527,20 +536,13 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
             (2 | 3, _) => {
                 let (quota_us, period_us) = match random.below(4) {
                     0 => (None, 100_000),
-                    _ => (
-                        Some(1_000 + random.below(10_000)),
-                        1_000 * (5 + random.below(30)),
-                    ),
+                    _ => (Some(1_000 + random.below(10_000)), 1_000 * (5 + random.below(30))),
                 };
                 // Some are refused.
                 let _ = m.set_quota(group, quota_us, period_us, 0);
             }
-            (4, Some(task)) => m
-                .sched
-                .set_attr(&mut m.platform, task, &attr(&mut random), cpu),
-            (5, Some(task)) => m
-                .sched
-                .set_affinity(&mut m.platform, task, &allowed(&mut random)),
+            (4, Some(task)) => m.sched.set_attr(&mut m.platform, task, &attr(&mut random), cpu),
+            (5, Some(task)) => m.sched.set_affinity(&mut m.platform, task, &allowed(&mut random)),
             (6 | 7, Some(task)) => m.sched.set_group(&mut m.platform, task, group).unwrap(),
             (8, _) => {
                 if let Some(task) = m.current[cpu.index()]

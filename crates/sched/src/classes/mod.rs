@@ -22,11 +22,11 @@ pub mod bandwidth;
 pub mod class_list;
 pub mod deadline;
 pub mod domains;
+#[cfg(test)]
+mod limits_tests;
 pub mod rbtree;
 pub mod rt;
 pub mod runqueue;
-#[cfg(test)]
-mod limits_tests;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod weights;
@@ -36,7 +36,8 @@ pub use runqueue::{ClassId, Core, Pid, Thread};
 
 use crate::interface::Load;
 use crate::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
+    TunableError,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -186,6 +187,9 @@ pub trait FairClass: Class {
 
     /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair runqueue.
     fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId);
+
+    /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
+    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {}
 
     /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
     fn task_sleeps(&mut self, core: &Core, pid: Pid) {}

@@ -525,7 +525,8 @@ impl Fair {
             let pid = Pid(task);
             if core.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
-                && (failures > 0 || !self.is_ineligible_beside_others(pid, here)) {
+                && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
+            {
                 self.detach_task(core, platform, pid, here);
                 self.balance.cpus[here.index()].failures = 0;
                 self.attach_task(core, platform, pid, here);

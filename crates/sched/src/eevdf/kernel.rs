@@ -19,8 +19,8 @@ use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use crate::interface::Load;
 use crate::platform::Refusal;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -705,8 +705,7 @@ impl Scheduler for Eevdf {
         if group == GroupId::ROOT {
             return Err("the root group cannot be idle".into());
         }
-        self.fair
-            .group_set_idle(&mut self.core, platform, group.0, idle);
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
         Ok(())
     }
 

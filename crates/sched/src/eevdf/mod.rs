@@ -64,9 +64,9 @@ pub mod pick;
 pub mod place;
 pub mod queue;
 pub mod select;
-pub mod throttle;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod tree;
 pub mod version;
 

@@ -69,10 +69,7 @@ impl Fair {
     /// looked at when that one is put away.)
     pub(super) fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
-        if !self.limits.is_used()
-            || queue.nr_queued != 1
-            || queue.curr != NONE
-            || self.limits.is_throttled(q)
+        if !self.limits.is_used() || queue.nr_queued != 1 || queue.curr != NONE || self.limits.is_throttled(q)
         {
             return;
         }
