@@ -169,6 +169,8 @@ pub struct Bandwidth {
     locals: Vec<Local>,
     /// How many groups have a quota: with none, nothing here costs anything.
     limited: u32,
+    /// Some group has or had one.
+    ever_used: bool,
 }
 
 /// The timers have keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
@@ -190,6 +192,7 @@ impl Bandwidth {
             pools: alloc::vec![Pool::new(NONE)],
             locals: Vec::new(),
             limited: 0,
+            ever_used: false,
         };
         for _ in 0..cpus {
             all.queue_made(0);
@@ -220,6 +223,11 @@ impl Bandwidth {
     #[inline]
     pub fn is_used(&self) -> bool {
         self.limited > 0
+    }
+
+    /// Whether any group has had a quota at any time, so that tasks may have been kept waiting beside idle CPUs.
+    pub fn was_ever_used(&self) -> bool {
+        self.ever_used
     }
 
     /// Whether queue `q` is throttled itself.
@@ -464,6 +472,7 @@ impl Bandwidth {
         let pool = &mut self.pools[group as usize];
         self.limited -= u32::from(pool.quota_ns.is_some());
         self.limited += u32::from(quota.quota_us.is_some());
+        self.ever_used |= quota.quota_us.is_some();
         pool.quota_ns = quota.quota_us.map(|us| us * 1000);
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;

@@ -20,11 +20,12 @@ impl Fair {
     ///
     /// **Equal hogs** are apart by what one may have had too much and the other too little.
     ///
-    /// Nothing of the kind is promised with groups, whose weights may be anything, nor beyond one CPU: a task may wait while
+    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all with limited ones, nor beyond
+    /// one CPU: a task may wait while
     /// another CPU idles for as long as it counts as cache hot, as ineligible, or as the only one worth looking at, and
     /// balancing looks at 32 tasks at a time.
     pub(super) fn promises(&self, load: &Load) -> Promises {
-        if self.cpus > 1 {
+        if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
         }
         let idle_beside_waiting_ns = Some(0);

@@ -375,7 +375,9 @@ impl Scheduler for Eevdf {
         self.core.outsider = parent == Parent::Outside;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        self.fair.thread_born(pid, attr.group.0, cpu);
+        let known = self.fair.check_group(attr.group).is_ok();
+        self.fair
+            .thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
