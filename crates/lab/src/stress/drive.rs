@@ -197,20 +197,23 @@ fn real_time_rule(name: &str) -> RealTimeRule {
     }
 }
 
+/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
+/// (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    const NAME: &str = "sched_rt_runtime_us";
-    let set = world.tunables.iter().find(|(name, _)| *name == NAME);
-    match set {
-        Some((_, value)) => *value >= 0,
-        None => {
-            let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
-            let usual = scheduler
+    let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+    let value_of = |name: &str| {
+        let set = world.tunables.iter().find(|(other, _)| *other == name);
+        let usual = || {
+            scheduler
                 .tunables()
                 .into_iter()
-                .find(|tunable| tunable.name == NAME);
-            usual.is_some_and(|tunable| tunable.value >= 0)
-        }
-    }
+                .find(|tunable| tunable.name == name)
+        };
+        set.map(|(_, value)| *value)
+            .or_else(|| usual().map(|tunable| tunable.value))
+    };
+    value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
+        || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
 type Witness = (Accounts, Fingerprint);

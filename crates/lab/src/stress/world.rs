@@ -5,6 +5,7 @@ use crate::select::{Choice, Needs};
 use schedlab_machine::SplitMix64;
 use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use std::fmt;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,17 @@ pub enum Kind {
     LoneHog,
     /// Equal hogs on one CPU.
     EqualHogs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Finite => "tasks that all come to their ends",
+            Kind::Endless => "tasks some of which go on for ever",
+            Kind::LoneHog => "a hog that is alone",
+            Kind::EqualHogs => "equal hogs",
+        })
+    }
 }
 
 /// A random world. The same seed and scheduler make the same.
@@ -228,6 +240,7 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         let value = match random.below(8) {
             // Real-time tasks without a limit; else with one that leaves them something before the world ends.
             0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
             _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
             // Not so small that nothing but the knob's own timers would happen.
