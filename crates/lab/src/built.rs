@@ -5,8 +5,8 @@ use schedlab_machine::{Config, Machine, Observer, Workload};
 use schedlab_sched::interface::Load;
 use schedlab_sched::registry::{Build, BuildConfig};
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// A scheduler of either kind: one that sees what a kernel sees, or one that is told the future.

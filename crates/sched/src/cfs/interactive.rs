@@ -129,6 +129,15 @@ impl Cfs {
             .map_or(0, |row| row.nice_add)
     }
 
+    /// The nice value as which a task of `nice` may come to count.
+    pub(super) fn worst_nice(&self, nice: i32) -> i32 {
+        if self.version.interactive {
+            (nice + i32::from(NICE_ADD_MAX)).min(19)
+        } else {
+            nice
+        }
+    }
+
     /// The load of a task, as its attributes and the rule say.
     pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> Load {
         let attr = self.interactive.effective(pid, attr);

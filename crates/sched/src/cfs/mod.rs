@@ -641,7 +641,7 @@ impl FairClass for Cfs {
         }
         let knobs = &self.knobs;
         let tasks = u64::from(load.tasks.max(1));
-        let (light, heavy) = [load.nice_max, load.nice_min]
+        let (light, heavy) = [self.worst_nice(load.nice_max), load.nice_min]
             .map(|nice| u64::from(weight_of_nice(nice)))
             .into();
         let turn_ns =
@@ -652,7 +652,8 @@ impl FairClass for Cfs {
         Promises {
             idle_beside_waiting_ns: None,
             wait_ns: Some(tasks.saturating_mul(each_ns)),
-            hog_spread_ns: Some(4 * turn_ns),
+            // Hogs whose nice values are raised at different times are equal no longer.
+            hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
         }
     }
 
