@@ -56,12 +56,7 @@ struct Row {
 
 impl Default for Interactive {
     fn default() -> Interactive {
-        Interactive {
-            f: 1000,
-            tau_ns: 100_000_000,
-            reset_ns: 0,
-            rows: Vec::new(),
-        }
+        Interactive { f: 1000, tau_ns: 100_000_000, reset_ns: 0, rows: Vec::new() }
     }
 }
 
@@ -85,10 +80,7 @@ impl Interactive {
     /// Its attributes as they count.
     pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
         let nice_add = self.rows.get(pid.index()).map_or(0, |row| row.nice_add);
-        SchedAttr {
-            nice: (attr.nice + i32::from(nice_add)).min(19),
-            ..*attr
-        }
+        SchedAttr { nice: (attr.nice + i32::from(nice_add)).min(19), ..*attr }
     }
 
     /// The knobs with their values.
@@ -123,19 +115,12 @@ impl Interactive {
 impl Cfs {
     /// By how much the nice value of a task is raised.
     pub fn nice_add(&self, pid: Pid) -> u8 {
-        self.interactive
-            .rows
-            .get(pid.index())
-            .map_or(0, |row| row.nice_add)
+        self.interactive.rows.get(pid.index()).map_or(0, |row| row.nice_add)
     }
 
     /// The nice value as which a task of `nice` may come to count.
     pub(super) fn worst_nice(&self, nice: i32) -> i32 {
-        if self.version.interactive {
-            (nice + i32::from(NICE_ADD_MAX)).min(19)
-        } else {
-            nice
-        }
+        if self.version.interactive { (nice + i32::from(NICE_ADD_MAX)).min(19) } else { nice }
     }
 
     /// The load of a task, as its attributes and the rule say.
@@ -150,15 +135,10 @@ impl Cfs {
             return;
         }
         let e = self.entity_of(pid);
-        let uncharged_ns = core
-            .clock(core.cpu_of(pid))
-            .wrapping_sub(self.entities[e as usize].exec_start);
+        let uncharged_ns = core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
         let sum_exec_ns = self.total_exec(core, e) + uncharged_ns;
         let row = &self.interactive.rows[pid.index()];
-        if self
-            .interactive
-            .is_cpu_bound(row, sum_exec_ns - row.exec_before_ns)
-        {
+        if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {
             self.interactive.rows[pid.index()].nice_add += 1;
             let load = self.load_of(pid, &core.settings[pid.index()].attr);
             self.reweight_entity(core, platform, e, load);
@@ -182,10 +162,7 @@ impl Cfs {
         let slept_ns = now_ns - since;
         row.sum_sleep_ns += slept_ns;
         if self.interactive.reset_ns > 0 && slept_ns >= self.interactive.reset_ns {
-            *row = Row {
-                exec_before_ns: ran_ns,
-                ..Row::default()
-            };
+            *row = Row { exec_before_ns: ran_ns, ..Row::default() };
             self.entities[e as usize].load = self.load_of(pid, &core.settings[pid.index()].attr);
         }
     }
@@ -216,10 +193,7 @@ mod tests {
     fn the_steps_are_where_the_rule_puts_them() {
         let rule = Interactive::default();
         let steps = |sum_sleep_ns, exec_ns: u64| {
-            let mut row = Row {
-                sum_sleep_ns,
-                ..Row::default()
-            };
+            let mut row = Row { sum_sleep_ns, ..Row::default() };
             while rule.is_cpu_bound(&row, exec_ns) {
                 row.nice_add += 1;
             }
@@ -239,10 +213,7 @@ mod tests {
     fn a_hog_gives_way_to_one_that_sleeps() {
         let mut m = machine();
         let hog = m.nice(0, Life::Hog);
-        let life = Life::Periodic {
-            run: 30 * MS,
-            sleep: 3 * MS,
-        };
+        let life = Life::Periodic { run: 30 * MS, sleep: 3 * MS };
         let other = m.nice(0, life);
         m.run_until(2000 * MS);
         assert_eq!([hog, other].map(|task| nice_add(&m, task)), [3, 0]);
@@ -253,8 +224,7 @@ mod tests {
         };
         assert_eq!([hog, other].map(|task| weight(&m, task)), [526, 1024]);
         // Another nice value is raised as well, to no more than 19.
-        m.sched
-            .set_attr(&mut m.platform, hog, &SchedAttr::nice(18), crate::CpuId(0));
+        m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), crate::CpuId(0));
         assert_eq!(weight(&m, hog), 15);
         m.sched.audit().unwrap();
     }
@@ -275,11 +245,7 @@ mod tests {
                 let slices = m.slices.iter().filter(|slice| slice.3 == hog.0);
                 slices.map(|slice| slice.2 - slice.1).sum::<u64>()
             };
-            assert!(
-                hogs.iter()
-                    .zip(seen)
-                    .all(|(&hog, seen)| seen == 0 || used(hog) > 100 * MS)
-            );
+            assert!(hogs.iter().zip(seen).all(|(&hog, seen)| seen == 0 || used(hog) > 100 * MS));
         }
         assert_eq!(seen, [3, 3]);
     }
@@ -294,10 +260,7 @@ mod tests {
         ] {
             m.sched.set_tunable(&mut m.platform, name, value).unwrap();
         }
-        let life = Life::Periodic {
-            run: 100 * MS,
-            sleep: 600 * MS,
-        };
+        let life = Life::Periodic { run: 100 * MS, sleep: 600 * MS };
         let task = m.nice(0, life);
         m.nice(0, Life::Hog);
         m.run_until(60 * MS);

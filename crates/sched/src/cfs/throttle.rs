@@ -189,10 +189,7 @@ impl Cfs {
         } else {
             row.queues.iter().map(|&(_, q)| used(q)).sum()
         };
-        Ok(GroupStats {
-            usage_ns,
-            ..self.limits.stats(group)
-        })
+        Ok(GroupStats { usage_ns, ..self.limits.stats(group) })
     }
 
     /// Recounts what the queues count of those below them.

@@ -77,18 +77,12 @@ pub struct BandwidthVersion {
 
 impl BandwidthVersion {
     /// 3.2.
-    pub const V3_2: BandwidthVersion = BandwidthVersion {
-        expires: true,
-        burst: false,
-        child_within_parent: true,
-    };
+    pub const V3_2: BandwidthVersion =
+        BandwidthVersion { expires: true, burst: false, child_within_parent: true };
 
     /// 5.14 and later.
-    pub const V5_14: BandwidthVersion = BandwidthVersion {
-        expires: false,
-        burst: true,
-        child_within_parent: false,
-    };
+    pub const V5_14: BandwidthVersion =
+        BandwidthVersion { expires: false, burst: true, child_within_parent: false };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -501,11 +495,7 @@ impl Bandwidth {
         if group as usize >= self.pools.len() {
             return Err("no such group".into());
         }
-        let Quota {
-            quota_us,
-            period_us,
-            burst_us,
-        } = *quota;
+        let Quota { quota_us, period_us, burst_us } = *quota;
         if !PERIOD_US.contains(&period_us) {
             return Err(alloc::format!(
                 "the period must be {} to {} us, not {period_us}",
@@ -592,23 +582,17 @@ impl Bandwidth {
             while q != NONE {
                 let local = &self.locals[q as usize];
                 if local.group as usize != group || !local.throttled || local.earlier != earlier {
-                    return Err(alloc::format!(
-                        "group {group}: its list of throttled queues is broken"
-                    ));
+                    return Err(alloc::format!("group {group}: its list of throttled queues is broken"));
                 }
                 throttled += 1;
                 earlier = q;
                 q = local.later;
             }
             if pool.last_throttled != earlier {
-                return Err(alloc::format!(
-                    "group {group}: its list of throttled queues has another end"
-                ));
+                return Err(alloc::format!("group {group}: its list of throttled queues has another end"));
             }
             if pool.first_throttled != NONE && pool.period_ends.is_none() {
-                return Err(alloc::format!(
-                    "group {group} is throttled and no timer will end it"
-                ));
+                return Err(alloc::format!("group {group} is throttled and no timer will end it"));
             }
             if earlier != NONE && pool.quota_ns.is_none() {
                 return Err(alloc::format!("group {group} is throttled without a quota"));

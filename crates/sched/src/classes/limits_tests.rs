@@ -18,9 +18,7 @@ const SLICE_NS: u64 = 5 * MS;
 
 fn machine(spec: &str, cpus: u32) -> Machine {
     let (_, release) = find(spec).expect("it is registered");
-    let Build::Ordinary(build) = release.build else {
-        panic!("no kernel is told the future")
-    };
+    let Build::Ordinary(build) = release.build else { panic!("no kernel is told the future") };
     Bench::new(build(&BuildConfig::flat(cpus, 1000)), cpus, 1000)
 }
 
@@ -41,16 +39,11 @@ impl Machine {
         period_us: u64,
         burst_us: u64,
     ) -> Result<(), alloc::string::String> {
-        self.sched
-            .group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
+        self.sched.group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
     }
 
     fn pinned(&mut self, group: GroupId, cpu: u32, life: Life) -> TaskId {
-        let attr = TaskAttr {
-            group,
-            allowed: CpuSet::only(CpuId(cpu)),
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { group, allowed: CpuSet::only(CpuId(cpu)), ..TaskAttr::default() };
         self.start(attr, life, Parent::Outside)
     }
 
@@ -153,10 +146,7 @@ fn a_nested_quota_limits_within_its_parents() {
                 (used[0] + used[1]).abs_diff(20 * 30 * MS) <= u64::from(cpus) * SLICE_NS,
                 "{spec}, {cpus} CPUs: {used:?}"
             );
-            assert!(
-                used[0] <= 20 * 10 * MS + SLICE_NS,
-                "{spec}, {cpus} CPUs: {used:?}"
-            );
+            assert!(used[0] <= 20 * 10 * MS + SLICE_NS, "{spec}, {cpus} CPUs: {used:?}");
             assert!(used[0] >= 20 * 5 * MS, "{spec}, {cpus} CPUs: {used:?}");
             assert!(m.usage(outer).abs_diff(m.usage(inner[0]) + m.usage(inner[1])) <= 4 * MS);
         }
@@ -171,10 +161,7 @@ fn tasks_of_a_throttled_group_live_on_without_running() {
         let other = m.group(GroupId::ROOT, 1024);
         m.limit(group, 20);
         let hogs = [0, 0, 0, 0].map(|cpu| m.pinned(group, cpu, Life::Hog));
-        let life = Life::Periodic {
-            run: MS,
-            sleep: 30 * MS,
-        };
+        let life = Life::Periodic { run: MS, sleep: 30 * MS };
         let sleeper = m.pinned(group, 0, life);
         m.run_until(40 * MS);
         let all = [hogs[0], hogs[1], hogs[2], hogs[3], sleeper];
@@ -184,15 +171,13 @@ fn tasks_of_a_throttled_group_live_on_without_running() {
         // One may now go elsewhere, but balancing does not move it while it is held back.
         m.sched.set_affinity(&mut m.platform, hogs[0], &CpuSet::All);
         // One must, one goes to another group, one gets another weight, one ends.
-        m.sched
-            .set_affinity(&mut m.platform, hogs[1], &CpuSet::only(CpuId(1)));
+        m.sched.set_affinity(&mut m.platform, hogs[1], &CpuSet::only(CpuId(1)));
         m.reschedule();
         m.audit(spec);
         let mover = hogs[2];
         m.sched.set_group(&mut m.platform, mover, other).unwrap();
         let by = CpuId(1);
-        m.sched
-            .set_attr(&mut m.platform, sleeper, &SchedAttr::nice(5), by);
+        m.sched.set_attr(&mut m.platform, sleeper, &SchedAttr::nice(5), by);
         m.sched.kill(&mut m.platform, hogs[3]);
         m.kill(hogs[3]);
         m.audit(spec);
@@ -266,13 +251,7 @@ fn unused_quota_can_be_saved_for_a_burst() {
         let mut m = machine("eevdf@6.12", 1);
         let group = m.group(GroupId::ROOT, 1024);
         m.set_quota(group, Some(20_000), 100_000, burst_us).unwrap();
-        m.in_group(
-            group,
-            Life::Periodic {
-                run: MS,
-                sleep: 10_000 * MS,
-            },
-        );
+        m.in_group(group, Life::Periodic { run: MS, sleep: 10_000 * MS });
         m.run_until(450 * MS);
         let hog = m.in_group(group, Life::Hog);
         m.run_until(500 * MS);
@@ -286,10 +265,7 @@ fn unused_quota_can_be_saved_for_a_burst() {
     let (used, stats) = run(15_000);
     assert!((34 * MS..=37 * MS).contains(&used), "{used}");
     assert_eq!(stats.nr_bursts, 1);
-    assert!(
-        stats.burst_ns <= 15 * MS && stats.burst_ns >= 13 * MS,
-        "{stats:?}"
-    );
+    assert!(stats.burst_ns <= 15 * MS && stats.burst_ns >= 13 * MS, "{stats:?}");
 }
 
 #[test]
@@ -358,10 +334,7 @@ fn parts(m: &mut Machine, groups: &[GroupId], seconds: u64) -> Vec<u64> {
     m.run_until(start + seconds * 1000 * MS);
     m.audit("shares");
     let all = seconds * 1000 * MS * m.current.len() as u64;
-    let used = groups
-        .iter()
-        .zip(from)
-        .map(|(&group, from)| m.usage(group) - from);
+    let used = groups.iter().zip(from).map(|(&group, from)| m.usage(group) - from);
     used.map(|ns| ns / (all / 1_000_000)).collect()
 }
 
@@ -451,11 +424,7 @@ fn an_idle_group_gets_what_three_in_a_thousand_are() {
         m.audit(spec);
         let found = parts(&mut m, &[a, b], 20);
         assert_parts(spec, &found, &[500_000, 500_000]);
-        assert!(
-            m.sched
-                .group_set_idle(&mut m.platform, GroupId::ROOT, true)
-                .is_err()
-        );
+        assert!(m.sched.group_set_idle(&mut m.platform, GroupId::ROOT, true).is_err());
     }
     let mut m = machine("cfs@3.2", 1);
     let group = m.group(GroupId::ROOT, 1024);
@@ -467,10 +436,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
@@ -491,10 +457,7 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
     };
     let attr = |random: &mut Random| match random.below(8) {
         0 => SchedAttr::realtime(Policy::Fifo, 1 + random.below(99) as u32),
-        1 => SchedAttr {
-            policy: Policy::Idle,
-            ..SchedAttr::default()
-        },
+        1 => SchedAttr { policy: Policy::Idle, ..SchedAttr::default() },
         _ => SchedAttr::nice(random.below(40) as i32 - 20),
     };
     for _ in 0..steps {
@@ -510,10 +473,7 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                 let life = match random.below(4) {
                     0 => Life::Work(1 + random.below(20 * MS)),
                     1 => Life::Hog,
-                    _ => Life::Periodic {
-                        run: 1 + random.below(4 * MS),
-                        sleep: 1 + random.below(20 * MS),
-                    },
+                    _ => Life::Periodic { run: 1 + random.below(4 * MS), sleep: 1 + random.below(20 * MS) },
                 };
                 let attr = TaskAttr {
                     sched: attr(&mut random),

@@ -157,11 +157,7 @@ impl Fair {
         while e != NONE {
             let q = self.queue_of(e);
             let queue = &mut self.queues[q as usize];
-            queue.h_nr_runnable = if up {
-                queue.h_nr_runnable + 1
-            } else {
-                queue.h_nr_runnable - 1
-            };
+            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
             if self.limits.is_throttled(q) {
                 return;
             }
@@ -193,11 +189,8 @@ impl Fair {
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
-        let mut count = Count {
-            queued: 1,
-            runnable,
-            idle: u32::from(core.threads[task.index()].policy == Policy::Idle),
-        };
+        let mut count =
+            Count { queued: 1, runnable, idle: u32::from(core.threads[task.index()].policy == Policy::Idle) };
         let mut held_back = false;
         let mut initial = why.initial;
         let mut e = first;
@@ -295,10 +288,7 @@ impl Fair {
                 }
                 break;
             }
-            reason = Dequeue {
-                sleep: true,
-                ..Dequeue::default()
-            };
+            reason = Dequeue { sleep: true, ..Dequeue::default() };
         }
         while e != NONE && !held_back {
             slice = self.refresh(core, platform, e, slice);
@@ -308,8 +298,7 @@ impl Fair {
         if let Some(task) = task {
             core.threads[task.index()].on_rq = false;
             if why.finish && self.tasks[task.index()].reaped {
-                self.free
-                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
             if !held_back {
                 core.sub_nr_running(cpu, 1);
@@ -330,11 +319,7 @@ impl Fair {
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue {
-            sleep: true,
-            finish: true,
-            ..Dequeue::default()
-        };
+        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
         self.dequeue_entities(core, platform, self.se_of(task), why);
     }
 

@@ -56,11 +56,8 @@ impl Fair {
     /// All that queue `q` has, as its parents count it.
     fn count_of(&self, q: u32) -> Count {
         let queue = &self.queues[q as usize];
-        let mut count = Count {
-            queued: queue.h_nr_queued,
-            runnable: queue.h_nr_runnable,
-            idle: queue.h_nr_idle,
-        };
+        let mut count =
+            Count { queued: queue.h_nr_queued, runnable: queue.h_nr_runnable, idle: queue.h_nr_idle };
         self.count_above(q, &mut count);
         count
     }
@@ -219,11 +216,7 @@ impl Fair {
 
     /// Whether there is such a group.
     pub(super) fn check_group(&self, group: GroupId) -> Result<(), String> {
-        if group.index() < self.groups.len() {
-            Ok(())
-        } else {
-            Err("no such group".into())
-        }
+        if group.index() < self.groups.len() { Ok(()) } else { Err("no such group".into()) }
     }
 
     /// `tg_set_cfs_bandwidth`.
@@ -246,13 +239,7 @@ impl Fair {
     /// What a group has used and suffered.
     pub(super) fn group_stats(&self, group: u32) -> GroupStats {
         let queues = self.groups[group as usize].queues.iter();
-        let usage_ns = queues
-            .filter(|&&q| q != NONE)
-            .map(|&q| self.queues[q as usize].exec_clock)
-            .sum();
-        GroupStats {
-            usage_ns,
-            ..self.limits.stats(group)
-        }
+        let usage_ns = queues.filter(|&&q| q != NONE).map(|&q| self.queues[q as usize].exec_clock).sum();
+        GroupStats { usage_ns, ..self.limits.stats(group) }
     }
 }
