@@ -325,6 +325,7 @@ impl WaitRuntime {
 impl Class for WaitRuntime {
     fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         self.enqueue_entity(core, cpu, pid.0, why == Enqueue::Wakeup);
+        core.add_nr_running(cpu, 1);
     }
 
     fn dequeue_task(
@@ -336,6 +337,7 @@ impl Class for WaitRuntime {
         why: Dequeue,
     ) -> bool {
         self.dequeue_entity(core, cpu, pid.0, why == Dequeue::Sleep);
+        core.sub_nr_running(cpu, 1);
         true
     }
 
@@ -431,6 +433,7 @@ impl Class for WaitRuntime {
                 self.knobs.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
+        core.add_nr_running(cpu, 1);
         if !first {
             self.enqueue_entity(core, cpu, pid.0, false);
             return;

@@ -130,7 +130,7 @@ pub struct Core {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running. Changed by [`Core::add_nr_running`] and
+    /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled groups. Changed by [`Core::add_nr_running`] and
     /// [`Core::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, 64 a word: those that could give something away.
@@ -311,27 +311,29 @@ impl Core {
         !self.outsider && self.resched_pending(self.this_cpu)
     }
 
-    /// One more thread on the runqueue of `cpu`.
+    /// So many more threads on the runqueue of `cpu`.
     #[inline]
-    pub fn add_nr_running(&mut self, cpu: CpuId) {
+    pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let nr_running = &mut self.nr_running[cpu.index()];
-        *nr_running += 1;
-        if *nr_running == 1 {
+        let before = core::mem::replace(nr_running, *nr_running + count);
+        if before == 0 && count > 0 {
             self.vacant[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
-        } else if *nr_running == 2 {
+        }
+        if before <= 1 && before + count > 1 {
             self.overcommitted[cpu.index() / 64] |= 1 << (cpu.0 % 64);
             self.overcommitted_count += 1;
         }
     }
 
-    /// One less.
+    /// So many less.
     #[inline]
-    pub fn sub_nr_running(&mut self, cpu: CpuId) {
+    pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let nr_running = &mut self.nr_running[cpu.index()];
-        *nr_running -= 1;
-        if *nr_running == 0 {
+        let before = core::mem::replace(nr_running, *nr_running - count);
+        if before > 0 && before == count {
             self.vacant[cpu.index() / 64] |= 1 << (cpu.0 % 64);
-        } else if *nr_running == 1 {
+        }
+        if before > 1 && before - count <= 1 {
             self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
             self.overcommitted_count -= 1;
         }

@@ -11,6 +11,7 @@
 
 use super::enqueue::{Dequeue, Enqueue};
 use super::fair::Fair;
+use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
@@ -18,8 +19,8 @@ use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use crate::interface::Load;
 use crate::platform::Refusal;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -54,7 +55,7 @@ impl Eevdf {
             }
             ClassId::Rt => {
                 rt.enqueue_task(core, platform, cpu, pid, why);
-                fair.add_nr_running(core, cpu);
+                fair.add_nr_running(core, cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.enqueue_task(core, platform, cpu, pid, why);
@@ -74,7 +75,7 @@ impl Eevdf {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
                 rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.sub_nr_running(cpu);
+                core.sub_nr_running(cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.dequeue_task(core, platform, cpu, pid, listed);
@@ -155,7 +156,7 @@ impl Eevdf {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.rqs[cpu.index()].curr = stopper;
-        self.core.add_nr_running(cpu);
+        self.core.add_nr_running(cpu, 1);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
@@ -165,7 +166,7 @@ impl Eevdf {
                 self.move_queued(platform, pid, to);
             }
         }
-        self.core.sub_nr_running(cpu);
+        self.core.sub_nr_running(cpu, 1);
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
@@ -351,7 +352,8 @@ impl Scheduler for Eevdf {
         self.core.outsider = parent == Parent::Outside;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        self.fair.thread_born(pid, attr.group.0, cpu);
+        let known = self.fair.check_group(attr.group).is_ok();
+        self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
@@ -576,6 +578,8 @@ impl Scheduler for Eevdf {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
+        } else if Bandwidth::is_timer(key) {
+            self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
             let Self { core, deadline, fair, .. } = self;
             deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
@@ -593,6 +597,7 @@ impl Scheduler for Eevdf {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, String> {
+        self.fair.check_group(parent)?;
         Ok(GroupId(self.fair.group_new(parent.0, shares)))
     }
 
@@ -602,20 +607,55 @@ impl Scheduler for Eevdf {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
+        self.fair.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
+        }
+        if self.fair.groups[group.index()].idle {
+            return Err("the shares of an idle group cannot be written".into());
         }
         self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
         Ok(())
     }
 
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        let quota = Quota { quota_us, period_us, burst_us };
+        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+    }
+
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        Ok(())
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.fair.check_group(group)?;
+        Ok(self.fair.group_stats(group.0))
+    }
+
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        self.fair.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
             this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
         });
-        if self.core.is_running(pid) {
-            self.core.resched_curr(platform, self.core.cpu_of(pid));
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back = self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
         }
         Ok(())
     }
@@ -679,6 +719,7 @@ impl Scheduler for Eevdf {
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
+                        && !(thread.class == ClassId::Fair && self.fair.is_held_back(Pid(*number as u32)))
                 })
                 .count();
             if counted as usize != found {

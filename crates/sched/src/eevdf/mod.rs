@@ -66,6 +66,7 @@ pub mod queue;
 pub mod select;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod tree;
 pub mod version;
 

@@ -86,7 +86,7 @@ impl Deadline {
     }
 
     fn server_timer_at(&self, core: &Core, platform: &mut Platform, cpu: CpuId, at_ns: u64) {
-        let key = TimerKey(DL_TIMER + 2 * core.idle_thread(cpu).0);
+        let key = TimerKey(DL_TIMER + 4 * core.idle_thread(cpu).0);
         platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
     }
 
