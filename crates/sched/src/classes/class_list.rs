@@ -547,6 +547,10 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.fair.promises(&self.core, load)
     }
 
+    fn describe_domains(&self) -> Option<String> {
+        Some(self.core.domains.describe())
+    }
+
     fn audit(&self) -> Result<(), String> {
         for cpu in 0..self.core.cpus() {
             let counted = self.core.nr_running[cpu as usize];
