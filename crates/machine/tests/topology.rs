@@ -514,7 +514,7 @@ fn random_run(release: &Release, name: &str, seed: u64) {
 fn nobody_is_lost_on_any_machine() {
     for entry in registry::ALL {
         for release in entry.releases {
-            for seed in 0..25 {
+            for seed in 0..100 {
                 random_run(release, entry.name, seed);
             }
         }
