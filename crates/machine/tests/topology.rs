@@ -83,7 +83,9 @@ impl Ran {
     /// The CPUs on which `task` ran, and for how many ms.
     fn of(&self, task: usize) -> Vec<(usize, u64)> {
         let row = self.ns[task].iter().enumerate();
-        row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()
+        row.filter(|(_, ns)| **ns > 0)
+            .map(|(cpu, ns)| (cpu, ns / MS))
+            .collect()
     }
 }
 
@@ -159,7 +161,10 @@ fn forks_hogs(children: usize) -> Programs {
         parent.push(Op::Fork { attr, delay_ns: 0 });
         parent.push(Op::Run { ns: MS });
     }
-    Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])
+    Programs::new(
+        vec![(new_task(CpuSet::All, 0), parent)],
+        vec![vec![HOG]; children],
+    )
 }
 
 // ---- the domains of 2.6.32 ----
@@ -197,7 +202,11 @@ fn the_8_way_of_2003_is_one_domain() {
 fn a_laptop_has_threads_and_cores() {
     let pairs = "0-1 | 2-3 | 4-5 | 6-7 | 8-9 | 10-11 | 12-13 | 14-15";
     let mut expected = vec!["SMT".to_string()];
-    expected.extend(pairs.split(" | ").map(|pair| format!("{pair}: {}", pair.replace('-', " | "))));
+    expected.extend(
+        pairs
+            .split(" | ")
+            .map(|pair| format!("{pair}: {}", pair.replace('-', " | "))),
+    );
     expected.extend(["MC".into(), format!("0-15: {pairs}")]);
     // The CPU level would have the same span as MC.
     assert_eq!(spans("cfs", &preset("laptop")), expected);
@@ -241,7 +250,11 @@ fn the_server_has_threads_cores_and_nodes() {
     assert_eq!(spans.len(), 1 + 32 + 1 + 2 + 1 + 1);
     assert_eq!(spans[1], "0,32: 0 | 32");
     assert_eq!(spans[33], "MC");
-    assert!(spans[34].starts_with("0-15,32-47: 0,32 | 1,33 | 2,34 | "), "{}", spans[34]);
+    assert!(
+        spans[34].starts_with("0-15,32-47: 0,32 | 1,33 | 2,34 | "),
+        "{}",
+        spans[34]
+    );
     assert_eq!(spans[36..], ["NODE", "0-63: 0-15,32-47 | 16-31,48-63"]);
 }
 
@@ -266,7 +279,10 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
     };
     // Twelve fit into one domain, near or far.
     let twelve = spans("cfs", &machine(12));
-    assert_eq!(twelve, ["NODE", "0-11: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11"]);
+    assert_eq!(
+        twelve,
+        ["NODE", "0-11: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11"]
+    );
     let eighteen = spans("cfs", &machine(18));
     assert_eq!(eighteen[2], "6-11: 6 | 7 | 8 | 9 | 10 | 11");
     assert_eq!(eighteen[4..], ["ALLNODES", "0-17: 0-5 | 6-11 | 12-17"]);
@@ -355,7 +371,9 @@ fn an_idle_node_takes_from_a_crowded_one() {
     };
     let programs = Programs::new((0..12).map(program).collect(), Vec::new());
     let ran = run("cfs", &topology, programs, 2000);
-    let second_node: u64 = (0..12).map(|task| ran.ns[task][6..].iter().sum::<u64>() / MS).sum();
+    let second_node: u64 = (0..12)
+        .map(|task| ran.ns[task][6..].iter().sum::<u64>() / MS)
+        .sum();
     assert!(second_node > 6 * 1700, "{second_node} ms of 12000");
 }
 
@@ -365,7 +383,9 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
     let ran = run("cfs", &topology, forks_hogs(12), 300);
     for node in 0..2 {
         let cpus = 6 * node..6 * node + 6;
-        let ms: u64 = (1..=12).map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS).sum();
+        let ms: u64 = (1..=12)
+            .map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS)
+            .sum();
         assert!(ms > 6 * 250, "node {node}: {ms} ms");
     }
 }
@@ -457,7 +477,10 @@ impl Observer for Allowed {
         if let Some(next) = next
             && let Some(mask) = &self.masks[next.index()]
         {
-            assert!(mask.contains(cpu), "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}");
+            assert!(
+                mask.contains(cpu),
+                "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}"
+            );
         }
     }
 }
@@ -475,7 +498,11 @@ fn random_run(release: &Release, name: &str, seed: u64) {
     let honours = scheduler.honours_affinity();
     let mut initial = Vec::new();
     for me in 0..tasks {
-        let allowed = if honours { random_cpus(&mut random, cpus) } else { CpuSet::All };
+        let allowed = if honours {
+            random_cpus(&mut random, cpus)
+        } else {
+            CpuSet::All
+        };
         let mut program = random_program(&mut random, cpus, tasks, me);
         if !honours {
             program.retain(|op| !matches!(op, Op::SetAffinity { .. }));

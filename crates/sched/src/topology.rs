@@ -139,7 +139,10 @@ impl fmt::Display for TopologyError {
                  {torn}, or different {what}s"
             ),
             TopologyError::NodeMissing(node) => {
-                write!(f, "no CPU is in node {node}: nodes are numbered from 0 without gaps")
+                write!(
+                    f,
+                    "no CPU is in node {node}: nodes are numbered from 0 without gaps"
+                )
             }
             TopologyError::DistanceTable { nodes, row, entries } => match entries {
                 None => write!(
@@ -230,7 +233,11 @@ impl Topology {
                 }
             })
             .collect();
-        let nodes = places.iter().map(|place| place.node).max().map_or(1, |max| max + 1);
+        let nodes = places
+            .iter()
+            .map(|place| place.node)
+            .max()
+            .map_or(1, |max| max + 1);
         Topology {
             cpus,
             places,
@@ -384,7 +391,15 @@ fn check_within(
 }
 
 fn uniform_distances(nodes: u32) -> Vec<u32> {
-    let all = |from| (0..nodes).map(move |to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE });
+    let all = |from| {
+        (0..nodes).map(move |to| {
+            if from == to {
+                LOCAL_DISTANCE
+            } else {
+                REMOTE_DISTANCE
+            }
+        })
+    };
     (0..nodes).flat_map(all).collect()
 }
 
@@ -478,14 +493,24 @@ mod tests {
     #[test]
     fn each_distance_that_divides_the_nodes_is_a_level() {
         let four = || (0..4).map(|cpu| place(cpu, cpu, cpu, cpu)).collect::<Vec<_>>();
-        let pairs = [[10, 15, 30, 30], [15, 10, 30, 30], [30, 30, 10, 15], [30, 30, 15, 10]];
+        let pairs = [
+            [10, 15, 30, 30],
+            [15, 10, 30, 30],
+            [30, 30, 10, 15],
+            [30, 30, 15, 10],
+        ];
         let topology = Topology::new(four(), &pairs.map(Vec::from)).unwrap();
         assert_eq!(
             spans(&topology)[1..],
             [(LevelKind::Node, vec![0, 0, 1, 1]), (LevelKind::Node, vec![0; 4])]
         );
         // In a ring no two neighbours have the same neighbours.
-        let ring = [[10, 15, 30, 15], [15, 10, 15, 30], [30, 15, 10, 15], [15, 30, 15, 10]];
+        let ring = [
+            [10, 15, 30, 15],
+            [15, 10, 15, 30],
+            [30, 15, 10, 15],
+            [15, 30, 15, 10],
+        ];
         let topology = Topology::new(four(), &ring.map(Vec::from)).unwrap();
         assert_eq!(spans(&topology)[1..], [(LevelKind::Node, vec![0; 4])]);
     }
@@ -499,7 +524,10 @@ mod tests {
              cores"
         );
         let torn_cache = refuse(&[place(0, 0, 0, 0), place(1, 0, 1, 0)]);
-        assert!(torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"), "{torn_cache}");
+        assert!(
+            torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"),
+            "{torn_cache}"
+        );
         let overlap = refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 1), place(2, 2, 1, 1)]);
         assert!(overlap.starts_with("package 0 is torn"), "{overlap}");
         assert_eq!(
@@ -522,7 +550,10 @@ mod tests {
             let places = vec![place(0, 0, 0, 0), place(1, 1, 1, 1)];
             Topology::new(places, &table).unwrap_err().to_string()
         };
-        assert_eq!(refuse(&[&[10]]), "1 rows of distances for 2 nodes: give a row for each node");
+        assert_eq!(
+            refuse(&[&[10]]),
+            "1 rows of distances for 2 nodes: give a row for each node"
+        );
         assert_eq!(
             refuse(&[&[10, 20], &[20]]),
             "row 1 of the distances has 1 entries for 2 nodes: give one for each node"

@@ -148,7 +148,8 @@ impl Shape {
                 return Err(("topology".into(), message.into()));
             }
             _ => {
-                let message = "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
+                let message =
+                    "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
                 return Err(("topology".into(), message.into()));
             }
         };

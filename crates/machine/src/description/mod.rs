@@ -62,7 +62,10 @@ impl std::error::Error for DescriptionError {}
 const PRESETS: &[(&str, &str)] = &[
     ("laptop", include_str!("../../presets/laptop.json")),
     ("z800-2x6", include_str!("../../presets/z800-2x6.json")),
-    ("pentium3-700x8", include_str!("../../presets/pentium3-700x8.json")),
+    (
+        "pentium3-700x8",
+        include_str!("../../presets/pentium3-700x8.json"),
+    ),
     ("server-2node", include_str!("../../presets/server-2node.json")),
 ];
 

@@ -261,7 +261,10 @@ impl Cfs {
         };
         let levels = 0..domains.levels();
         let power = find_busiest::power_at_boot(domains);
-        let weak_groups = power.iter().map(|level| find_busiest::weak_groups(level)).collect();
+        let weak_groups = power
+            .iter()
+            .map(|level| find_busiest::weak_groups(level))
+            .collect();
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),

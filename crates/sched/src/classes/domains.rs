@@ -6,6 +6,7 @@
 //!
 //! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the class that balances keeps that.
 
+use crate::cpu_set::cpu_list;
 use crate::topology::{Level, LevelKind};
 use crate::{CpuId, CpuSet, Topology};
 use alloc::string::String;
@@ -198,13 +199,19 @@ impl Domains {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
             let first_of = |span: &Span| span.cpus.first().copied();
-            let present = |span: &&Span| first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number));
+            let present =
+                |span: &&Span| first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number));
             let mut spans = level.spans.iter().filter(present).peekable();
             if spans.peek().is_none() {
                 continue;
             }
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{}: {}", level.kind.name(), level.params.describe(level.kind));
+            let _ = writeln!(
+                text,
+                "{}: {}",
+                level.kind.name(),
+                level.params.describe(level.kind)
+            );
             for span in spans {
                 let _ = write!(text, "  {}:", cpu_list(&span.cpus));
                 for (place, group) in span.groups.iter().enumerate() {
@@ -284,21 +291,6 @@ impl DomainLevel {
     pub fn group_of(&self, cpu: CpuId) -> usize {
         self.group_of[cpu.index()] as usize
     }
-}
-
-/// CPUs as the kernel writes them: `0-3,8`.
-pub fn cpu_list(cpus: &[CpuId]) -> String {
-    let mut text = String::new();
-    for run in cpus.chunk_by(|a, b| a.0 + 1 == b.0) {
-        let separator = if text.is_empty() { "" } else { "," };
-        // Writing to a string does not fail.
-        let _ = match *run {
-            [one] => write!(text, "{separator}{}", one.0),
-            [first, .., last] => write!(text, "{separator}{}-{}", first.0, last.0),
-            [] => Ok(()),
-        };
-    }
-    text
 }
 
 #[cfg(test)]
