@@ -390,6 +390,57 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
     }
 }
 
+/// A hog on CPU 0, and from 5 ms on another, whose last CPU was CPU 0 too: where that goes.
+fn second_hog(spec: &str, topology: &Topology) -> Vec<(usize, u64)> {
+    let first = (new_task(CpuSet::only(CpuId(0)), 2), vec![HOG]);
+    let sleep = Op::Sleep {
+        until_ns: 5 * MS,
+        reason: BlockReason::Interruptible,
+    };
+    let second = (new_task(CpuSet::All, 0), vec![Op::Run { ns: MS }, sleep, HOG]);
+    let programs = Programs::new(vec![second, first], Vec::new());
+    run(spec, topology, programs, 105).of(0)
+}
+
+#[test]
+fn from_2_4_17_on_a_wholly_idle_core_is_preferred() {
+    // Without hyper-threading the first CPU among those that have idled for equally long is taken.
+    assert_eq!(second_hog("o_n@2.4.20", &Topology::flat(4)), [(0, 1), (1, 100)]);
+    let threads = regular(1, 2, 2, "siblings_together");
+    assert_eq!(second_hog("o_n@2.4.20", &threads), [(0, 1), (2, 100)]);
+    let apart = regular(1, 2, 2, "siblings_apart");
+    assert_eq!(second_hog("o_n@2.4.20", &apart), [(0, 1), (1, 100)]);
+}
+
+#[test]
+fn bfs_looks_for_an_idle_cpu_near_by() {
+    for spec in ["bfs@0.404", "bfs@0.316"] {
+        // The nearest whole core: of the same node, though CPU 1 has the lower number.
+        let two_nodes = r#"{"format": 1, "name": "m", "topology": {"cpus": [
+            {"core": 0, "package": 0, "node": 0}, {"core": 1, "package": 1, "node": 1},
+            {"core": 2, "package": 0, "node": 0}, {"core": 3, "package": 1, "node": 1}
+        ]}}"#;
+        let two_nodes = Description::parse("m", two_nodes).unwrap().topology;
+        let where_to = |topology: &Topology| second_hog(spec, topology).last().map(|&(cpu, _)| cpu);
+        assert_eq!(where_to(&two_nodes), Some(2), "{spec}");
+        assert_eq!(where_to(&Topology::flat(4)), Some(1), "{spec}");
+        // A thread of the busy core is worse than another core.
+        assert_eq!(where_to(&regular(1, 2, 2, "siblings_together")), Some(2), "{spec}");
+    }
+}
+
+#[test]
+fn who_treats_all_cpus_alike_says_so() {
+    for spec in ["o_1@2.6.22", "sd"] {
+        let text = scheduler(spec, &preset("server-2node")).describe_domains().unwrap();
+        assert!(text.starts_with("CPU: ") && text.lines().count() == 2, "{text}");
+        assert!(text.contains("\n  0-63: 0 | 1 | 2 |"), "{text}");
+    }
+    for spec in ["bfs", "o_n", "round_robin"] {
+        assert_eq!(scheduler(spec, &preset("laptop")).describe_domains(), None);
+    }
+}
+
 // ---- nobody is lost ----
 
 /// A random machine of up to 24 CPUs: parts of random sizes, CPUs numbered at random, distances that do or do not divide it.

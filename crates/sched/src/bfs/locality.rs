@@ -102,7 +102,7 @@ mod tests {
 
     /// Two nodes of two packages, each of two caches of two cores of two threads.
     fn machine() -> Topology {
-        let place = |cpu| Place {
+        let place = |cpu: u32| Place {
             core: cpu / 2,
             cache: cpu / 4,
             package: cpu / 8,
