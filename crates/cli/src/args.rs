@@ -91,7 +91,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
@@ -215,14 +215,11 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 /// `KEY=VALUE` with a whole number.
 fn setting(text: &str) -> Result<(String, i64), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
+    let (key, value) =
+        text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {
         return Err("there is no name before the =".into());
     }
-    let value = value
-        .parse()
-        .map_err(|_| format!("\"{value}\" is not a whole number"))?;
+    let value = value.parse().map_err(|_| format!("\"{value}\" is not a whole number"))?;
     Ok((key.into(), value))
 }

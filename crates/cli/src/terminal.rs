@@ -5,6 +5,11 @@ use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::time::Duration;
 
+/// `1 CPU`, `2 CPUs`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Standard output: by the line on a terminal, in blocks elsewhere.
 pub struct Output {
     to: BufWriter<Stdout>,
@@ -14,10 +19,7 @@ pub struct Output {
 impl Output {
     /// Standard output.
     pub fn new() -> Output {
-        Output {
-            to: BufWriter::new(io::stdout()),
-            terminal: io::stdout().is_terminal(),
-        }
+        Output { to: BufWriter::new(io::stdout()), terminal: io::stdout().is_terminal() }
     }
 }
 
@@ -56,7 +58,8 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        let style =
+            ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar }

@@ -112,12 +112,17 @@ impl Experiment {
         build
     }
 
+    /// What the report calls the machine.
+    fn model_name(&self) -> String {
+        match &self.machine {
+            Some(machine) => format!("idealised {}", machine.name),
+            None => "idealised".into(),
+        }
+    }
+
     /// How the loader is to check the workload.
     pub fn target(&self) -> Target {
-        Target {
-            cpus: self.cpus,
-            limited: self.limit_ns.is_some(),
-        }
+        Target { cpus: self.cpus, limited: self.limit_ns.is_some() }
     }
 
     /// When the run is stopped at the latest, ns.
@@ -141,10 +146,7 @@ impl Experiment {
     fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options {
-            group_ids: self.groups.ids_of(&ids, &paths),
-            ..Options::default()
-        };
+        let options = Options { group_ids: self.groups.ids_of(&ids, &paths), ..Options::default() };
         let vm = Vm::new(self.model.clone(), &self.target(), options)?;
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
@@ -158,14 +160,8 @@ impl Experiment {
             .collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
-            (
-                Stats::new(self.cpus, &keys),
-                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
-            ),
-            (
-                self.record.then(SliceRecorder::new),
-                self.record.then(SpanRecorder::new),
-            ),
+            (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
+            (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
         );
         let build = self.build_config(choice);
         let mut config = Config::idealised(self.cpus, build.hz);
@@ -205,11 +201,7 @@ impl Experiment {
                 release: choice.release.version.into(),
                 title: choice.entry.title.into(),
             },
-            machine: MachineInfo {
-                cpus: self.cpus,
-                hz: build.hz,
-                model: self.machine.as_ref().map_or("idealised".into(), |machine| machine.name.clone()),
-            },
+            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
             tunables: &scheduler.tunables(),
             seed: self.seed,
             end,
@@ -231,10 +223,7 @@ mod tests {
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
-        let target = Target {
-            cpus: CPUS_MAX,
-            limited: true,
-        };
+        let target = Target { cpus: CPUS_MAX, limited: true };
         let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
         Experiment::new(model, &GroupSettings::default(), cpus)
@@ -277,7 +266,7 @@ mod tests {
                 continue;
             }
             let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
-            assert_eq!(ran.report.machine.model, "z800-2x6");
+            assert_eq!(ran.report.machine.model, "idealised z800-2x6");
             let cpu_ns: u64 = ran.report.tasks.iter().map(|task| task.cpu_ns).sum();
             assert_eq!(cpu_ns, 20 * 100_000_000, "{choice}");
         }

@@ -24,15 +24,9 @@ struct Programs {
 
 impl Programs {
     fn new(initial: Vec<(NewTask, Program)>, forked: Vec<Program>) -> Programs {
-        let (initial, programs) = initial
-            .into_iter()
-            .map(|(new, program)| (new, program.into_iter()))
-            .unzip();
-        Programs {
-            initial,
-            programs,
-            waiting: forked.into_iter(),
-        }
+        let (initial, programs) =
+            initial.into_iter().map(|(new, program)| (new, program.into_iter())).unzip();
+        Programs { initial, programs, waiting: forked.into_iter() }
     }
 }
 
@@ -64,11 +58,7 @@ struct Ran {
 
 impl Ran {
     fn new(cpus: u32) -> Ran {
-        Ran {
-            cpus: cpus as usize,
-            ns: Vec::new(),
-            since: vec![None; cpus as usize],
-        }
+        Ran { cpus: cpus as usize, ns: Vec::new(), since: vec![None; cpus as usize] }
     }
 
     fn stop(&mut self, now_ns: u64, cpu: usize) {
@@ -83,9 +73,7 @@ impl Ran {
     /// The CPUs on which `task` ran, and for how many ms.
     fn of(&self, task: usize) -> Vec<(usize, u64)> {
         let row = self.ns[task].iter().enumerate();
-        row.filter(|(_, ns)| **ns > 0)
-            .map(|(cpu, ns)| (cpu, ns / MS))
-            .collect()
+        row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()
     }
 }
 
@@ -116,10 +104,7 @@ fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topology {
 }
 
 fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
-    let config = BuildConfig {
-        topology: topology.clone(),
-        hz: release.hz_default,
-    };
+    let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
     match release.build {
         Build::Ordinary(build) => build(&config),
         Build::Clairvoyant(build) => Box::new(build(&config)),
@@ -131,13 +116,7 @@ fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {
 }
 
 fn new_task(allowed: CpuSet, start_ms: u64) -> NewTask {
-    NewTask {
-        attr: TaskAttr {
-            allowed,
-            ..TaskAttr::default()
-        },
-        start_ns: start_ms * MS,
-    }
+    NewTask { attr: TaskAttr { allowed, ..TaskAttr::default() }, start_ns: start_ms * MS }
 }
 
 const HOG: Op = Op::Run { ns: u64::MAX };
@@ -161,10 +140,7 @@ fn forks_hogs(children: usize) -> Programs {
         parent.push(Op::Fork { attr, delay_ns: 0 });
         parent.push(Op::Run { ns: MS });
     }
-    Programs::new(
-        vec![(new_task(CpuSet::All, 0), parent)],
-        vec![vec![HOG]; children],
-    )
+    Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])
 }
 
 // ---- the domains of 2.6.32 ----
@@ -182,10 +158,7 @@ fn spans(spec: &str, topology: &Topology) -> Vec<String> {
 
 #[test]
 fn the_8_way_of_2003_is_one_domain() {
-    assert_eq!(
-        spans("cfs", &preset("pentium3-700x8")),
-        ["CPU", "0-7: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7"]
-    );
+    assert_eq!(spans("cfs", &preset("pentium3-700x8")), ["CPU", "0-7: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7"]);
     assert_eq!(
         scheduler("cfs", &Topology::flat(2)).describe_domains().unwrap(),
         "CPU: min_interval 1 max_interval 4 ms, busy_factor 64, imbalance_pct 125, cache_nice_tries 1, busy_idx 2 idle_idx 1 \
@@ -202,11 +175,7 @@ fn the_8_way_of_2003_is_one_domain() {
 fn a_laptop_has_threads_and_cores() {
     let pairs = "0-1 | 2-3 | 4-5 | 6-7 | 8-9 | 10-11 | 12-13 | 14-15";
     let mut expected = vec!["SMT".to_string()];
-    expected.extend(
-        pairs
-            .split(" | ")
-            .map(|pair| format!("{pair}: {}", pair.replace('-', " | "))),
-    );
+    expected.extend(pairs.split(" | ").map(|pair| format!("{pair}: {}", pair.replace('-', " | "))));
     expected.extend(["MC".into(), format!("0-15: {pairs}")]);
     // The CPU level would have the same span as MC.
     assert_eq!(spans("cfs", &preset("laptop")), expected);
@@ -225,13 +194,7 @@ fn a_laptop_has_threads_and_cores() {
 fn the_workstation_has_cores_and_nodes() {
     assert_eq!(
         spans("cfs", &preset("z800-2x6")),
-        [
-            "MC",
-            "0-5: 0 | 1 | 2 | 3 | 4 | 5",
-            "6-11: 6 | 7 | 8 | 9 | 10 | 11",
-            "NODE",
-            "0-11: 0-5 | 6-11",
-        ]
+        ["MC", "0-5: 0 | 1 | 2 | 3 | 4 | 5", "6-11: 6 | 7 | 8 | 9 | 10 | 11", "NODE", "0-11: 0-5 | 6-11",]
     );
     let text = scheduler("cfs", &preset("z800-2x6")).describe_domains().unwrap();
     assert!(
@@ -250,39 +213,25 @@ fn the_server_has_threads_cores_and_nodes() {
     assert_eq!(spans.len(), 1 + 32 + 1 + 2 + 1 + 1);
     assert_eq!(spans[1], "0,32: 0 | 32");
     assert_eq!(spans[33], "MC");
-    assert!(
-        spans[34].starts_with("0-15,32-47: 0,32 | 1,33 | 2,34 | "),
-        "{}",
-        spans[34]
-    );
+    assert!(spans[34].starts_with("0-15,32-47: 0,32 | 1,33 | 2,34 | "), "{}", spans[34]);
     assert_eq!(spans[36..], ["NODE", "0-63: 0-15,32-47 | 16-31,48-63"]);
 }
 
 #[test]
 fn more_than_16_nodes_need_a_domain_of_their_own() {
-    let place = |cpu| Place {
-        core: cpu,
-        cache: cpu,
-        package: cpu,
-        node: cpu,
-    };
+    let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: cpu };
     let distance = |a: u32, b: u32| match (a == b, a / 6 == b / 6) {
         (true, _) => 10,
         (_, true) => 15,
         _ => 30,
     };
     let machine = |nodes: u32| {
-        let table: Vec<Vec<u32>> = (0..nodes)
-            .map(|a| (0..nodes).map(|b| distance(a, b)).collect())
-            .collect();
+        let table: Vec<Vec<u32>> = (0..nodes).map(|a| (0..nodes).map(|b| distance(a, b)).collect()).collect();
         Topology::new((0..nodes).map(place).collect(), &table).unwrap()
     };
     // Twelve fit into one domain, near or far.
     let twelve = spans("cfs", &machine(12));
-    assert_eq!(
-        twelve,
-        ["NODE", "0-11: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11"]
-    );
+    assert_eq!(twelve, ["NODE", "0-11: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11"]);
     let eighteen = spans("cfs", &machine(18));
     assert_eq!(eighteen[2], "6-11: 6 | 7 | 8 | 9 | 10 | 11");
     assert_eq!(eighteen[4..], ["ALLNODES", "0-17: 0-5 | 6-11 | 12-17"]);
@@ -325,10 +274,7 @@ fn two_hogs_on_sibling_threads_stay_there_under_2_6_32() {
     let topology = regular(1, 2, 2, "siblings_together");
     let bound_at_first = |cpu: u32| {
         let allowed = CpuSet::from_cpus([CpuId(cpu)]);
-        let free = Op::SetAffinity {
-            task: TaskId(cpu),
-            allowed: CpuSet::All,
-        };
+        let free = Op::SetAffinity { task: TaskId(cpu), allowed: CpuSet::All };
         (new_task(allowed, 0), vec![Op::Run { ns: MS }, free, HOG])
     };
     let programs = Programs::new(vec![bound_at_first(0), bound_at_first(1)], Vec::new());
@@ -342,10 +288,7 @@ fn four_hogs_on_a_core_of_the_laptop_spread_over_cores() {
     let topology = preset("laptop");
     let bound_at_first = |task: u32| {
         let allowed = CpuSet::from_cpus([CpuId(task % 2)]);
-        let free = Op::SetAffinity {
-            task: TaskId(task),
-            allowed: CpuSet::All,
-        };
+        let free = Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All };
         (new_task(allowed, 0), vec![Op::Run { ns: MS }, free, HOG])
     };
     let programs = Programs::new((0..4).map(bound_at_first).collect(), Vec::new());
@@ -363,17 +306,12 @@ fn an_idle_node_takes_from_a_crowded_one() {
     let first_node = || CpuSet::from_cpus((0..6).map(CpuId));
     let program = |task: u32| {
         let allowed = CpuSet::All;
-        let free = Op::SetAffinity {
-            task: TaskId(task),
-            allowed,
-        };
+        let free = Op::SetAffinity { task: TaskId(task), allowed };
         (new_task(first_node(), 0), vec![Op::Run { ns: MS }, free, HOG])
     };
     let programs = Programs::new((0..12).map(program).collect(), Vec::new());
     let ran = run("cfs", &topology, programs, 2000);
-    let second_node: u64 = (0..12)
-        .map(|task| ran.ns[task][6..].iter().sum::<u64>() / MS)
-        .sum();
+    let second_node: u64 = (0..12).map(|task| ran.ns[task][6..].iter().sum::<u64>() / MS).sum();
     assert!(second_node > 6 * 1700, "{second_node} ms of 12000");
 }
 
@@ -383,9 +321,7 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
     let ran = run("cfs", &topology, forks_hogs(12), 300);
     for node in 0..2 {
         let cpus = 6 * node..6 * node + 6;
-        let ms: u64 = (1..=12)
-            .map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS)
-            .sum();
+        let ms: u64 = (1..=12).map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS).sum();
         assert!(ms > 6 * 250, "node {node}: {ms} ms");
     }
 }
@@ -393,10 +329,7 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
 /// A hog on CPU 0, and from 5 ms on another, whose last CPU was CPU 0 too: where that goes.
 fn second_hog(spec: &str, topology: &Topology) -> Vec<(usize, u64)> {
     let first = (new_task(CpuSet::only(CpuId(0)), 2), vec![HOG]);
-    let sleep = Op::Sleep {
-        until_ns: 5 * MS,
-        reason: BlockReason::Interruptible,
-    };
+    let sleep = Op::Sleep { until_ns: 5 * MS, reason: BlockReason::Interruptible };
     let second = (new_task(CpuSet::All, 0), vec![Op::Run { ns: MS }, sleep, HOG]);
     let programs = Programs::new(vec![second, first], Vec::new());
     run(spec, topology, programs, 105).of(0)
@@ -436,6 +369,9 @@ fn who_treats_all_cpus_alike_says_so() {
         assert!(text.starts_with("CPU: ") && text.lines().count() == 2, "{text}");
         assert!(text.contains("\n  0-63: 0 | 1 | 2 |"), "{text}");
     }
+    let text = scheduler("eevdf", &preset("laptop")).describe_domains().unwrap();
+    assert!(text.starts_with("MC: min_interval 16 max_interval 32 ms, busy_factor 16"), "{text}");
+    assert!(text.contains("\n  0-15: 0 | 1 |"), "{text}");
     for spec in ["bfs", "o_n", "round_robin"] {
         assert_eq!(scheduler(spec, &preset("laptop")).describe_domains(), None);
     }
@@ -456,12 +392,7 @@ fn random_topology(random: &mut SplitMix64) -> Topology {
                 for _ in 0..1 + random.below(3) {
                     core += 1;
                     for _ in 0..1 + random.below(2) {
-                        places.push(Place {
-                            core,
-                            cache,
-                            package,
-                            node,
-                        });
+                        places.push(Place { core, cache, package, node });
                     }
                 }
             }
@@ -489,15 +420,9 @@ fn random_program(random: &mut SplitMix64, cpus: u32, tasks: u32, me: u32) -> Pr
     for _ in 0..1 + random.below(6) {
         let ns = 1 + random.below(8 * MS);
         program.push(match random.below(8) {
-            0 => Op::Wake {
-                task: TaskId(random.below(tasks.into()) as u32),
-                sync: random.below(2) == 0,
-            },
+            0 => Op::Wake { task: TaskId(random.below(tasks.into()) as u32), sync: random.below(2) == 0 },
             1 => Op::Yield,
-            2 => Op::SetAffinity {
-                task: TaskId(me),
-                allowed: random_cpus(random, cpus),
-            },
+            2 => Op::SetAffinity { task: TaskId(me), allowed: random_cpus(random, cpus) },
             _ => Op::Run { ns },
         });
         program.push(Op::Run { ns });
@@ -528,10 +453,7 @@ impl Observer for Allowed {
         if let Some(next) = next
             && let Some(mask) = &self.masks[next.index()]
         {
-            assert!(
-                mask.contains(cpu),
-                "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}"
-            );
+            assert!(mask.contains(cpu), "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}");
         }
     }
 }
@@ -549,11 +471,7 @@ fn random_run(release: &Release, name: &str, seed: u64) {
     let honours = scheduler.honours_affinity();
     let mut initial = Vec::new();
     for me in 0..tasks {
-        let allowed = if honours {
-            random_cpus(&mut random, cpus)
-        } else {
-            CpuSet::All
-        };
+        let allowed = if honours { random_cpus(&mut random, cpus) } else { CpuSet::All };
         let mut program = random_program(&mut random, cpus, tasks, me);
         if !honours {
             program.retain(|op| !matches!(op, Op::SetAffinity { .. }));

@@ -129,26 +129,16 @@ impl fmt::Display for TopologyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TopologyError::Cpus(cpus) => write!(f, "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"),
-            TopologyError::DoesNotNest {
-                shared: (what, number),
-                torn,
-                cpus: (a, b),
-            } => write!(
+            TopologyError::DoesNotNest { shared: (what, number), torn, cpus: (a, b) } => write!(
                 f,
                 "{what} {number} is torn: CPUs {a} and {b} are both in it, but in different {torn}s; give them the same \
                  {torn}, or different {what}s"
             ),
             TopologyError::NodeMissing(node) => {
-                write!(
-                    f,
-                    "no CPU is in node {node}: nodes are numbered from 0 without gaps"
-                )
+                write!(f, "no CPU is in node {node}: nodes are numbered from 0 without gaps")
             }
             TopologyError::DistanceTable { nodes, row, entries } => match entries {
-                None => write!(
-                    f,
-                    "{row} rows of distances for {nodes} nodes: give a row for each node"
-                ),
+                None => write!(f, "{row} rows of distances for {nodes} nodes: give a row for each node"),
                 Some(entries) => write!(
                     f,
                     "row {row} of the distances has {entries} entries for {nodes} nodes: give one for each node"
@@ -170,12 +160,7 @@ impl Topology {
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
     pub fn flat(cpus: u32) -> Topology {
-        let place = |cpu| Place {
-            core: cpu,
-            cache: cpu,
-            package: cpu,
-            node: 0,
-        };
+        let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: 0 };
         match Topology::new((0..cpus).map(place).collect(), &[]) {
             Ok(topology) => topology,
             Err(error) => panic!("{error}"),
@@ -194,13 +179,8 @@ impl Topology {
         }
         let nodes = check_nesting(&places)?;
         let distances = check_distances(nodes, distances)?;
-        let mut topology = Topology {
-            cpus: places.len() as u32,
-            places,
-            nodes,
-            distances,
-            levels: Vec::new(),
-        };
+        let mut topology =
+            Topology { cpus: places.len() as u32, places, nodes, distances, levels: Vec::new() };
         topology.levels = topology.make_levels();
         Ok(topology)
     }
@@ -210,10 +190,7 @@ impl Topology {
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
     pub fn with_levels(cpus: u32, levels: Vec<Level>) -> Topology {
-        assert!(
-            (1..=CPUS_MAX).contains(&cpus),
-            "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"
-        );
+        assert!((1..=CPUS_MAX).contains(&cpus), "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
         assert!(levels.iter().all(|level| level.span_of.len() == cpus as usize));
         let span = |kind, cpu: u32| {
             let level = levels.iter().find(|level| level.kind == kind)?;
@@ -225,26 +202,11 @@ impl Topology {
                 let core = span(LevelKind::Smt, cpu).unwrap_or(cpu);
                 let cache = span(LevelKind::MultiCore, cpu).unwrap_or(core);
                 let node = span(LevelKind::Cpu, cpu).filter(|_| has_nodes).unwrap_or(0);
-                Place {
-                    core,
-                    cache,
-                    package: cache,
-                    node,
-                }
+                Place { core, cache, package: cache, node }
             })
             .collect();
-        let nodes = places
-            .iter()
-            .map(|place| place.node)
-            .max()
-            .map_or(1, |max| max + 1);
-        Topology {
-            cpus,
-            places,
-            nodes,
-            distances: uniform_distances(nodes),
-            levels,
-        }
+        let nodes = places.iter().map(|place| place.node).max().map_or(1, |max| max + 1);
+        Topology { cpus, places, nodes, distances: uniform_distances(nodes), levels }
     }
 
     /// Number of CPUs.
@@ -291,21 +253,12 @@ impl Topology {
         let spans = |number_of: &dyn Fn(&Place) -> u32| renumber(self.places.iter().map(number_of));
         let (cores, caches) = (spans(&|place| place.core), spans(&|place| place.cache));
         if cores.iter().max() != Some(&(self.cpus - 1)) {
-            levels.push(Level {
-                kind: LevelKind::Smt,
-                span_of: cores.clone(),
-            });
+            levels.push(Level { kind: LevelKind::Smt, span_of: cores.clone() });
         }
         if caches != cores {
-            levels.push(Level {
-                kind: LevelKind::MultiCore,
-                span_of: caches,
-            });
+            levels.push(Level { kind: LevelKind::MultiCore, span_of: caches });
         }
-        levels.push(Level {
-            kind: LevelKind::Cpu,
-            span_of: spans(&|place| place.node),
-        });
+        levels.push(Level { kind: LevelKind::Cpu, span_of: spans(&|place| place.node) });
         let mut reaches: Vec<u32> = self.distances.clone();
         reaches.sort_unstable();
         reaches.dedup();
@@ -391,15 +344,7 @@ fn check_within(
 }
 
 fn uniform_distances(nodes: u32) -> Vec<u32> {
-    let all = |from| {
-        (0..nodes).map(move |to| {
-            if from == to {
-                LOCAL_DISTANCE
-            } else {
-                REMOTE_DISTANCE
-            }
-        })
-    };
+    let all = |from| (0..nodes).map(move |to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE });
     (0..nodes).flat_map(all).collect()
 }
 
@@ -426,12 +371,7 @@ fn check_distances(nodes: u32, table: &[Vec<u32>]) -> Result<Vec<u32>, TopologyE
             } else {
                 continue;
             };
-            return Err(TopologyError::Distance {
-                from: from as u32,
-                to: to as u32,
-                given,
-                why,
-            });
+            return Err(TopologyError::Distance { from: from as u32, to: to as u32, given, why });
         }
     }
     Ok(table.concat())
@@ -444,12 +384,7 @@ mod tests {
     use alloc::vec;
 
     fn place(core: u32, cache: u32, package: u32, node: u32) -> Place {
-        Place {
-            core,
-            cache,
-            package,
-            node,
-        }
+        Place { core, cache, package, node }
     }
 
     fn spans(topology: &Topology) -> Vec<(LevelKind, Vec<u32>)> {
@@ -493,24 +428,14 @@ mod tests {
     #[test]
     fn each_distance_that_divides_the_nodes_is_a_level() {
         let four = || (0..4).map(|cpu| place(cpu, cpu, cpu, cpu)).collect::<Vec<_>>();
-        let pairs = [
-            [10, 15, 30, 30],
-            [15, 10, 30, 30],
-            [30, 30, 10, 15],
-            [30, 30, 15, 10],
-        ];
+        let pairs = [[10, 15, 30, 30], [15, 10, 30, 30], [30, 30, 10, 15], [30, 30, 15, 10]];
         let topology = Topology::new(four(), &pairs.map(Vec::from)).unwrap();
         assert_eq!(
             spans(&topology)[1..],
             [(LevelKind::Node, vec![0, 0, 1, 1]), (LevelKind::Node, vec![0; 4])]
         );
         // In a ring no two neighbours have the same neighbours.
-        let ring = [
-            [10, 15, 30, 15],
-            [15, 10, 15, 30],
-            [30, 15, 10, 15],
-            [15, 30, 15, 10],
-        ];
+        let ring = [[10, 15, 30, 15], [15, 10, 15, 30], [30, 15, 10, 15], [15, 30, 15, 10]];
         let topology = Topology::new(four(), &ring.map(Vec::from)).unwrap();
         assert_eq!(spans(&topology)[1..], [(LevelKind::Node, vec![0; 4])]);
     }
@@ -524,10 +449,7 @@ mod tests {
              cores"
         );
         let torn_cache = refuse(&[place(0, 0, 0, 0), place(1, 0, 1, 0)]);
-        assert!(
-            torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"),
-            "{torn_cache}"
-        );
+        assert!(torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"), "{torn_cache}");
         let overlap = refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 1), place(2, 2, 1, 1)]);
         assert!(overlap.starts_with("package 0 is torn"), "{overlap}");
         assert_eq!(
@@ -550,10 +472,7 @@ mod tests {
             let places = vec![place(0, 0, 0, 0), place(1, 1, 1, 1)];
             Topology::new(places, &table).unwrap_err().to_string()
         };
-        assert_eq!(
-            refuse(&[&[10]]),
-            "1 rows of distances for 2 nodes: give a row for each node"
-        );
+        assert_eq!(refuse(&[&[10]]), "1 rows of distances for 2 nodes: give a row for each node");
         assert_eq!(
             refuse(&[&[10, 20], &[20]]),
             "row 1 of the distances has 1 entries for 2 nodes: give one for each node"

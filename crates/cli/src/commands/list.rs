@@ -56,10 +56,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
 
 /// The knobs of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
-    let needs = select::Needs {
-        cpus: 1,
-        ..select::Needs::default()
-    };
+    let needs = select::Needs { cpus: 1, ..select::Needs::default() };
     Built::new(choice, &choice.build_config(&needs)).tunables()
 }
 
@@ -83,11 +80,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             [] => String::new(),
             also => format!(" (also {})", also.join(", ")),
         };
-        let default = if std::ptr::eq(release, &raw const entry.releases[0]) {
-            ", the default"
-        } else {
-            ""
-        };
+        let default = if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
         writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
         let hz = match release.hz_range {
             (min, max) if min == max => format!("HZ {min}"),
@@ -130,20 +123,14 @@ fn write_machines(output: &mut Output) -> Result<(), Failure> {
 /// The scheduling domains that those of the releases build that have any; the others are named together.
 fn write_domains(choices: &[Choice], machine: &Description, output: &mut Output) -> Result<(), Failure> {
     write_machine(machine, output)?;
-    let needs = select::Needs {
-        cpus: machine.topology.cpus(),
-        ..select::Needs::default()
-    };
+    let needs = select::Needs { cpus: machine.topology.cpus(), ..select::Needs::default() };
     let mut without = vec![];
     for choice in choices {
         if let Some(why) = choice.refuses(&needs) {
             without.push(format!("{choice} ({why})"));
             continue;
         }
-        let config = BuildConfig {
-            topology: machine.topology.clone(),
-            ..choice.build_config(&needs)
-        };
+        let config = BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
         match Built::new(choice, &config).describe_domains() {
             Some(domains) => write!(output, "\n{choice}\n{domains}")?,
             None => without.push(choice.to_string()),

@@ -63,11 +63,7 @@ struct Ran {
 
 /// Runs a world in all three ways, until a rule is broken.
 pub fn check(world: &World, choice: &Choice) -> Checked {
-    let mut checked = Checked {
-        events: 0,
-        fingerprint: 0,
-        failure: None,
-    };
+    let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
     for turn in [Turn::Golden, Turn::Again, Turn::Shuffled] {
         let ran = panics::caught(|| match turn {
             Turn::Again => unwatched(world, choice),
@@ -131,15 +127,9 @@ where
     O: Observer,
 {
     let plan = plan(world);
-    let target = Target {
-        cpus: world.cpus,
-        limited: true,
-    };
+    let target = Target { cpus: world.cpus, limited: true };
     let ids = setup::group_ids(plan.groups().len());
-    let options = Options {
-        group_ids: plan.ids_of(&ids, &world.model.group_paths()),
-        ..Options::default()
-    };
+    let options = Options { group_ids: plan.ids_of(&ids, &world.model.group_paths()), ..Options::default() };
     let vm = Vm::new(world.model.clone(), &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);
@@ -190,17 +180,17 @@ fn real_time_rule(name: &str) -> RealTimeRule {
     }
 }
 
+/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
+/// (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    const NAME: &str = "sched_rt_runtime_us";
-    let set = world.tunables.iter().find(|(name, _)| *name == NAME);
-    match set {
-        Some((_, value)) => *value >= 0,
-        None => {
-            let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
-            let usual = scheduler.tunables().into_iter().find(|tunable| tunable.name == NAME);
-            usual.is_some_and(|tunable| tunable.value >= 0)
-        }
-    }
+    let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+    let value_of = |name: &str| {
+        let set = world.tunables.iter().find(|(other, _)| *other == name);
+        let usual = || scheduler.tunables().into_iter().find(|tunable| tunable.name == name);
+        set.map(|(_, value)| *value).or_else(|| usual().map(|tunable| tunable.value))
+    };
+    value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
+        || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
 type Witness = (Accounts, Fingerprint);
@@ -249,11 +239,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
             lost
         });
     }
-    Ran {
-        events,
-        fingerprint: fingerprint.value(),
-        violation,
-    }
+    Ran { events, fingerprint: fingerprint.value(), violation }
 }
 
 /// In worlds where it is known who must get how much: is it so?

@@ -5,6 +5,7 @@ use crate::select::{Choice, Needs};
 use schedlab_machine::SplitMix64;
 use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use std::fmt;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,17 @@ pub enum Kind {
     LoneHog,
     /// Equal hogs on one CPU.
     EqualHogs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Finite => "tasks that all come to their ends",
+            Kind::Endless => "tasks some of which go on for ever",
+            Kind::LoneHog => "a hog that is alone",
+            Kind::EqualHogs => "equal hogs",
+        })
+    }
 }
 
 /// A random world. The same seed and scheduler make the same.
@@ -122,23 +134,14 @@ impl World {
                     instances: hogs as u32,
                     delay_us,
                     loops: Loops::Forever,
-                    properties: Properties {
-                        priority: (nice != 0).then_some(nice),
-                        ..Properties::default()
-                    },
+                    properties: Properties { priority: (nice != 0).then_some(nice), ..Properties::default() },
                     phases: vec![phase("", vec![Action::Run(1_000_000)])],
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);
             }
         }
-        let Maker {
-            tasks,
-            work_us,
-            sleep_us,
-            delay_us,
-            ..
-        } = maker;
+        let Maker { tasks, work_us, sleep_us, delay_us, .. } = maker;
         // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
         // quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
@@ -151,10 +154,7 @@ impl World {
             groups,
             model: Model {
                 name: format!("seed-{seed}"),
-                global: Global {
-                    duration_ns,
-                    ..Global::default()
-                },
+                global: Global { duration_ns, ..Global::default() },
                 tasks,
             },
             until_ns: duration_ns.unwrap_or(enough_us * 1000),
@@ -192,22 +192,14 @@ fn random_hz(random: &mut SplitMix64, choice: &Choice) -> u32 {
     let (min, max) = choice.release.hz_range;
     let usual = [choice.release.hz_default, 100, 250, 300, 1000, 1024];
     let hz = usual[random.below(usual.len() as u64) as usize];
-    if (min..=max).contains(&hz) {
-        hz
-    } else {
-        choice.release.hz_default
-    }
+    if (min..=max).contains(&hz) { hz } else { choice.release.hz_default }
 }
 
 fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32) -> Vec<(&'static str, i64)> {
     if random.below(2) == 0 {
         return vec![];
     }
-    let needs = Needs {
-        cpus,
-        hz: Some(hz),
-        ..Needs::default()
-    };
+    let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };
     let build = choice.build_config(&needs);
     let mut scheduler = Built::new(choice, &build);
     let mut platform = build.platform();
@@ -220,6 +212,7 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         let value = match random.below(8) {
             // Real-time tasks without a limit; else with one that leaves them something before the world ends.
             0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
             _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
             // Not so small that nothing but the knob's own timers would happen.
@@ -260,16 +253,9 @@ fn phase(name: &str, actions: Vec<Action>) -> Phase {
             Action::Fork(_) => "fork",
             other => unreachable!("no world has {other:?}"),
         };
-        events.push(Event {
-            key: format!("{key}{number}"),
-            action,
-        });
+        events.push(Event { key: format!("{key}{number}"), action });
     }
-    Phase {
-        name: name.into(),
-        events,
-        ..Phase::default()
-    }
+    Phase { name: name.into(), events, ..Phase::default() }
 }
 
 impl Maker {
@@ -313,11 +299,7 @@ impl Maker {
     }
 
     fn nice(&mut self) -> i32 {
-        if self.chance(60) {
-            0
-        } else {
-            self.random.below(40) as i32 - 20
-        }
+        if self.chance(60) { 0 } else { self.random.below(40) as i32 - 20 }
     }
 
     /// A policy and what goes with it.
@@ -449,11 +431,7 @@ impl Maker {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
-                let timer = Action::Timer {
-                    name: "unique".into(),
-                    period_us,
-                    absolute: false,
-                };
+                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
                 self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
             }
             7 => self.make_pair(properties),

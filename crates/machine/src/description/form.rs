@@ -169,14 +169,7 @@ fn flat(cpus: u32) -> Result<Vec<Place>, Mistake> {
         let message = format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
         return Err(("topology.flat".into(), message));
     }
-    Ok((0..cpus)
-        .map(|cpu| Place {
-            core: cpu,
-            cache: cpu,
-            package: cpu,
-            node: 0,
-        })
-        .collect())
+    Ok((0..cpus).map(|cpu| Place { core: cpu, cache: cpu, package: cpu, node: 0 }).collect())
 }
 
 impl Regular {
@@ -214,12 +207,7 @@ impl Regular {
         };
         let place = |core: u32| {
             let package = core / cores_of_package;
-            Place {
-                core,
-                cache: core / self.cores,
-                package,
-                node: package / self.packages,
-            }
+            Place { core, cache: core / self.cores, package, node: package / self.packages }
         };
         Ok((0..cpus).map(core_of).map(place).collect())
     }

@@ -48,11 +48,7 @@ pub struct DescriptionError {
 impl fmt::Display for DescriptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DescriptionError { file, place, message } = self;
-        if place.is_empty() {
-            write!(f, "{file}: {message}")
-        } else {
-            write!(f, "{file}:{place}: {message}")
-        }
+        if place.is_empty() { write!(f, "{file}: {message}") } else { write!(f, "{file}:{place}: {message}") }
     }
 }
 
@@ -62,10 +58,7 @@ impl std::error::Error for DescriptionError {}
 const PRESETS: &[(&str, &str)] = &[
     ("laptop", include_str!("../../presets/laptop.json")),
     ("z800-2x6", include_str!("../../presets/z800-2x6.json")),
-    (
-        "pentium3-700x8",
-        include_str!("../../presets/pentium3-700x8.json"),
-    ),
+    ("pentium3-700x8", include_str!("../../presets/pentium3-700x8.json")),
     ("server-2node", include_str!("../../presets/server-2node.json")),
 ];
 
@@ -89,19 +82,13 @@ impl Description {
     /// # Errors
     /// What is wrong with the text, and where.
     pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
-        form::parse(text).map_err(|(place, message)| DescriptionError {
-            file: file.into(),
-            place,
-            message,
-        })
+        form::parse(text).map_err(|(place, message)| DescriptionError { file: file.into(), place, message })
     }
 }
 
 /// All machines that come with the program, flat ones apart.
 pub fn presets() -> impl Iterator<Item = Description> {
-    PRESETS
-        .iter()
-        .map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
+    PRESETS.iter().map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
 }
 
 /// The machine that a user names: a preset, `flat-8`, or a file.
@@ -109,11 +96,7 @@ pub fn presets() -> impl Iterator<Item = Description> {
 /// # Errors
 /// If there is none such, the file cannot be read, or it describes no machine.
 pub fn find(name: &str) -> Result<Description, DescriptionError> {
-    let error = |message: String| DescriptionError {
-        file: name.into(),
-        place: String::new(),
-        message,
-    };
+    let error = |message: String| DescriptionError { file: name.into(), place: String::new(), message };
     if let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) {
         return Description::parse(name, text);
     }

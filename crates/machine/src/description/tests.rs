@@ -43,9 +43,7 @@ fn numberings_say_which_cpus_are_siblings() {
         );
         let machine = Description::parse("m.json", &with_topology(&regular)).unwrap();
         let places = machine.topology.iter().map(|cpu| machine.topology.place(cpu));
-        places
-            .map(|place| (place.core, place.package))
-            .collect::<Vec<_>>()
+        places.map(|place| (place.core, place.package)).collect::<Vec<_>>()
     };
     let (a, b, c, d) = ((0, 0), (1, 0), (2, 1), (3, 1));
     assert_eq!(cores("siblings_apart"), [a, b, c, d, a, b, c, d]);
@@ -59,9 +57,7 @@ fn irregular_machines_are_given_cpu_by_cpu() {
         {"core": 0, "cache": 0}, {"core": 0, "cache": 0}, {"core": 1, "cache": 0},
         {"core": 2, "package": 1, "node": 1}
     ]}"#;
-    let topology = Description::parse("m.json", &with_topology(cpus))
-        .unwrap()
-        .topology;
+    let topology = Description::parse("m.json", &with_topology(cpus)).unwrap().topology;
     assert_eq!(topology.levels()[0].span_of, [0, 0, 1, 2]);
     assert_eq!(topology.nodes(), 2);
 }
@@ -95,9 +91,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
         "m.json:topology.regular.cores: is 0; there is at least 1"
     );
     assert_eq!(
-        refuse(&with_topology(
-            r#"{"regular": {"cores": 2000, "threads": 4294967295}}"#
-        )),
+        refuse(&with_topology(r#"{"regular": {"cores": 2000, "threads": 4294967295}}"#)),
         "m.json:topology.regular.threads: 4294967295 makes more than 4096 CPUs; no machine has more"
     );
     assert_eq!(
@@ -105,9 +99,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
         "m.json:topology: more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them"
     );
     assert_eq!(
-        refuse(&with_topology(
-            r#"{"regular": {"nodes": 2}, "distances": [[10, 20]]}"#
-        )),
+        refuse(&with_topology(r#"{"regular": {"nodes": 2}, "distances": [[10, 20]]}"#)),
         "m.json:topology.distances: 1 rows of distances for 2 nodes: give a row for each node"
     );
     let torn = r#"{"cpus": [{"core": 0, "cache": 0}, {"core": 0, "cache": 1}]}"#;

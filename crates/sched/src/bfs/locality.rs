@@ -39,12 +39,7 @@ impl Locality {
             let place = topology.place(cpu);
             place.node == first.node && place.cache != first.cache
         }) && topology.levels().len() <= 1;
-        Locality {
-            topology: topology.clone(),
-            flat,
-            by_core,
-            siblings,
-        }
+        Locality { topology: topology.clone(), flat, by_core, siblings }
     }
 
     /// Whether all CPUs are equally far from each other.
@@ -102,12 +97,7 @@ mod tests {
 
     /// Two nodes of two packages, each of two caches of two cores of two threads.
     fn machine() -> Topology {
-        let place = |cpu: u32| Place {
-            core: cpu / 2,
-            cache: cpu / 4,
-            package: cpu / 8,
-            node: cpu / 16,
-        };
+        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 8, node: cpu / 16 };
         Topology::new((0..32).map(place).collect(), &[]).unwrap()
     }
 

@@ -27,12 +27,7 @@ pub fn domains(topology: &Topology) -> Domains {
 /// The levels as 2.6.32 sees them.
 fn levels(topology: &Topology) -> Vec<Level> {
     let is_node = |level: &&Level| level.kind == LevelKind::Node;
-    let mut levels: Vec<Level> = topology
-        .levels()
-        .iter()
-        .filter(|level| !is_node(level))
-        .cloned()
-        .collect();
+    let mut levels: Vec<Level> = topology.levels().iter().filter(|level| !is_node(level)).cloned().collect();
     let mut node_levels: Vec<&Level> = topology.levels().iter().filter(is_node).collect();
     let Some(all) = node_levels.last().copied() else {
         return levels;
@@ -42,27 +37,18 @@ fn levels(topology: &Topology) -> Vec<Level> {
     }
     levels.extend(node_levels.last().copied().cloned());
     if topology.nodes() > NODES_PER_DOMAIN {
-        levels.push(Level {
-            kind: LevelKind::AllNodes,
-            ..all.clone()
-        });
+        levels.push(Level { kind: LevelKind::AllNodes, ..all.clone() });
     }
     levels
 }
 
 /// How many nodes the largest span of a level has.
 fn most_nodes(topology: &Topology, level: &Level) -> u32 {
-    let mut nodes: Vec<(u32, u32)> = topology
-        .iter()
-        .map(|cpu| (level.span_of[cpu.index()], topology.place(cpu).node))
-        .collect();
+    let mut nodes: Vec<(u32, u32)> =
+        topology.iter().map(|cpu| (level.span_of[cpu.index()], topology.place(cpu).node)).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    nodes
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|span| span.len() as u32)
-        .max()
-        .unwrap_or(0)
+    nodes.chunk_by(|a, b| a.0 == b.0).map(|span| span.len() as u32).max().unwrap_or(0)
 }
 
 /// The parameters of 2.6.32's domains, on a machine of so many CPUs.

@@ -22,11 +22,7 @@ pub(super) struct Loads {
 impl Loads {
     /// Empty queues.
     pub(super) fn new(cpus: usize) -> Loads {
-        Loads {
-            nr_running: vec![0; cpus],
-            overloaded: CpuBits::new(cpus),
-            version: 1,
-        }
+        Loads { nr_running: vec![0; cpus], overloaded: CpuBits::new(cpus), version: 1 }
     }
 
     #[inline]
@@ -103,10 +99,7 @@ struct CpuBits {
 
 impl CpuBits {
     fn new(cpus: usize) -> CpuBits {
-        CpuBits {
-            words: vec![0; cpus.div_ceil(64)],
-            count: 0,
-        }
+        CpuBits { words: vec![0; cpus.div_ceil(64)], count: 0 }
     }
 
     /// Adds `cpu`, which is not in the set.

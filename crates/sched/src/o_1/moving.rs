@@ -47,10 +47,7 @@ impl O1 {
         max_tasks: u32,
         max_weight: i64,
     ) -> Moved {
-        let mut moved = Moved {
-            tasks: 0,
-            all_pinned: false,
-        };
+        let mut moved = Moved { tasks: 0, all_pinned: false };
         if max_tasks == 0 || max_weight <= 0 {
             return moved;
         }

@@ -97,8 +97,7 @@ impl O1 {
         let task = &self.tasks[p];
         self.loads.add(task.cpu as usize);
         if self.rules.version == Version::V2_6_22 {
-            self.domains
-                .inc_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+            self.domains.inc_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
         }
     }
 
@@ -108,8 +107,7 @@ impl O1 {
         let task = &self.tasks[p];
         self.loads.remove(task.cpu as usize);
         if self.rules.version == Version::V2_6_22 {
-            self.domains
-                .dec_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+            self.domains.dec_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
         }
         self.dequeue_task(p);
     }
@@ -158,9 +156,7 @@ impl O1 {
                     let task = &self.tasks[p];
                     let here = task.cpu as usize == cpu && task.array == ArrayId::of(index);
                     if !here || task.prio != prio {
-                        return Err(alloc::format!(
-                            "list {prio} of array {index} holds {p:?}: {task:?}"
-                        ));
+                        return Err(alloc::format!("list {prio} of array {index} holds {p:?}: {task:?}"));
                     }
                     if task.state != State::Running && rq.curr != p {
                         return Err(alloc::format!("{p:?} is queued and {:?}", task.state));
@@ -174,9 +170,7 @@ impl O1 {
         }
         let counted = self.loads.nr_running(cpu);
         if running != counted {
-            return Err(alloc::format!(
-                "CPU {cpu}: {running} tasks are queued, counted {counted}"
-            ));
+            return Err(alloc::format!("CPU {cpu}: {running} tasks are queued, counted {counted}"));
         }
         let load = self.domains.load(CpuId(cpu as u32));
         if self.rules.version == Version::V2_6_22
@@ -187,10 +181,7 @@ impl O1 {
             ));
         }
         if !curr_found {
-            return Err(alloc::format!(
-                "CPU {cpu}: its current task {:?} is not queued",
-                rq.curr
-            ));
+            return Err(alloc::format!("CPU {cpu}: its current task {:?} is not queued", rq.curr));
         }
         Ok(())
     }
