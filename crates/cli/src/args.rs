@@ -70,6 +70,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_n,o_1,cfs --tasks
   schedlab run examples/desktop.json --scheduler cfs,cfs@2.6.24 --set sched_latency_ns=6000000
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
+  schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
 pub struct RunArgs {
@@ -82,6 +83,10 @@ pub struct RunArgs {
     /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
+    /// The machine, with its threads, caches, packages and nodes: a preset (`schedlab list --machines`), flat-N, or a file
+    /// [default: equal CPUs]
+    #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "cpus")]
+    pub machine: Option<String>,
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
@@ -179,7 +184,9 @@ pub struct VerifyArgs {
 Examples:
   schedlab list                                    all of them
   schedlab list cfs                                one, in all its releases
-  schedlab list --format json                      for programs")]
+  schedlab list --format json                      for programs
+  schedlab list --machines                         which machines there are
+  schedlab list cfs --machine z800-2x6             the scheduling domains that it builds of one")]
 pub struct ListArgs {
     /// Only these, e.g. o_1 or cfs@2.6.24
     #[arg(value_name = "SCHEDULER")]
@@ -187,6 +194,12 @@ pub struct ListArgs {
     /// How to print
     #[arg(long, value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: ListFormat,
+    /// Show the machines that come with the program instead
+    #[arg(long, conflicts_with_all = ["schedulers", "machine", "format"])]
+    pub machines: bool,
+    /// Show the scheduling domains that the schedulers build of this machine instead: a preset, flat-N, or a file
+    #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]
+    pub machine: Option<String>,
 }
 
 /// Seconds with a fraction, as ns.

@@ -151,6 +151,9 @@ impl Scheduler for Built {
     fn promises(&self, load: &Load) -> Promises {
         either!(self.promises(load))
     }
+    fn describe_domains(&self) -> Option<String> {
+        either!(self.describe_domains())
+    }
     fn audit(&self) -> Result<(), String> {
         either!(self.audit())
     }

@@ -4,11 +4,13 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
+use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Order, RunEnd, SplitMix64};
 use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
+use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, Tunable};
 use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Vm};
@@ -22,6 +24,8 @@ pub struct Experiment {
     pub groups: GroupPlan,
     /// CPUs.
     pub cpus: u32,
+    /// The machine that has them; none = they are all equal, and equally far from each other.
+    pub machine: Option<Description>,
     /// Ticks a second; none = what each release had in its usual build.
     pub hz: Option<u32>,
     /// When the run is stopped, ns, in place of what the workload says.
@@ -76,6 +80,7 @@ impl Experiment {
             groups: GroupPlan::new(settings, &model.group_paths()),
             model,
             cpus,
+            machine: None,
             hz: None,
             limit_ns: None,
             seed: None,
@@ -98,6 +103,23 @@ impl Experiment {
         }
     }
 
+    /// How to build `choice`, which does not refuse it.
+    fn build_config(&self, choice: &Choice) -> BuildConfig {
+        let mut build = choice.build_config(&self.needs());
+        if let Some(machine) = &self.machine {
+            build.topology.clone_from(&machine.topology);
+        }
+        build
+    }
+
+    /// What the report calls the machine.
+    fn model_name(&self) -> String {
+        match &self.machine {
+            Some(machine) => format!("idealised {}", machine.name),
+            None => "idealised".into(),
+        }
+    }
+
     /// How the loader is to check the workload.
     pub fn target(&self) -> Target {
         Target { cpus: self.cpus, limited: self.limit_ns.is_some() }
@@ -110,7 +132,7 @@ impl Experiment {
 
     /// The knobs of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
-        Built::new(choice, &choice.build_config(&self.needs())).tunables()
+        Built::new(choice, &self.build_config(choice)).tunables()
     }
 
     /// Runs it under `choice`, which does not refuse it, with `tunables` set.
@@ -141,7 +163,7 @@ impl Experiment {
             (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
             (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
         );
-        let build = choice.build_config(&self.needs());
+        let build = self.build_config(choice);
         let mut config = Config::idealised(self.cpus, build.hz);
         if let Some(seed) = self.seed {
             config.order = Order::Shuffled(SplitMix64::new(seed));
@@ -179,7 +201,7 @@ impl Experiment {
                 release: choice.release.version.into(),
                 title: choice.entry.title.into(),
             },
-            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: "idealised".into() },
+            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
             tunables: &scheduler.tunables(),
             seed: self.seed,
             end,
@@ -227,6 +249,26 @@ mod tests {
             let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
+        }
+    }
+
+    #[test]
+    fn a_described_machine_is_what_the_scheduler_gets() {
+        let text = r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20, "instance": 20}}}"#;
+        let machine = schedlab_machine::description::find("z800-2x6").expect("it is there");
+        for choice in select::all() {
+            let experiment = Experiment {
+                cpus: machine.topology.cpus(),
+                machine: Some(machine.clone()),
+                ..experiment(text)
+            };
+            if choice.refuses(&experiment.needs()).is_some() {
+                continue;
+            }
+            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            assert_eq!(ran.report.machine.model, "idealised z800-2x6");
+            let cpu_ns: u64 = ran.report.tasks.iter().map(|task| task.cpu_ns).sum();
+            assert_eq!(cpu_ns, 20 * 100_000_000, "{choice}");
         }
     }
 

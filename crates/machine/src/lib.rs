@@ -8,8 +8,11 @@
 //! * [`workload`]: what a task may do, operation by operation.
 //! * [`observer`]: what can be noted.
 //! * [`queue`]: the two priority queues that events stand in.
+//! * [`description`]: which CPUs a machine has and how they hang together, from a file or a preset.
 //! * [`order`]: the golden order of simultaneous events, and a random one for stress.
 
+#[cfg(feature = "std")]
+pub mod description;
 pub mod machine;
 pub mod observer;
 pub mod order;

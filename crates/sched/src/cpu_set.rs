@@ -1,9 +1,11 @@
 //! A set of CPUs: an affinity mask.
 
 use crate::CpuId;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt::Write;
 
 /// A set of CPUs, of any size the project knows (4096). Copies are cheap: sets within the first 64 CPUs are one word, larger
 /// ones are shared.
@@ -96,6 +98,21 @@ impl PartialEq for CpuSet {
 }
 
 impl Eq for CpuSet {}
+
+/// CPUs as the kernel writes them: `0-3,8`.
+pub fn cpu_list(cpus: &[CpuId]) -> String {
+    let mut text = String::new();
+    for run in cpus.chunk_by(|a, b| a.0 + 1 == b.0) {
+        let separator = if text.is_empty() { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = match *run {
+            [one] => write!(text, "{separator}{}", one.0),
+            [first, .., last] => write!(text, "{separator}{}-{}", first.0, last.0),
+            [] => Ok(()),
+        };
+    }
+    text
+}
 
 #[cfg(test)]
 mod tests {

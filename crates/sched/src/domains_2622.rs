@@ -1,5 +1,8 @@
 //! Load balancing between CPUs as 2.6.22 does it on a flat machine: one scheduling domain over all CPUs.
 //!
+//! Of other machines only the number of CPUs is used: what 2.6.22 gives its other levels (threads, shared caches, nodes), and how
+//! it compares groups of several CPUs, is not known well enough here.
+//!
 //! # The idea
 //!
 //! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`), and, so that a short burst does not count,
@@ -19,7 +22,9 @@
 //! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of all loads, kept up to date, and
 //! a set of those CPUs that have two runnable tasks, as only they have any to give: O(CPUs / 64 + overloaded CPUs).
 
+use crate::cpu_set::cpu_list;
 use crate::{CpuId, Platform};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
@@ -140,7 +145,7 @@ struct Busiest {
 const AVERAGES_USED: usize = 2;
 
 /// The loads and domains of all CPUs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Domains {
     hz: u64,
     loads: Vec<CpuLoad>,
@@ -369,6 +374,82 @@ impl Domains {
         let now = moved + own_per_task.min(this_load);
         let then = per_task.min(max_load.saturating_sub(per_task)) + own_per_task.min(this_load + moved);
         then > now
+    }
+
+    /// The domain in words, as [`Domains::describe`](crate::classes::domains::Domains::describe) has it.
+    pub fn describe(&self) -> String {
+        let cpus: Vec<CpuId> = (0..self.loads.len() as u32).map(CpuId).collect();
+        if cpus.len() == 1 {
+            return "no domains: nothing to balance\n".into();
+        }
+        let groups: Vec<String> = cpus.iter().map(|cpu| cpu.0.to_string()).collect();
+        alloc::format!(
+            "CPU: min_interval {MIN_INTERVAL_MS} max_interval {MAX_INTERVAL_MS} ms, busy_factor {BUSY_FACTOR}, imbalance_pct \
+             {IMBALANCE_PCT}, cache_nice_tries {CACHE_NICE_TRIES}, busy_idx 2 idle_idx 1 newidle_idx 2 wake_idx 1 forkexec_idx 1, \
+             flags LOAD_BALANCE BALANCE_NEWIDLE BALANCE_EXEC WAKE_AFFINE\n  {}: {}\n",
+            cpu_list(&cpus),
+            groups.join(" | ")
+        )
+    }
+
+    /// Checks what is kept up to date.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self) -> Result<(), String> {
+        for (average, &kept) in self.source_totals.iter().enumerate() {
+            let total: u64 = self.loads.iter().map(|load| load.source_load(average)).sum();
+            if total != kept {
+                return Err(alloc::format!("source loads {average}: {total}, counted {kept}"));
+            }
+        }
+        let mut overloaded = 0;
+        for (cpu, load) in self.loads.iter().enumerate() {
+            let marked = self.overloaded[cpu / 64] >> (cpu % 64) & 1 == 1;
+            if marked != (load.nr_running > 1) {
+                return Err(alloc::format!("CPU {cpu} has the wrong mark: {load:?}"));
+            }
+            overloaded += u32::from(marked);
+        }
+        if overloaded != self.overloaded_count {
+            return Err("the CPUs with more than one task are miscounted".into());
+        }
+        Ok(())
+    }
+
+    /// For tests: `cpu` has so many tasks of so much weight together, and averages as given.
+    #[cfg(test)]
+    pub(crate) fn set_for_test(&mut self, cpu: CpuId, running: u32, weight: u64, averages: u64) {
+        while self.load(cpu).nr_running < running {
+            self.inc_nr_running(cpu, 0);
+        }
+        while self.load(cpu).nr_running > running {
+            self.dec_nr_running(cpu, 0);
+        }
+        self.change(cpu, |load| {
+            load.raw_weighted_load = weight;
+            load.cpu_load = [averages; 3];
+        });
+    }
+
+    /// For tests: the busiest CPU as the idle CPU `this` sees it, and the imbalance.
+    #[cfg(test)]
+    pub(crate) fn busiest_for_test(&self, this: CpuId) -> Option<(u32, u64)> {
+        let found = self.find_busiest(this, Idle::Idle)?;
+        Some((found.cpu.0, found.imbalance))
+    }
+
+    /// For tests: ms.
+    #[cfg(test)]
+    pub(crate) fn balance_interval(&self, cpu: CpuId) -> u32 {
+        self.domains[cpu.index()].balance_interval
+    }
+
+    /// For tests: `to` has failed so often that it asks for a push from `busiest`.
+    #[cfg(test)]
+    pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
+        self.domain(to).nr_balance_failed = CACHE_NICE_TRIES + 1;
+        self.domain(busiest).push_cpu = Some(to);
     }
 
     fn exclude(&mut self, cpu: CpuId) {

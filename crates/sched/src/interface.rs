@@ -299,6 +299,12 @@ pub trait Scheduler {
         Promises::default()
     }
 
+    /// The scheduling domains that it has built of the machine, in words (what `/proc/sys/kernel/sched_domain` shows); None for
+    /// schedulers that have none.
+    fn describe_domains(&self) -> Option<String> {
+        None
+    }
+
     /// Checks its own books: counts against lists, trees against their order. Slow; for tests and the stress driver.
     ///
     /// # Errors
@@ -397,6 +403,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn promises(&self, load: &Load) -> Promises {
         (**self).promises(load)
+    }
+    fn describe_domains(&self) -> Option<String> {
+        (**self).describe_domains()
     }
     fn audit(&self) -> Result<(), String> {
         (**self).audit()

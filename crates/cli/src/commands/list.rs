@@ -5,6 +5,8 @@ use crate::terminal::Output;
 use crate::{Failure, Status};
 use schedlab_lab::built::Built;
 use schedlab_lab::select::{self, Choice};
+use schedlab_machine::description::{self, Description};
+use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{Policy, Scheduler, Tunable};
 use serde_json::{Value, json};
@@ -12,7 +14,16 @@ use std::io::Write;
 
 /// Shows schedulers, releases and tunables.
 pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
+    if args.machines {
+        write_machines(output)?;
+        return Ok(Status::Good);
+    }
     let choices = chosen(&args.schedulers)?;
+    if let Some(name) = &args.machine {
+        let machine = description::find(name).map_err(|error| error.to_string())?;
+        write_domains(&choices, &machine, output)?;
+        return Ok(Status::Good);
+    }
     match args.format {
         ListFormat::Json => {
             let text = serde_json::to_string_pretty(&as_json(&choices)).map_err(|error| error.to_string())?;
@@ -84,6 +95,49 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
         for (_, kernel) in release.golden {
             writeln!(output, "    checked against golden schedules of {kernel}")?;
         }
+    }
+    Ok(())
+}
+
+/// A machine in a line or two.
+fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failure> {
+    let Description { name, about, source, topology, hz } = machine;
+    writeln!(output, "{name}: {about}")?;
+    let nodes = match topology.nodes() {
+        1 => String::new(),
+        nodes => format!(", {nodes} nodes"),
+    };
+    let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
+    writeln!(output, "    {} CPUs{nodes}{hz}; {source}", topology.cpus())?;
+    Ok(())
+}
+
+fn write_machines(output: &mut Output) -> Result<(), Failure> {
+    for machine in description::presets() {
+        write_machine(&machine, output)?;
+    }
+    writeln!(output, "flat-N: N equal CPUs, equally far from each other")?;
+    Ok(())
+}
+
+/// The scheduling domains that those of the releases build that have any; the others are named together.
+fn write_domains(choices: &[Choice], machine: &Description, output: &mut Output) -> Result<(), Failure> {
+    write_machine(machine, output)?;
+    let needs = select::Needs { cpus: machine.topology.cpus(), ..select::Needs::default() };
+    let mut without = vec![];
+    for choice in choices {
+        if let Some(why) = choice.refuses(&needs) {
+            without.push(format!("{choice} ({why})"));
+            continue;
+        }
+        let config = BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
+        match Built::new(choice, &config).describe_domains() {
+            Some(domains) => write!(output, "\n{choice}\n{domains}")?,
+            None => without.push(choice.to_string()),
+        }
+    }
+    if !without.is_empty() {
+        writeln!(output, "\nno domains: {}", without.join(", "))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use schedlab_lab::compressed::{self, LIMIT};
 use schedlab_lab::parallel;
 use schedlab_lab::run::{Experiment, RunError, cpus_named};
 use schedlab_lab::select::{self, Choice};
+use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::{GroupSettings, Target, groups, rt_app};
@@ -102,7 +103,12 @@ fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<E
         let target = Target { cpus, limited };
         rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
     };
-    let (model, cpus) = match args.cpus {
+    let machine = match &args.machine {
+        Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
+    let (model, cpus) = match cpus {
         Some(cpus) => (load(cpus)?, cpus),
         None => {
             let model = load(CPUS_MAX)?;
@@ -111,7 +117,8 @@ fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<E
         }
     };
     Ok(Experiment {
-        hz: args.hz,
+        hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+        machine,
         limit_ns: args.duration,
         seed: args.seed,
         record: args.timeline || args.format == RunFormat::Json,

@@ -55,6 +55,7 @@ impl IdleMap {
             return None;
         }
         let first = from as usize / 64;
+        // (From beyond the last CPU there is none.)
         for word in first..self.words.len() {
             let mut bits = self.words[word] & word_of(allowed, word);
             if word == first {

@@ -35,18 +35,19 @@
 //!
 //! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine; `preempt.rs` says who is
 //! interrupted and what is sticky, `clock.rs` has time and charges, `version.rs` slices and deadlines, `queue.rs` the queue,
-//! `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
+//! `locality.rs` how far CPUs are from each other, `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
 //!
 //! # Not here
 //!
 //! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes with it has nothing to limit.
-//! Any topology but the flat one. Frequency scaling.
+//! Frequency scaling.
 
 mod attributes;
 mod audit;
 mod clock;
 mod idle_map;
 mod life;
+mod locality;
 mod preempt;
 mod queue;
 mod version;
@@ -55,6 +56,7 @@ mod version;
 mod tests;
 
 use self::idle_map::IdleMap;
+use self::locality::Locality;
 use self::queue::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::version::RESCHED_US;
 pub use self::version::Version;
@@ -187,6 +189,7 @@ pub struct Bfs {
     /// Tasks that want to run or are some CPU's current.
     nr_running: u32,
     idle_map: IdleMap,
+    locality: Locality,
     cpus: Vec<Cpu>,
     running: Vec<Running>,
     /// 0.404: the time, nearly, ns.
@@ -220,6 +223,7 @@ impl Bfs {
             queue: GlobalQueue::new(),
             nr_running: 0,
             idle_map: IdleMap::all(cpus),
+            locality: Locality::new(&config.topology),
             cpus: alloc::vec![Cpu::default(); cpus as usize],
             running: alloc::vec![Running::IDLE; cpus as usize],
             niffies: 0,
@@ -360,7 +364,10 @@ impl Bfs {
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];
-        if row.cpu == cpu { 0 } else { self.version.task_timeslice(i32::from(row.nice), self.rr_interval) }
+        match self.locality.distance(row.cpu, cpu) {
+            0 => 0,
+            steps => steps * self.version.task_timeslice(i32::from(row.nice), self.rr_interval),
+        }
     }
 
     /// Out of the queue, for `cpu`.

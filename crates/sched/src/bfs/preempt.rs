@@ -22,17 +22,15 @@ impl Bfs {
     /// out of the map, so several tasks that wake in one instant may all ask the same one.
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
+        // 0.316 looks from its last CPU upwards, and round.
+        let from = match self.version {
+            Version::V0_316 => row.cpu,
+            Version::V0_404 => CpuId(0),
+        };
         let idle = if self.idle_map.contains(row.cpu) && row.allowed.contains(row.cpu) {
             Some(row.cpu)
         } else {
-            match self.version {
-                // From its last CPU upwards, and round.
-                Version::V0_316 => self
-                    .idle_map
-                    .first_from(row.cpu.0, &row.allowed)
-                    .or_else(|| self.idle_map.first(&row.allowed)),
-                Version::V0_404 => self.idle_map.first(&row.allowed),
-            }
+            self.nearest_idle(row.cpu, from, &row.allowed)
         };
         if let Some(cpu) = idle {
             platform.resched(cpu);
@@ -106,10 +104,37 @@ impl Bfs {
         }
     }
 
-    /// Asks the lowest-numbered idle CPU that `task` may use. (Not the one that is putting it away: that one does not idle.)
+    /// Asks the idle CPU that `task` may use and that is nearest. (Not the one that is putting it away: that one does not idle.)
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
-        if let Some(cpu) = self.idle_map.first(&self.tasks[task].allowed) {
+        let row = &self.tasks[task];
+        if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {
             platform.resched(cpu);
+        }
+    }
+
+    /// Of the idle CPUs in `allowed` the one that is nearest to `cpu`; among equals the first when counting from `from` upwards,
+    /// and round.
+    fn nearest_idle(&self, cpu: CpuId, from: CpuId, allowed: &CpuSet) -> Option<CpuId> {
+        let round = || {
+            let upwards = self.idle_map.first_from(from.0, allowed);
+            upwards.or_else(|| self.idle_map.first(allowed))
+        };
+        if self.locality.is_flat() {
+            return round();
+        }
+        let first = round()?;
+        let mut nearest = (self.locality.rank(cpu, first, &self.idle_map), first);
+        let mut at = first;
+        loop {
+            let upwards = self.idle_map.first_from(at.0 + 1, allowed);
+            match upwards.or_else(|| self.idle_map.first(allowed)) {
+                Some(next) if next != first => at = next,
+                _ => return Some(nearest.1),
+            }
+            let rank = self.locality.rank(cpu, at, &self.idle_map);
+            if rank < nearest.0 {
+                nearest = (rank, at);
+            }
         }
     }
 

@@ -4,6 +4,8 @@ use super::Cfs;
 use super::balance::{Idleness, Pass, SCALE};
 use crate::CpuId;
 use crate::classes::Core;
+use crate::classes::domains::Domains;
+use alloc::vec::Vec;
 
 /// What is summed over a group of CPUs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +40,33 @@ fn is_worthwhile(own: &GroupLoad, busiest: &GroupLoad, imbalance_pct: u32) -> bo
         && (busiest.imbalanced || max > busiest.per_task())
 }
 
+/// By level and CPU: the power of the CPU's group as long as real-time tasks take nothing of it. Threads of a core have their part
+/// of what the core is worth; a group of several CPUs has what its parts have together.
+pub(super) fn power_at_boot(domains: &Domains) -> Vec<Vec<u64>> {
+    let mut power: Vec<Vec<u64>> = Vec::new();
+    for number in 0..domains.levels() {
+        let level = domains.level(number);
+        let of_group = |cpu: CpuId| match domains.child(cpu, number) {
+            None if level.params.share_cpupower => {
+                u64::from(level.params.smt_gain) / level.span(cpu).cpus.len() as u64
+            }
+            None => SCALE,
+            Some(child) => {
+                let groups = &domains.level(child).span(cpu).groups;
+                groups.iter().map(|group| power[child][group[0].index()]).sum()
+            }
+        };
+        let row = (0..domains.cpus()).map(CpuId).map(of_group).collect();
+        power.push(row);
+    }
+    power
+}
+
+/// How many entries are not the power of one CPU.
+pub(super) fn weak_groups(power: &[u64]) -> u32 {
+    power.iter().filter(|&&power| power != SCALE).count() as u32
+}
+
 impl Cfs {
     /// The power of a group of CPUs, as of when its first CPU last looked.
     #[inline]
@@ -56,8 +85,8 @@ impl Cfs {
         };
         let whole = |power: u64| u32::from(power == SCALE);
         let old = core::mem::replace(&mut self.power[level][cpu.index()], power);
-        self.weak_groups += whole(old);
-        self.weak_groups -= whole(power);
+        self.weak_groups[level] += whole(old);
+        self.weak_groups[level] -= whole(power);
     }
 
     /// `update_cpu_power`.
@@ -101,7 +130,7 @@ impl Cfs {
             Idleness::Idle => domain.params.idle_idx,
             Idleness::NewlyIdle => domain.params.newidle_idx,
         };
-        if span.single_cpu_groups && self.weak_groups == 0 {
+        if span.single_cpu_groups && self.weak_groups[level] == 0 {
             return self.find_busiest_of_equals(core, level, this, index);
         }
         let (own, busiest, number, average) = self.survey_groups(core, level, this, index)?;

@@ -50,6 +50,7 @@
 //! Dividing group shares: O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
 
 pub mod balance;
+pub mod domain_levels;
 pub mod entity;
 pub mod find_busiest;
 pub mod groups;
@@ -68,14 +69,12 @@ pub mod versions;
 pub mod wait_runtime;
 
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
-use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rbtree::{NIL, Nodes};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{ClassList, Core, FairClass, Pid};
 use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::topology::LevelKind;
 use crate::{
     CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
     TunableError,
@@ -84,6 +83,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use balance::{Balancing, Candidates};
+pub use domain_levels::domains;
 use entity::{Averages, Entity, update_avg};
 use groups::{Group, ROOT};
 use interactive::Interactive;
@@ -211,60 +211,12 @@ fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn crate
 
 /// A release with its classes.
 pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
-    let core = Core::new(Domains::new(&config.topology, domain_params));
+    let core = Core::new(domains(&config.topology));
     ClassList {
         deadline: crate::classes::NoClass,
         rt: RealTime::new(rt, core.cpus(), config.hz),
         fair: Cfs::new(version, &core, config.hz),
         core,
-    }
-}
-
-/// The parameters of 2.6.32's domains.
-pub fn domain_params(kind: LevelKind) -> DomainParams {
-    let cpu = DomainParams {
-        min_interval_ms: 1,
-        max_interval_ms: 4,
-        busy_factor: 64,
-        imbalance_pct: 125,
-        cache_nice_tries: 1,
-        busy_idx: 2,
-        idle_idx: 1,
-        newidle_idx: 0,
-        wake_idx: 0,
-        forkexec_idx: 0,
-        balance_newidle: true,
-        balance_exec: true,
-        balance_fork: true,
-        balance_wake: false,
-        wake_affine: true,
-        share_cpupower: false,
-        prefer_sibling: true,
-        smt_gain: 1178,
-    };
-    match kind {
-        LevelKind::Smt => DomainParams {
-            max_interval_ms: 2,
-            imbalance_pct: 110,
-            cache_nice_tries: 0,
-            busy_idx: 0,
-            idle_idx: 0,
-            share_cpupower: true,
-            prefer_sibling: false,
-            ..cpu
-        },
-        LevelKind::MultiCore => DomainParams { idle_idx: 0, ..cpu },
-        LevelKind::Cpu => cpu,
-        LevelKind::Node => DomainParams {
-            min_interval_ms: 8,
-            max_interval_ms: 32,
-            busy_factor: 32,
-            cache_nice_tries: 2,
-            busy_idx: 3,
-            idle_idx: 2,
-            prefer_sibling: false,
-            ..cpu
-        },
     }
 }
 
@@ -303,8 +255,8 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// By level: the power of each group, at its first CPU.
     power: Vec<Vec<u64>>,
-    /// How many groups have other than the power of one CPU.
-    weak_groups: u32,
+    /// By level: how many CPUs stand for other than the power of one.
+    weak_groups: Vec<u32>,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
     /// The groups' limits.
@@ -344,16 +296,8 @@ impl Cfs {
             last_update_ns: 0,
         };
         let levels = 0..domains.levels();
-        let power: Vec<Vec<u64>> = levels
-            .clone()
-            .map(|level| {
-                let power = |cpu: CpuId| {
-                    let domain = domains.level(level);
-                    balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
-                };
-                all().map(power).collect()
-            })
-            .collect();
+        let power = find_busiest::power_at_boot(domains);
+        let weak_groups = power.iter().map(|level| find_busiest::weak_groups(level)).collect();
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
@@ -372,7 +316,7 @@ impl Cfs {
             cpu_load: alloc::vec![[0; 5]; cpus as usize],
             next_balance: alloc::vec![0; cpus as usize],
             balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
-            weak_groups: power.iter().flatten().filter(|&&power| power != balance::SCALE).count() as u32,
+            weak_groups,
             power,
             candidates: Candidates::new(cpus),
             limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),

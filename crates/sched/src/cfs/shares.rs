@@ -140,7 +140,6 @@ impl Cfs {
 mod tests {
     use super::*;
     use crate::cfs::Version;
-    use crate::classes::domains::Domains;
     use crate::{GroupId, Topology};
 
     fn at(now_ns: u64) -> Platform {
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn shares_follow_the_load() {
-        let domains = Domains::new(&Topology::flat(2), crate::cfs::domain_params);
+        let domains = crate::cfs::domains(&Topology::flat(2));
         let mut core = Core::new(domains);
         let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
         let group = cfs.make_group(GroupId::ROOT, 1024).unwrap().0;
@@ -174,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_made_late_weighs_what_it_would_by_then() {
-        let domains = Domains::new(&Topology::flat(4), crate::cfs::domain_params);
+        let domains = crate::cfs::domains(&Topology::flat(4));
         let mut core = Core::new(domains);
         let mut build = |early: bool| {
             let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);

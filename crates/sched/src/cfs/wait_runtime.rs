@@ -30,7 +30,6 @@
 use super::entity::{Load, inverse, scale};
 use super::tunables::boot_factor;
 use super::versions::InverseRule;
-use crate::classes::domains::Domains;
 use crate::classes::rbtree::{NIL, Nodes, Root};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;
@@ -144,7 +143,7 @@ pub struct WaitRuntime {
 
 /// 2.6.23 with its classes.
 pub fn class_list(config: &BuildConfig) -> ClassList<WaitRuntime> {
-    let core = Core::new(Domains::new(&config.topology, super::domain_params));
+    let core = Core::new(super::domains(&config.topology));
     ClassList {
         deadline: NoClass,
         rt: RealTime::new(RtVersion::V2_6_23, core.cpus(), config.hz),

@@ -557,6 +557,10 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.fair.promises(&self.core, load)
     }
 
+    fn describe_domains(&self) -> Option<String> {
+        Some(self.core.domains.describe())
+    }
+
     fn audit(&self) -> Result<(), String> {
         let mut found = alloc::vec![0u32; self.core.cpus() as usize];
         for (pid, thread) in self.core.threads.iter().enumerate() {

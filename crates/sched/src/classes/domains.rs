@@ -6,9 +6,12 @@
 //!
 //! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the class that balances keeps that.
 
-use crate::topology::LevelKind;
+use crate::cpu_set::cpu_list;
+use crate::topology::{Level, LevelKind};
 use crate::{CpuId, CpuSet, Topology};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write;
 
 /// What a release gives the domains of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +54,45 @@ pub struct DomainParams {
     pub smt_gain: u32,
 }
 
+impl DomainParams {
+    /// The parameters by the kernel's names.
+    fn describe(&self, kind: LevelKind) -> String {
+        let mut text = alloc::format!(
+            "min_interval {} max_interval {} ms, busy_factor {}, imbalance_pct {}, cache_nice_tries {}, busy_idx {} idle_idx {} \
+             newidle_idx {} wake_idx {} forkexec_idx {}, flags",
+            self.min_interval_ms,
+            self.max_interval_ms,
+            self.busy_factor,
+            self.imbalance_pct,
+            self.cache_nice_tries,
+            self.busy_idx,
+            self.idle_idx,
+            self.newidle_idx,
+            self.wake_idx,
+            self.forkexec_idx,
+        );
+        let flags = [
+            (self.balance_newidle, "BALANCE_NEWIDLE"),
+            (self.balance_exec, "BALANCE_EXEC"),
+            (self.balance_fork, "BALANCE_FORK"),
+            (self.balance_wake, "BALANCE_WAKE"),
+            (self.wake_affine, "WAKE_AFFINE"),
+            (self.share_cpupower, "SHARE_CPUPOWER"),
+            (kind == LevelKind::MultiCore, "SHARE_PKG_RESOURCES"),
+            (self.prefer_sibling, "PREFER_SIBLING"),
+            (matches!(kind, LevelKind::Node | LevelKind::AllNodes), "SERIALIZE"),
+        ];
+        for (_, name) in flags.iter().filter(|(is_set, _)| *is_set) {
+            text.push(' ');
+            text.push_str(name);
+        }
+        if self.share_cpupower {
+            let _ = write!(text, ", smt_gain {}", self.smt_gain);
+        }
+        text
+    }
+}
+
 /// The domains of one level of the machine.
 #[derive(Clone, Debug)]
 pub struct DomainLevel {
@@ -90,14 +132,19 @@ pub struct Domains {
 impl Domains {
     /// The domains of `topology` with a release's parameters.
     pub fn new(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -> Domains {
-        let cpus = topology.cpus();
+        Domains::of_levels(topology.cpus(), topology.levels(), params)
+    }
+
+    /// The same, of levels that a release has made of the topology in its own way. Smallest level first; each span of a level
+    /// lies within one of the next.
+    pub fn of_levels(cpus: u32, machine: &[Level], params: impl Fn(LevelKind) -> DomainParams) -> Domains {
         let mut present = alloc::vec![0u32; cpus as usize];
         // What the groups of the next level are: at first single CPUs.
         let mut below: Vec<u32> = (0..cpus).collect();
         // For each CPU the size of the largest span it has so far.
         let mut size_below = alloc::vec![1usize; cpus as usize];
         let mut levels = Vec::new();
-        for (number, level) in topology.levels().iter().enumerate() {
+        for (number, level) in machine.iter().enumerate() {
             let built = DomainLevel::new(level.kind, params(level.kind), &level.span_of, &below);
             for cpu in 0..cpus as usize {
                 let size = built.span(CpuId(cpu as u32)).cpus.len();
@@ -143,6 +190,34 @@ impl Domains {
         self.present[cpu.index()] >> level >> 1 == 0
     }
 
+    /// The domains in words: what a level has of its release, then each span with its groups, as far as any CPU has that domain.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for (number, level) in self.levels.iter().enumerate() {
+            let first_of = |span: &Span| span.cpus.first().copied();
+            let present =
+                |span: &&Span| first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number));
+            let mut spans = level.spans.iter().filter(present).peekable();
+            if spans.peek().is_none() {
+                continue;
+            }
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{}: {}", level.kind.name(), level.params.describe(level.kind));
+            for span in spans {
+                let _ = write!(text, "  {}:", cpu_list(&span.cpus));
+                for (place, group) in span.groups.iter().enumerate() {
+                    let separator = if place == 0 { "" } else { " |" };
+                    let _ = write!(text, "{separator} {}", cpu_list(group));
+                }
+                text.push('\n');
+            }
+        }
+        if text.is_empty() {
+            text.push_str("no domains: nothing to balance\n");
+        }
+        text
+    }
+
     /// The level of the largest domain of `cpu` below `level`.
     #[inline]
     pub fn child(&self, cpu: CpuId, level: usize) -> Option<usize> {
@@ -159,7 +234,7 @@ impl DomainLevel {
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
-        let mut numbers = alloc::vec![u32::MAX; span_of.len()];
+        let mut numbers = alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
             let span = &mut spans[span as usize];
             let number = &mut numbers[below[cpu] as usize];
@@ -201,7 +276,6 @@ impl DomainLevel {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::topology::Level;
 
     /// Parameters for tests that look at shapes only.
     pub(crate) const SOME: DomainParams = DomainParams {

@@ -18,7 +18,9 @@ use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
 use super::fair::Fair;
 use crate::classes::{Core, Pid};
+use crate::cpu_set::cpu_list;
 use crate::{CpuId, CpuSet, Platform, Policy};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// A source must have this much more, per cent.
@@ -124,6 +126,27 @@ impl Balance {
 }
 
 impl Fair {
+    /// The one domain that the fair class balances, in words.
+    pub(super) fn describe_domains(&self) -> String {
+        let cpus: Vec<CpuId> = (0..self.cpus).map(CpuId).collect();
+        let (min, max) = (self.cpus, 2 * self.cpus);
+        if min == 1 {
+            return "no domains: nothing to balance\n".into();
+        }
+        let mut text = alloc::format!(
+            "MC: min_interval {min} max_interval {max} ms, busy_factor {BUSY_FACTOR}, imbalance_pct {IMBALANCE_PCT}, \
+             cache_nice_tries {CACHE_NICE_TRIES}, flags BALANCE_NEWIDLE BALANCE_EXEC BALANCE_FORK WAKE_AFFINE \
+             SHARE_PKG_RESOURCES\n  {}:",
+            cpu_list(&cpus)
+        );
+        for cpu in &cpus {
+            let separator = if cpu.0 == 0 { "" } else { " |" };
+            text.push_str(&alloc::format!("{separator} {}", cpu.0));
+        }
+        text.push('\n');
+        text
+    }
+
     // ---- the list of a CPU's tasks ----
 
     pub(super) fn list_add(&mut self, cpu: CpuId, task: Pid) {

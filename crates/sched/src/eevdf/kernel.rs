@@ -706,6 +706,10 @@ impl Scheduler for Eevdf {
         self.fair.promises(load)
     }
 
+    fn describe_domains(&self) -> Option<String> {
+        Some(self.fair.describe_domains())
+    }
+
     fn audit(&self) -> Result<(), String> {
         for cpu in (0..self.core.cpus()).map(CpuId) {
             let counted = self.core.nr_running[cpu.index()];

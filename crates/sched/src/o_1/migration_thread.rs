@@ -57,8 +57,8 @@ impl O1 {
 
     /// What the migration thread of `cpu` does once it has the CPU.
     pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: u32) {
-        if core::mem::take(&mut self.rqs[cpu as usize].active_balance) {
-            self.active_load_balance(platform, cpu);
+        if let Some(to) = self.domains.take_push_cpu(CpuId(cpu)) {
+            self.active_load_balance(platform, cpu, to);
         }
         while !self.rqs[cpu as usize].migration_queue.is_empty() {
             let p = self.rqs[cpu as usize].migration_queue.remove(0);

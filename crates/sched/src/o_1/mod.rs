@@ -33,9 +33,9 @@
 //! | `wakeup` | where a woken task goes, and whether it preempts |
 //! | `life` | fork, exit, yield, nice, policy |
 //! | `migration_thread` | affinity |
-//! | `loads` | what CPUs see of each other's queues |
+//! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
-//! | `sched_domains` | balancing as in 2.6.22, by weight |
+//! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::domains_2622`]) |
 //!
 //! # Releases
 //!
@@ -48,10 +48,10 @@ mod life;
 mod load_balance;
 mod loads;
 mod migration_thread;
+mod moving;
 mod prio_array;
 mod rules;
 mod runqueue;
-mod sched_domains;
 mod schedule;
 mod task;
 #[cfg(test)]
@@ -61,6 +61,7 @@ mod wakeup;
 
 pub use rules::Version;
 
+use crate::domains_2622::Domains;
 use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
@@ -75,7 +76,6 @@ use load_balance::LoadHistory;
 use loads::Loads;
 use rules::Rules;
 use runqueue::Runqueue;
-use sched_domains::{Domain, Excluded};
 use task::{Pid, State, Tasks};
 
 /// This scheduler in the registry.
@@ -121,10 +121,8 @@ pub struct O1 {
     loads: Loads,
     /// 2.6.0: what each CPU saw when it last balanced.
     history: LoadHistory,
-    /// 2.6.22: each CPU's part of the one domain.
-    domains: Vec<Domain>,
-    /// 2.6.22: scratch of one balancing attempt.
-    excluded: Excluded,
+    /// 2.6.22: the weights on the CPUs, and each CPU's part of the one domain.
+    domains: Domains,
     /// 2.6.0: for how long a task's data stays in the cache after it ran, jiffies.
     cache_decay_ticks: u64,
     /// 2.6.22: the same, ns.
@@ -143,8 +141,7 @@ impl O1 {
             rqs: vec![Runqueue::new(); rows],
             loads: Loads::new(rows),
             history: LoadHistory::new(rows),
-            domains: vec![Domain::new(); rows],
-            excluded: Excluded::new(rows),
+            domains: Domains::new(cpus, config.hz),
             cache_decay_ticks: 1,
             cache_hot_time_ns: 2_500_000,
         }
@@ -301,6 +298,10 @@ impl Scheduler for O1 {
         }
     }
 
+    fn describe_domains(&self) -> Option<String> {
+        (self.rules.version == Version::V2_6_22).then(|| self.domains.describe())
+    }
+
     fn audit(&self) -> Result<(), String> {
         for cpu in 0..self.cpus as usize {
             self.audit_queue(cpu)?;
@@ -312,6 +313,7 @@ impl Scheduler for O1 {
             return Err(alloc::format!("{marked} tasks think that they are queued, {queued} are"));
         }
         self.loads.audit()?;
+        self.domains.audit()?;
         for number in 0..self.tasks.len() as u32 {
             let task = &self.tasks[Pid(number)];
             if task.sleep_avg > self.rules.ns_max_sleep_avg || task.interactive_credit.abs() > 101 {

@@ -17,15 +17,10 @@ pub(super) struct Runqueue {
     active: u8,
     /// 2.6.22: the best static priority that went to expired since the last swap; 140 = none.
     pub(super) best_expired_prio: u8,
-    /// 2.6.22: a balancing CPU wants the running task here; `push_cpu` is that CPU.
-    pub(super) active_balance: bool,
-    pub(super) push_cpu: u32,
     /// When the first task since the last swap used up its slice, jiffies; 0 = none has.
     pub(super) expired_timestamp: u64,
     /// 2.6.22: this queue's clock, ns: its last tick or `schedule()`.
     pub(super) most_recent_timestamp: u64,
-    /// 2.6.22: the jiffy from which on the tick looks whether balancing is due.
-    pub(super) next_balance: u64,
     /// Tasks that the migration thread is to move away.
     pub(super) migration_queue: Vec<Pid>,
     pub(super) arrays: [PrioArray; 2],
@@ -37,11 +32,8 @@ impl Runqueue {
             curr: Pid::NONE,
             active: 0,
             best_expired_prio: MAX_PRIO,
-            active_balance: false,
-            push_cpu: 0,
             expired_timestamp: 0,
             most_recent_timestamp: 0,
-            next_balance: 0,
             migration_queue: Vec::new(),
             arrays: [PrioArray::new(), PrioArray::new()],
         }
@@ -103,14 +95,20 @@ impl O1 {
     #[inline]
     pub(super) fn count_in(&mut self, p: Pid) {
         let task = &self.tasks[p];
-        self.loads.add(task.cpu as usize, task.load_weight);
+        self.loads.add(task.cpu as usize);
+        if self.rules.version == Version::V2_6_22 {
+            self.domains.inc_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+        }
     }
 
     /// `p` is no longer one of the runnable tasks of its CPU.
     #[inline]
     pub(super) fn deactivate_task(&mut self, p: Pid) {
         let task = &self.tasks[p];
-        self.loads.remove(task.cpu as usize, task.load_weight);
+        self.loads.remove(task.cpu as usize);
+        if self.rules.version == Version::V2_6_22 {
+            self.domains.dec_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+        }
         self.dequeue_task(p);
     }
 
@@ -165,17 +163,21 @@ impl O1 {
                     }
                     curr_found |= rq.curr == p;
                     running += 1;
-                    weight += task.load_weight;
+                    weight += u64::from(task.load_weight);
                     Ok(())
                 })
                 .map_err(|error| alloc::format!("CPU {cpu}: {error}"))?;
         }
-        let loads = &self.loads;
-        if (running, weight) != (loads.nr_running(cpu), loads.raw_weighted_load(cpu)) {
+        let counted = self.loads.nr_running(cpu);
+        if running != counted {
+            return Err(alloc::format!("CPU {cpu}: {running} tasks are queued, counted {counted}"));
+        }
+        let load = self.domains.load(CpuId(cpu as u32));
+        if self.rules.version == Version::V2_6_22
+            && (running, weight) != (load.nr_running(), load.raw_weighted_load())
+        {
             return Err(alloc::format!(
-                "CPU {cpu}: {running} tasks of weight {weight} are queued, counted {} of {}",
-                loads.nr_running(cpu),
-                loads.raw_weighted_load(cpu)
+                "CPU {cpu}: {running} tasks of weight {weight} are queued, counted {load:?}"
             ));
         }
         if !curr_found {

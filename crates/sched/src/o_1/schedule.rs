@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{Activated, Pid, State, Tasks};
-use crate::{CpuId, Platform};
+use crate::{CpuId, Platform, domains_2622};
 
 impl O1 {
     /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That thread does its work in no
@@ -77,7 +77,9 @@ impl O1 {
         match self.rules.version {
             _ if self.cpus == 1 => {}
             Version::V2_6_0 => self.load_balance(platform, cpu, true),
-            Version::V2_6_22 => self.load_balance_newidle(platform, cpu),
+            Version::V2_6_22 => {
+                domains_2622::newly_idle_balance(self, platform, CpuId(cpu));
+            }
         }
     }
 

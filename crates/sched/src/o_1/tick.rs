@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{ArrayId, Pid};
-use crate::{CpuId, Platform, Policy};
+use crate::{CpuId, Platform, Policy, domains_2622};
 
 impl O1 {
     pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: u32) {
@@ -23,10 +23,8 @@ impl O1 {
                     self.tasks[curr].last_ran = now;
                     self.charge_tick(platform, cpu, curr);
                 }
-                self.loads.update_cpu_load(cpu as usize);
-                if platform.jiffies() >= self.rqs[cpu as usize].next_balance {
-                    self.rebalance_domains(platform, cpu, idle);
-                }
+                self.domains.update_cpu_load(CpuId(cpu));
+                domains_2622::rebalance(self, platform, CpuId(cpu), idle);
             }
         }
     }

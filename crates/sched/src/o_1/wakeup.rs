@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{Activated, Pid, State};
-use crate::{Platform, Waker};
+use crate::{CpuId, Platform, Waker};
 
 impl O1 {
     /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been switched away, that is all.
@@ -69,25 +69,20 @@ impl O1 {
 
     /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        const WAKE_IDX: usize = 1;
-        /// Half of what `imbalance_pct` (125) allows.
-        const IMBALANCE: u64 = 100 + (125 - 100) / 2;
-        let (this, own) = (waker.cpu().0 as usize, self.tasks[p].cpu as usize);
-        if this == own || !self.tasks.may_run_on(p, this as u32) {
+        let (this, own) = (waker.cpu(), CpuId(self.tasks[p].cpu));
+        if this == own || !self.tasks.may_run_on(p, this.0) {
             return;
         }
-        let load = self.loads.source_load(own, WAKE_IDX);
-        let mut this_load = self.loads.target_load(this, WAKE_IDX);
-        let average = self.loads.avg_load_per_task(this);
-        let curr = self.rqs[this].curr;
-        if waker.is_sync() && curr != Pid::NONE {
+        let curr = self.rqs[this.index()].curr;
+        let leaving = if waker.is_sync() && curr != Pid::NONE {
             // As good as asleep.
-            this_load -= u64::from(self.tasks[curr].load_weight);
-        }
-        let light = this_load <= load && this_load + self.loads.target_load(own, WAKE_IDX) <= average;
+            u64::from(self.tasks[curr].load_weight)
+        } else {
+            0
+        };
         let weight = u64::from(self.tasks[p].load_weight);
-        if light || 100 * (this_load + weight) <= IMBALANCE * load {
-            self.set_task_cpu(platform, p, this as u32);
+        if self.domains.wakes_here(this, own, weight, leaving) {
+            self.set_task_cpu(platform, p, this.0);
         }
     }
 

@@ -47,6 +47,7 @@ impl Staircase {
                 return Err(format!("CPU {number}: its running task is not queued"));
             }
         }
+        self.domains.audit()?;
         let queued = self.tasks.iter().filter(|task| task.queued).count();
         if queued != listed as usize {
             return Err(format!("{queued} tasks think that they are queued, {listed} are"));

@@ -662,6 +662,10 @@ impl Scheduler for Staircase {
         }
     }
 
+    fn describe_domains(&self) -> Option<String> {
+        Some(self.domains.describe())
+    }
+
     fn audit(&self) -> Result<(), String> {
         self.check_books()
     }

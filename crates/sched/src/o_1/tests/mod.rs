@@ -227,9 +227,9 @@ impl Rig {
     }
 
     /// The weight on each CPU.
-    fn weights(&self) -> Vec<u32> {
-        let cpus = 0..self.current.len();
-        cpus.map(|cpu| self.sched.loads.raw_weighted_load(cpu)).collect()
+    fn weights(&self) -> Vec<u64> {
+        let cpus = (0..self.current.len() as u32).map(CpuId);
+        cpus.map(|cpu| self.sched.domains.load(cpu).raw_weighted_load()).collect()
     }
 
     /// The order of the tasks in list `prio` of the active array of `cpu`.

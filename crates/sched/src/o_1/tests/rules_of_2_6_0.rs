@@ -115,7 +115,7 @@ fn the_starvation_limit_grows_with_the_number_of_tasks() {
     rig.run_to(1);
     rig.sched.rqs[0].expired_timestamp = 10;
     for (tasks, limit) in [(2, 2041), (7, 7141)] {
-        rig.sched.loads.set_for_test(0, tasks, 0, 0);
+        rig.sched.loads.set_for_test(0, tasks);
         rig.platform.set_jiffies(10 + limit - 1);
         assert!(!rig.sched.expired_starving(&rig.platform, 0));
         rig.platform.set_jiffies(10 + limit);
@@ -583,7 +583,7 @@ fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
         let random = (state >> 33) as usize;
         let cpu = random % cpus;
         if (random / 8).is_multiple_of(3) {
-            loads.set_for_test(cpu, (random / 64 % 4) as u32, 0, 0);
+            loads.set_for_test(cpu, (random / 64 % 4) as u32);
         }
         history.look(cpu, &loads);
         own[cpu] = loads.all_running().to_vec();

@@ -1,7 +1,6 @@
 //! 2.6.22: worked examples, and the rules that no golden schedule decides.
 
 use super::*;
-use crate::o_1::sched_domains::{Found, IdleKind};
 use crate::o_1::task::{Activated, Tasks};
 
 fn rig(cpus: u32) -> Rig {
@@ -234,7 +233,7 @@ fn a_woken_task_comes_if_12_percent_are_not_exceeded() {
     for (load, cpu) in [(228, 1), (229, 0)] {
         let mut rig = rig(2);
         let (waker, woken) = two_tasks(&mut rig);
-        rig.sched.loads.set_for_test(1, 2, load, load);
+        rig.sched.domains.set_for_test(CpuId(1), 2, load, load);
         let p = rig.sched.tasks.pid(woken);
         rig.sched.wake_affine(&mut rig.platform, p, by(waker, 0, false));
         assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
@@ -268,17 +267,16 @@ fn realtime_tasks_wake_without_the_estimator() {
 // Balancing.
 
 /// What `cpu` 0 finds, as an idle CPU, where each CPU has so many tasks of so much weight together.
-fn find(loads: &[(u32, u32)]) -> Option<Found> {
+fn find(loads: &[(u32, u64)]) -> Option<(u32, u64)> {
     let mut rig = rig(loads.len() as u32);
-    let all = &mut rig.sched.loads;
-    for (cpu, &(tasks, weight)) in loads.iter().enumerate() {
-        all.set_for_test(cpu, tasks, weight, weight);
+    for (cpu, &(tasks, weight)) in (0..).zip(loads) {
+        rig.sched.domains.set_for_test(CpuId(cpu), tasks, weight, weight);
     }
-    rig.sched.find_busiest_group(0, IdleKind::Idle)
+    rig.sched.domains.busiest_for_test(CpuId(0))
 }
 
-fn found(busiest: u32, imbalance: u64) -> Option<Found> {
-    Some(Found { busiest, imbalance })
+fn found(busiest: u32, imbalance: u64) -> Option<(u32, u64)> {
+    Some((busiest, imbalance))
 }
 
 #[test]
@@ -292,10 +290,10 @@ fn a_load_that_does_not_exceed_a_task_is_left() {
     // This CPU's only task weighs nothing, so that the last rule of all would move one.
     assert_eq!(find(&[(1, 0), (2, 256)]), found(1, 128));
     let mut rig = rig(2);
-    let all = &mut rig.sched.loads;
-    all.set_for_test(0, 1, 0, 0);
-    all.set_for_test(1, 2, 256, 128);
-    assert_eq!(rig.sched.find_busiest_group(0, IdleKind::Idle), None);
+    let all = &mut rig.sched.domains;
+    all.set_for_test(CpuId(0), 1, 0, 0);
+    all.set_for_test(CpuId(1), 2, 256, 128);
+    assert_eq!(rig.sched.domains.busiest_for_test(CpuId(0)), None);
 }
 
 #[test]
@@ -308,11 +306,11 @@ fn below_the_average_no_more_than_a_task_is_taken() {
 fn the_first_in_ring_order_wins_among_equals() {
     assert_eq!(find(&[(0, 0), (4, 512), (4, 512)]), found(1, 171));
     let mut rig = rig(3);
-    let all = &mut rig.sched.loads;
-    all.set_for_test(0, 4, 512, 512);
-    all.set_for_test(2, 4, 512, 512);
-    let found = rig.sched.find_busiest_group(1, IdleKind::Idle);
-    assert_eq!(found.map(|found| found.busiest), Some(2));
+    let all = &mut rig.sched.domains;
+    all.set_for_test(CpuId(0), 4, 512, 512);
+    all.set_for_test(CpuId(2), 4, 512, 512);
+    let found = rig.sched.domains.busiest_for_test(CpuId(1));
+    assert_eq!(found.map(|(busiest, _)| busiest), Some(2));
 }
 
 #[test]
@@ -328,9 +326,7 @@ fn active_balancing_moves_even_the_heaviest_task() {
     rig.reschedule();
     rig.sched.tasks.set_allowed(task, CpuSet::All);
     assert_eq!(rig.sched.tasks[rig.sched.tasks.pid(task)].load_weight, 1149);
-    rig.sched.domains[1].nr_balance_failed = 2;
-    rig.sched.rqs[0].active_balance = true;
-    rig.sched.rqs[0].push_cpu = 1;
+    rig.sched.domains.ask_push_for_test(CpuId(0), CpuId(1));
     rig.sched.wake_migration_thread(&mut rig.platform, 0);
     assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     rig.reschedule();
@@ -346,7 +342,7 @@ fn a_cpu_that_finds_all_balanced_looks_less_and_less() {
     let mut intervals = vec![];
     for ms in [0, 1, 2, 3, 4, 8] {
         rig.run_to(ms);
-        intervals.push(rig.sched.domains[1].balance_interval);
+        intervals.push(rig.sched.domains.balance_interval(CpuId(1)));
     }
     assert_eq!(intervals, [1, 2, 2, 4, 4, 4]);
 }

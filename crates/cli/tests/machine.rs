@@ -1,0 +1,43 @@
+//! `--machine`, as a user meets it.
+
+mod support;
+
+use support::schedlab;
+
+#[test]
+fn machines_are_listed_and_domains_shown() {
+    let machines = schedlab(&["list", "--machines"]).good();
+    for name in ["laptop", "z800-2x6", "pentium3-700x8", "server-2node", "flat-N"] {
+        assert!(machines.contains(&format!("{name}: ")), "{machines}");
+    }
+    let domains = schedlab(&["list", "cfs,o_n", "--machine", "z800-2x6"]).good();
+    assert!(domains.contains("cfs@2.6.32\nMC: min_interval 1 max_interval 4 ms"), "{domains}");
+    assert!(domains.contains("\n  0-11: 0-5 | 6-11\n"), "{domains}");
+    assert!(domains.contains("\nno domains: "), "{domains}");
+}
+
+#[test]
+fn a_workload_runs_on_a_described_machine() {
+    let report = schedlab(&[
+        "run",
+        "examples/server.json",
+        "--scheduler",
+        "cfs",
+        "--machine",
+        "z800-2x6",
+        "--duration",
+        "0.1",
+        "--format",
+        "json",
+    ]);
+    let report = report.good();
+    assert!(report.contains("\"model\": \"idealised z800-2x6\""), "{}", &report[..report.len().min(2000)]);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let run = |machine: &str| schedlab(&["run", "examples/server.json", "--machine", machine]);
+    run("z801").error(&["z801: there is no such preset or file; presets are laptop, z800-2x6"]);
+    run("Cargo.toml").error(&["Cargo.toml:1:"]);
+    schedlab(&["run", "examples/server.json", "--machine", "laptop", "--cpus", "2"]).error(&["--cpus"]);
+}

@@ -1,0 +1,226 @@
+//! The form of description files, number 1.
+
+use super::Description;
+use schedlab_sched::Topology;
+use schedlab_sched::topology::{CPUS_MAX, Place, TopologyError};
+use serde::Deserialize;
+
+/// The number of the form that is read here.
+const FORMAT: u64 = 1;
+/// Ticks a second that a machine can have.
+const HZ: std::ops::RangeInclusive<u32> = 1..=10_000;
+
+/// A place in the file, and what is wrong there.
+type Mistake = (String, String);
+
+/// What every form begins with.
+#[derive(Deserialize)]
+struct AnyForm {
+    format: Option<u64>,
+}
+
+/// A file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "format")]
+    _format: u64,
+    name: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    source: String,
+    hz: Option<u32>,
+    topology: Shape,
+}
+
+/// How the CPUs hang together: `flat`, `regular` or `cpus`, one of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    /// So many equal CPUs.
+    flat: Option<u32>,
+    /// All parts alike.
+    regular: Option<Regular>,
+    /// CPU by CPU.
+    cpus: Option<Vec<Cpu>>,
+    /// Node by node, the distance to each.
+    #[serde(default)]
+    distances: Vec<Vec<u32>>,
+}
+
+/// A machine all of whose parts are alike. Each number counts the parts of one of the part above.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Regular {
+    #[serde(default = "one")]
+    nodes: u32,
+    #[serde(default = "one")]
+    packages: u32,
+    #[serde(default = "one")]
+    caches: u32,
+    #[serde(default = "one")]
+    cores: u32,
+    #[serde(default = "one")]
+    threads: u32,
+    #[serde(default)]
+    numbering: Numbering,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which CPU has which number.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Numbering {
+    /// The first threads of all cores, then the second ones: siblings are i and i + cores.
+    #[default]
+    SiblingsApart,
+    /// The threads of a core one after the other: siblings are 2i and 2i + 1.
+    SiblingsTogether,
+    /// As siblings apart, and core by core the packages take turns: with two of them package 0 has the even numbers.
+    PackagesAlternate,
+}
+
+/// Where a CPU is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cpu {
+    core: u32,
+    cache: Option<u32>,
+    #[serde(default)]
+    package: u32,
+    #[serde(default)]
+    node: u32,
+}
+
+/// Reads a file's text.
+pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
+    let any: AnyForm = serde_json::from_str(text).map_err(mistake_of)?;
+    match any.format {
+        Some(FORMAT) => {}
+        Some(other) => {
+            let message = format!("form {other} is not known here; this program reads \"format\": {FORMAT}");
+            return Err(("format".into(), message));
+        }
+        None => {
+            let message = format!("which form the file has is missing; begin with \"format\": {FORMAT}");
+            return Err(("format".into(), message));
+        }
+    }
+    let file: File = serde_json::from_str(text).map_err(mistake_of)?;
+    if file.name.trim().is_empty() {
+        return Err(("name".into(), "is empty; give the machine a name".into()));
+    }
+    if let Some(hz) = file.hz
+        && !HZ.contains(&hz)
+    {
+        let message = format!("{hz} ticks a second; give {} to {}", HZ.start(), HZ.end());
+        return Err(("hz".into(), message));
+    }
+    Ok(Description {
+        name: file.name,
+        about: file.about,
+        source: file.source,
+        topology: file.topology.build()?,
+        hz: file.hz,
+    })
+}
+
+/// What the JSON reader found wrong, and where.
+fn mistake_of(error: serde_json::Error) -> Mistake {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let message = text.strip_suffix(&place).unwrap_or(&text);
+    (format!("{}:{}", error.line(), error.column()), message.into())
+}
+
+impl Shape {
+    fn build(self) -> Result<Topology, Mistake> {
+        let (key, places) = match (self.flat, self.regular, self.cpus) {
+            (Some(cpus), None, None) => ("topology.flat", flat(cpus)?),
+            (None, Some(regular), None) => ("topology.regular", regular.places()?),
+            (None, None, Some(cpus)) => ("topology.cpus", cpus.into_iter().map(Cpu::place).collect()),
+            (None, None, None) => {
+                let message = "no CPUs; give \"flat\": N, \"regular\": {...} or \"cpus\": [...]";
+                return Err(("topology".into(), message.into()));
+            }
+            _ => {
+                let message =
+                    "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
+                return Err(("topology".into(), message.into()));
+            }
+        };
+        Topology::new(places, &self.distances).map_err(|error| {
+            let key = match error {
+                TopologyError::DistanceTable { .. } | TopologyError::Distance { .. } => "topology.distances",
+                _ => key,
+            };
+            (key.into(), error.to_string())
+        })
+    }
+}
+
+/// Equal CPUs, a package each.
+fn flat(cpus: u32) -> Result<Vec<Place>, Mistake> {
+    if !(1..=CPUS_MAX).contains(&cpus) {
+        let message = format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
+        return Err(("topology.flat".into(), message));
+    }
+    Ok((0..cpus).map(|cpu| Place { core: cpu, cache: cpu, package: cpu, node: 0 }).collect())
+}
+
+impl Regular {
+    fn places(&self) -> Result<Vec<Place>, Mistake> {
+        let counts = [
+            ("nodes", self.nodes),
+            ("packages", self.packages),
+            ("caches", self.caches),
+            ("cores", self.cores),
+            ("threads", self.threads),
+        ];
+        let mut cpus: u64 = 1;
+        for (key, count) in counts {
+            cpus = cpus.saturating_mul(count.into());
+            if count == 0 || cpus > CPUS_MAX.into() {
+                let message = if count == 0 {
+                    "is 0; there is at least 1".into()
+                } else {
+                    format!("{count} makes more than {CPUS_MAX} CPUs; no machine has more")
+                };
+                return Err((format!("topology.regular.{key}"), message));
+            }
+        }
+        let cpus = cpus as u32;
+        let cores = cpus / self.threads;
+        let cores_of_package = self.caches * self.cores;
+        let packages = self.nodes * self.packages;
+        let core_of = |cpu: u32| match self.numbering {
+            Numbering::SiblingsApart => cpu % cores,
+            Numbering::SiblingsTogether => cpu / self.threads,
+            Numbering::PackagesAlternate => {
+                let turn = cpu % cores;
+                turn % packages * cores_of_package + turn / packages
+            }
+        };
+        let place = |core: u32| {
+            let package = core / cores_of_package;
+            Place { core, cache: core / self.cores, package, node: package / self.packages }
+        };
+        Ok((0..cpus).map(core_of).map(place).collect())
+    }
+}
+
+impl Cpu {
+    /// A CPU for which no cache is given shares none with other cores. (Such caches get numbers that nobody gives.)
+    fn place(self) -> Place {
+        Place {
+            core: self.core,
+            cache: self.cache.unwrap_or(u32::MAX - self.core),
+            package: self.package,
+            node: self.node,
+        }
+    }
+}

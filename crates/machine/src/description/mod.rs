@@ -1,0 +1,121 @@
+//! Machines described in small files, and those that come with the program.
+//!
+//! ```
+//! use schedlab_machine::description;
+//!
+//! let machine = description::find("z800-2x6").unwrap();
+//! assert_eq!((machine.topology.cpus(), machine.topology.nodes()), (12, 2));
+//! let mistake = description::find("z800").unwrap_err();
+//! assert!(mistake.to_string().starts_with("z800: there is no such preset or file"));
+//! ```
+//!
+//! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run so, how many ticks a second it
+//! had. The file's form ([`form`]) carries a number, so that later ones can hold more.
+
+mod form;
+
+use schedlab_sched::Topology;
+use schedlab_sched::topology::CPUS_MAX;
+use std::fmt;
+use std::path::Path;
+
+/// A machine as a file describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// What users call it.
+    pub name: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// Where that is known from.
+    pub source: String,
+    /// Its CPUs.
+    pub topology: Topology,
+    /// Ticks a second, if the machine fixes them.
+    pub hz: Option<u32>,
+}
+
+/// Why a description cannot be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DescriptionError {
+    /// The file, or what was asked for.
+    pub file: String,
+    /// Where in it: a line and column (`7:13`), or the path of a key (`topology.regular.cores`). Empty: the file as a whole.
+    pub place: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DescriptionError { file, place, message } = self;
+        if place.is_empty() { write!(f, "{file}: {message}") } else { write!(f, "{file}:{place}: {message}") }
+    }
+}
+
+impl std::error::Error for DescriptionError {}
+
+/// The machines that come with the program: name and file.
+const PRESETS: &[(&str, &str)] = &[
+    ("laptop", include_str!("../../presets/laptop.json")),
+    ("z800-2x6", include_str!("../../presets/z800-2x6.json")),
+    ("pentium3-700x8", include_str!("../../presets/pentium3-700x8.json")),
+    ("server-2node", include_str!("../../presets/server-2node.json")),
+];
+
+/// What a flat machine is called, before the number of its CPUs.
+const FLAT: &str = "flat-";
+
+impl Description {
+    /// `cpus` equal CPUs, equally far from each other; None if no machine has so many.
+    pub fn flat(cpus: u32) -> Option<Description> {
+        (1..=CPUS_MAX).contains(&cpus).then(|| Description {
+            name: format!("{FLAT}{cpus}"),
+            about: "equal CPUs, equally far from each other".into(),
+            source: "nobody's machine: the one of the golden schedules".into(),
+            topology: Topology::flat(cpus),
+            hz: None,
+        })
+    }
+
+    /// Reads a description. `file` is what errors call it.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
+        form::parse(text).map_err(|(place, message)| DescriptionError { file: file.into(), place, message })
+    }
+}
+
+/// All machines that come with the program, flat ones apart.
+pub fn presets() -> impl Iterator<Item = Description> {
+    PRESETS.iter().map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
+}
+
+/// The machine that a user names: a preset, `flat-8`, or a file.
+///
+/// # Errors
+/// If there is none such, the file cannot be read, or it describes no machine.
+pub fn find(name: &str) -> Result<Description, DescriptionError> {
+    let error = |message: String| DescriptionError { file: name.into(), place: String::new(), message };
+    if let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) {
+        return Description::parse(name, text);
+    }
+    if let Some(cpus) = name.strip_prefix(FLAT).and_then(|cpus| cpus.parse().ok()) {
+        return Description::flat(cpus)
+            .ok_or_else(|| error(format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}")));
+    }
+    match std::fs::read_to_string(Path::new(name)) {
+        Ok(text) => Description::parse(name, &text),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+            Err(error(format!(
+                "there is no such preset or file; presets are {} and {FLAT}N for N equal CPUs",
+                names.join(", ")
+            )))
+        }
+        Err(why) => Err(error(format!("cannot be read: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

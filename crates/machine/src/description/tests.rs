@@ -1,0 +1,124 @@
+use super::*;
+use schedlab_sched::topology::LevelKind;
+
+fn refuse(text: &str) -> String {
+    Description::parse("m.json", text).unwrap_err().to_string()
+}
+
+/// A file with this topology.
+fn with_topology(topology: &str) -> String {
+    format!(r#"{{"format": 1, "name": "m", "topology": {topology}}}"#)
+}
+
+#[test]
+fn every_preset_reads_and_is_called_as_it_calls_itself() {
+    for (name, text) in PRESETS {
+        let machine = Description::parse(name, text).unwrap();
+        assert_eq!(&machine.name, name);
+        assert!(!machine.about.is_empty() && !machine.source.is_empty(), "{name}");
+    }
+    assert_eq!(presets().count(), PRESETS.len());
+}
+
+#[test]
+fn presets_are_what_they_say() {
+    let shape = |name: &str| {
+        let topology = find(name).unwrap().topology;
+        let kinds: Vec<LevelKind> = topology.levels().iter().map(|level| level.kind).collect();
+        (topology.cpus(), kinds)
+    };
+    use LevelKind::{Cpu, MultiCore, Node, Smt};
+    assert_eq!(shape("laptop"), (16, vec![Smt, MultiCore, Cpu]));
+    assert_eq!(shape("z800-2x6"), (12, vec![MultiCore, Cpu, Node]));
+    assert_eq!(shape("pentium3-700x8"), (8, vec![Cpu]));
+    assert_eq!(shape("server-2node"), (64, vec![Smt, MultiCore, Cpu, Node]));
+    assert_eq!(shape("flat-3"), (3, vec![Cpu]));
+}
+
+#[test]
+fn numberings_say_which_cpus_are_siblings() {
+    let cores = |numbering: &str| {
+        let regular = format!(
+            r#"{{"regular": {{"packages": 2, "cores": 2, "threads": 2, "numbering": "{numbering}"}}}}"#
+        );
+        let machine = Description::parse("m.json", &with_topology(&regular)).unwrap();
+        let places = machine.topology.iter().map(|cpu| machine.topology.place(cpu));
+        places.map(|place| (place.core, place.package)).collect::<Vec<_>>()
+    };
+    let (a, b, c, d) = ((0, 0), (1, 0), (2, 1), (3, 1));
+    assert_eq!(cores("siblings_apart"), [a, b, c, d, a, b, c, d]);
+    assert_eq!(cores("siblings_together"), [a, a, b, b, c, c, d, d]);
+    assert_eq!(cores("packages_alternate"), [a, c, b, d, a, c, b, d]);
+}
+
+#[test]
+fn irregular_machines_are_given_cpu_by_cpu() {
+    let cpus = r#"{"cpus": [
+        {"core": 0, "cache": 0}, {"core": 0, "cache": 0}, {"core": 1, "cache": 0},
+        {"core": 2, "package": 1, "node": 1}
+    ]}"#;
+    let topology = Description::parse("m.json", &with_topology(cpus)).unwrap().topology;
+    assert_eq!(topology.levels()[0].span_of, [0, 0, 1, 2]);
+    assert_eq!(topology.nodes(), 2);
+}
+
+#[test]
+fn mistakes_are_told_with_file_place_and_remedy() {
+    assert_eq!(refuse("{\n \"name\": 3 x}"), "m.json:2:12: expected `,` or `}`");
+    assert_eq!(
+        refuse(r#"{"name": "m"}"#),
+        "m.json:format: which form the file has is missing; begin with \"format\": 1"
+    );
+    assert_eq!(
+        refuse(r#"{"format": 2, "costs": {}}"#),
+        "m.json:format: form 2 is not known here; this program reads \"format\": 1"
+    );
+    let unknown = refuse("{\"format\": 1, \"name\": \"m\",\n \"costs\": {}}");
+    assert_eq!(
+        unknown,
+        "m.json:2:8: unknown field `costs`, expected one of `format`, `name`, `about`, `source`, `hz`, `topology`"
+    );
+    assert_eq!(
+        refuse(r#"{"format": 1, "name": "m", "hz": 0, "topology": {"flat": 1}}"#),
+        "m.json:hz: 0 ticks a second; give 1 to 10000"
+    );
+    assert_eq!(
+        refuse(&with_topology("{}")),
+        "m.json:topology: no CPUs; give \"flat\": N, \"regular\": {...} or \"cpus\": [...]"
+    );
+    assert_eq!(
+        refuse(&with_topology(r#"{"regular": {"cores": 0}}"#)),
+        "m.json:topology.regular.cores: is 0; there is at least 1"
+    );
+    assert_eq!(
+        refuse(&with_topology(r#"{"regular": {"cores": 2000, "threads": 4294967295}}"#)),
+        "m.json:topology.regular.threads: 4294967295 makes more than 4096 CPUs; no machine has more"
+    );
+    assert_eq!(
+        refuse(&with_topology(r#"{"flat": 2, "distances": [[10]], "cpus": []}"#)),
+        "m.json:topology: more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them"
+    );
+    assert_eq!(
+        refuse(&with_topology(r#"{"regular": {"nodes": 2}, "distances": [[10, 20]]}"#)),
+        "m.json:topology.distances: 1 rows of distances for 2 nodes: give a row for each node"
+    );
+    let torn = r#"{"cpus": [{"core": 0, "cache": 0}, {"core": 0, "cache": 1}]}"#;
+    assert_eq!(
+        refuse(&with_topology(torn)),
+        "m.json:topology.cpus: core 0 is torn: CPUs 0 and 1 are both in it, but in different caches; give them the same \
+         cache, or different cores"
+    );
+}
+
+#[test]
+fn names_that_lead_nowhere_are_told_what_there_is() {
+    assert_eq!(
+        find("z801").unwrap_err().to_string(),
+        "z801: there is no such preset or file; presets are laptop, z800-2x6, pentium3-700x8, server-2node and flat-N for \
+         N equal CPUs"
+    );
+    assert_eq!(
+        find("flat-5000").unwrap_err().to_string(),
+        "flat-5000: a machine has 1 to 4096 CPUs, not 5000"
+    );
+}

@@ -1,0 +1,129 @@
+//! 2.6.22: which tasks move when CPUs are balanced by weight ([`crate::domains_2622`] says when, from where and how much).
+//!
+//! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load is an average over some
+//! ticks, and what could not be moved for too long, because it was running or had just run, is pushed by the other CPU's
+//! migration thread (*active balancing*).
+
+use super::O1;
+use super::task::Pid;
+use crate::domains_2622::{Balanced, Domains, Moved};
+use crate::{CpuId, Platform};
+
+impl Balanced for O1 {
+    fn domains(&mut self) -> &mut Domains {
+        &mut self.domains
+    }
+
+    fn move_tasks(
+        &mut self,
+        platform: &mut Platform,
+        to: CpuId,
+        from: CpuId,
+        max_tasks: u32,
+        max_load: u64,
+    ) -> Moved {
+        self.pull_tasks(platform, from.0, to.0, max_tasks, max_load as i64)
+    }
+
+    fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
+        let curr = self.rqs[busiest.index()].curr;
+        // The idle task may run only where it is.
+        curr != Pid::NONE && self.tasks.may_run_on(curr, cpu.0)
+    }
+
+    fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
+        O1::wake_migration_thread(self, platform, cpu.0);
+    }
+}
+
+impl O1 {
+    /// Takes at most `max_tasks` tasks of together about `max_weight` from `busiest` to `this` CPU. Each goes to the array of
+    /// its own kind.
+    fn pull_tasks(
+        &mut self,
+        platform: &mut Platform,
+        busiest: u32,
+        this: u32,
+        max_tasks: u32,
+        max_weight: i64,
+    ) -> Moved {
+        let mut moved = Moved { tasks: 0, all_pinned: false };
+        if max_tasks == 0 || max_weight <= 0 {
+            return moved;
+        }
+        moved.all_pinned = true;
+        let mut weight_left = max_weight;
+        let best_of = |sched: &O1, cpu: u32| {
+            let best_expired = sched.rqs[cpu as usize].best_expired_prio;
+            sched.curr_prio(cpu).min(best_expired)
+        };
+        let mut this_best = best_of(self, this);
+        let best = best_of(self, busiest);
+        let mut best_seen = best == self.curr_prio(busiest);
+
+        let (rq, own) = (&self.rqs[busiest as usize], &self.rqs[this as usize]);
+        let kinds = [(rq.expired(), own.expired()), (rq.active(), own.active())];
+        for (source, destination) in kinds {
+            let mut from = 0;
+            while let Some(prio) = self.rqs[busiest as usize].arrays[source].next_list(from) {
+                let mut at = self.rqs[busiest as usize].arrays[source].tail(prio);
+                while at != Pid::NONE {
+                    let p = at;
+                    at = self.tasks[p].prev;
+                    let weight = i64::from(self.tasks[p].load_weight);
+                    // Too heavy, unless it is better than all that this CPU has; but then the best of the other's must
+                    // stay there if it is the only one that has been seen so far.
+                    let mut skip = weight > weight_left;
+                    if skip && prio < this_best {
+                        skip = !best_seen && prio == best;
+                    }
+                    if skip || !self.can_migrate_to(p, busiest, this, &mut moved.all_pinned) {
+                        best_seen |= prio == best;
+                        continue;
+                    }
+                    self.pull_task_shifted(platform, p, busiest, this, destination);
+                    moved.tasks += 1;
+                    weight_left -= weight;
+                    if moved.tasks >= max_tasks || weight_left <= 0 {
+                        return moved;
+                    }
+                    this_best = this_best.min(prio);
+                }
+                from = prio + 1;
+            }
+        }
+        moved
+    }
+
+    /// Whether `this` CPU may take `p` from `busiest`. Takes back `all_pinned` if affinity does not forbid it.
+    fn can_migrate_to(&self, p: Pid, busiest: u32, this: u32, all_pinned: &mut bool) -> bool {
+        if !self.tasks.may_run_on(p, this) {
+            return false;
+        }
+        *all_pinned = false;
+        if self.is_current(p) {
+            return false;
+        }
+        if self.domains.takes_cache_hot(CpuId(this)) {
+            return true;
+        }
+        let clock = self.rqs[busiest as usize].most_recent_timestamp;
+        clock.wrapping_sub(self.tasks[p].last_ran) as i64 >= self.cache_hot_time_ns as i64
+    }
+
+    fn pull_task_shifted(&mut self, platform: &mut Platform, p: Pid, busiest: u32, this: u32, array: usize) {
+        self.shift_timestamp(p, busiest, this);
+        self.pull_task(platform, p, this, array);
+    }
+
+    /// What the migration thread of `cpu`, which is current there, does for a balancing CPU: pushes one task `to` it. Now the one
+    /// that was running can be moved too.
+    pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: u32, to: CpuId) {
+        if self.loads.nr_running(cpu as usize) <= 1 {
+            return;
+        }
+        // Any task's weight is within this.
+        let max_weight = i64::from(self.rules.rt_load_weight(100));
+        self.pull_tasks(platform, cpu, to.0, 1, max_weight);
+    }
+}
