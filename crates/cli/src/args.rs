@@ -86,7 +86,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

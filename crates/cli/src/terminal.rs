@@ -5,6 +5,11 @@ use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::time::Duration;
 
+/// `1 CPU`, `2 CPUs`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Standard output: by the line on a terminal, in blocks elsewhere.
 pub struct Output {
     to: BufWriter<Stdout>,

@@ -111,7 +111,7 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     let unknown = scratch.file("unknown.json", unknown);
     schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
     // In a directory such files are told of together.
-    schedlab(&["verify", &scratch.path()]).error(&["there is no scheduler rr9", ": 1 files not replayed"]);
+    schedlab(&["verify", &scratch.path()]).error(&["there is no scheduler rr9", "1 file not replayed"]);
     let empty = Scratch::new("empty");
     empty.file("README.md", "nothing");
     schedlab(&["verify", &empty.path()]).error(&["no .json"]);
@@ -153,7 +153,7 @@ fn list_shows_every_release_and_what_can_be_set() {
 
 #[test]
 fn help_is_written_for_people() {
-    for command in ["verify", "list"] {
+    for command in ["run", "verify", "list", "stress"] {
         let text = schedlab(&[command, "--help"]).good();
         assert!(text.contains("Examples:"), "{text}");
     }

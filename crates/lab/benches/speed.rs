@@ -180,8 +180,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                     load.name()
                 );
                 match measure(choice, Case::Events { load, cpus, tasks }, budget) {
-                    Some(figures) => {
-                        let [events, wall_ns, start_ns, peak_kib] = figures;
+                    Ok([events, wall_ns, start_ns, peak_kib]) => {
                         println!(
                             "{head} {:>12.3} {:>9.0} {:>10.1} {:>9.1}",
                             events * 1e3 / wall_ns,
@@ -190,7 +189,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                             peak_kib / 1024.0
                         );
                     }
-                    None => println!("{head}  took more than {} s", PATIENCE.as_secs()),
+                    Err(why) => println!("{head} {why:>12}"),
                 }
             }
         }
@@ -211,16 +210,19 @@ fn picks_table(choices: &[Choice], budget: Duration) {
         print!("{:<22}", choice.to_string());
         for tasks in sizes {
             match measure(choice, Case::Pick { tasks }, budget) {
-                Some([picks, wall_ns, ..]) => print!(" {:>11.1}", wall_ns / picks),
-                None => print!(" {:>11}", "too long"),
+                Ok([picks, wall_ns, ..]) => print!(" {:>11.1}", wall_ns / picks),
+                Err(why) => print!(" {why:>11}"),
             }
         }
         println!();
     }
 }
 
-/// Runs a case in a process of its own. None: it took too long.
-fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
+/// Runs a case in a process of its own.
+///
+/// # Errors
+/// What to say in place of its figures.
+fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'static str> {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.arg("case").arg(choice.to_string());
     match case {
@@ -239,7 +241,7 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         if begun.elapsed() > PATIENCE {
             let _ = child.kill();
             let _ = child.wait();
-            return None;
+            return Err("too long");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -254,7 +256,8 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         .split_whitespace()
         .map(|word| word.parse().expect("it is a figure"))
         .collect();
-    Some(figures.try_into().expect("there are four figures"))
+    // One that breaks down has said on standard error why.
+    figures.try_into().map_err(|_| "failed")
 }
 
 fn child(args: &[String]) {

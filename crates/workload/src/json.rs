@@ -114,8 +114,8 @@ impl Parser<'_> {
         if rest.starts_with("//") {
             self.at += rest.find('\n').unwrap_or(rest.len());
             Ok(())
-        } else if rest.starts_with("/*") {
-            match rest[2..].find("*/") {
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            match comment.find("*/") {
                 Some(length) => {
                     self.at += 2 + length + 2;
                     Ok(())

@@ -2,7 +2,7 @@
 
 use super::choose::choose;
 use crate::args::StressArgs;
-use crate::terminal::{Output, Progress};
+use crate::terminal::{Output, Progress, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
@@ -147,13 +147,13 @@ fn one_world(
         }
         writeln!(
             output,
-            "{choice}, seed {seed}: {:?}, {} CPUs, HZ {}, {} threads, {} tunables set, {} groups",
+            "{choice}, seed {seed}: {}, {}, HZ {}, {}, {} set, {}",
             world.kind,
-            world.cpus,
+            counted(world.cpus as usize, "CPU"),
             world.hz,
-            world.model.initial_threads(),
-            world.tunables.len(),
-            world.groups.len()
+            counted(world.model.initial_threads(), "thread"),
+            counted(world.tunables.len(), "tunable"),
+            counted(world.groups.len(), "group")
         )?;
         for (name, value) in &world.tunables {
             writeln!(output, "    {name} = {value}")?;

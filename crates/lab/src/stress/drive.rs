@@ -197,17 +197,23 @@ fn real_time_rule(name: &str) -> RealTimeRule {
     }
 }
 
-/// Whether anything may cut real-time tasks off: their own limit, or what the fair class is sure of.
+/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
+/// (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    const LIMITS: [(&str, i64); 2] = [("sched_rt_runtime_us", 0), ("fair_server_runtime_ns", 1)];
-    let usual = Built::new(choice, &choice.build_config(&world.needs())).tunables();
-    LIMITS.iter().any(|&(name, least)| {
-        let set = world.tunables.iter().find(|(knob, _)| *knob == name);
-        let usual = || usual.iter().find(|knob| knob.name == name).map(|knob| knob.value);
+    let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+    let value_of = |name: &str| {
+        let set = world.tunables.iter().find(|(other, _)| *other == name);
+        let usual = || {
+            scheduler
+                .tunables()
+                .into_iter()
+                .find(|tunable| tunable.name == name)
+        };
         set.map(|(_, value)| *value)
-            .or_else(usual)
-            .is_some_and(|value| value >= least)
-    })
+            .or_else(|| usual().map(|tunable| tunable.value))
+    };
+    value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
+        || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
 type Witness = (Accounts, Fingerprint);

@@ -5,6 +5,7 @@ use crate::select::{Choice, Needs};
 use schedlab_machine::SplitMix64;
 use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use std::fmt;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,17 @@ pub enum Kind {
     LoneHog,
     /// Equal hogs on one CPU.
     EqualHogs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Finite => "tasks that all come to their ends",
+            Kind::Endless => "tasks some of which go on for ever",
+            Kind::LoneHog => "a hog that is alone",
+            Kind::EqualHogs => "equal hogs",
+        })
+    }
 }
 
 /// A random world. The same seed and scheduler make the same.

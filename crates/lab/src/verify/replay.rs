@@ -134,6 +134,14 @@ fn conventions_of(scheduler: &str) -> Conventions {
     conventions
 }
 
+/// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they mean as a knob.
+const SAID_IN_NOTES: &[(&str, &str, i64)] = &[
+    // What the kernel's tree keeps for speed can be out of date; these files come from a tree that keeps it exact.
+    ("subtree minima are always exact", "exact_min_slice", 1),
+    ("no fair server", "fair_server_runtime_ns", 0),
+    ("no deadline server", "fair_server_runtime_ns", 0),
+];
+
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = choice.release;
@@ -163,13 +171,10 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
             _ => tunables.push((name.as_str(), *value)),
         }
     }
-    if file.notes.contains("subtree minima are always exact") {
-        // What the kernel's tree keeps for speed can be out of date; these files were made with a driver that keeps it exact.
-        tunables.push(("exact_min_slice", 1));
-    }
-    if file.notes.contains("no deadline server") || file.notes.contains("no fair server") {
-        // Made by driving the classes alone, without what keeps one of them from starving the others.
-        tunables.push(("fair_server_runtime_ns", 0));
+    for (words, name, value) in SAID_IN_NOTES {
+        if file.notes.contains(words) {
+            tunables.push((name, *value));
+        }
     }
     let groups: Vec<NewGroup<'_>> = file
         .groups

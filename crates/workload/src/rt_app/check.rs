@@ -321,36 +321,28 @@ fn check_names(
     dialect: Dialect,
 ) -> Result<(), Fault> {
     let keys = || model.tasks.iter().map(|task| task.key.as_str());
+    let of_key = |key: &str| names.keys.get(key).map(|&number| &model.tasks[number]);
     for (place, action) in events(number, task) {
-        match action {
-            Action::Resume { name, .. } if dialect == Dialect::Golden => {
-                if thread_of(name, |key| {
-                    names.keys.get(key).map(|&number| &model.tasks[number])
-                })
-                .is_none()
-                {
-                    return Err(Fault::new(
-                        place,
-                        format!("there is no thread `{name}` to resume"),
-                    ));
-                }
+        let fault = match action {
+            Action::Resume { name, .. } if dialect == Dialect::Golden => match thread_of(name, of_key) {
+                Some(_) => continue,
+                None => Fault::new(place, format!("there is no thread `{name}` to resume")),
+            },
+            Action::Resume { name, .. }
+                if of_key(name).is_none() && !names.suspended.contains(name.as_str()) =>
+            {
+                let message =
+                    format!("there is no task `{name}` to resume, and none suspends under that name");
+                let known = keys().chain(names.suspended.iter().copied());
+                Fault::new(place, message).with_help_if(did_you_mean(name, known))
             }
-            Action::Resume { name, .. } => {
-                if !names.keys.contains_key(name.as_str()) && !names.suspended.contains(name.as_str()) {
-                    let known = keys().chain(names.suspended.iter().copied());
-                    return Err(Fault::new(
-                        place,
-                        format!("there is no task `{name}` to resume, and none suspends under that name"),
-                    )
-                    .with_help_if(did_you_mean(name, known)));
-                }
+            Action::Fork(name) if of_key(name).is_none() => {
+                Fault::new(place, format!("there is no task `{name}` to fork"))
+                    .with_help_if(did_you_mean(name, keys()))
             }
-            Action::Fork(name) if !names.keys.contains_key(name.as_str()) => {
-                return Err(Fault::new(place, format!("there is no task `{name}` to fork"))
-                    .with_help_if(did_you_mean(name, keys())));
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        return Err(fault);
     }
     Ok(())
 }

@@ -70,13 +70,13 @@ impl Vm {
     /// Who waits for what now. When the machine says that a run is [stuck](schedlab_machine::RunEnd::Stuck), this is why.
     pub fn who_waits(&self) -> Deadlock {
         let mut waiting = Vec::new();
-        let mut places = vec![usize::MAX; self.threads.len()];
-        for number in 0..self.threads.len() {
-            if let Some(thread) = self.waiting_thread(number as u32) {
-                places[number] = waiting.len();
-                waiting.push(thread);
-            }
-        }
+        let places: Vec<usize> = (0..self.threads.len() as u32)
+            .map(|number| {
+                waiting.extend(self.waiting_thread(number));
+                // Asked only of threads that wait.
+                waiting.len().saturating_sub(1)
+            })
+            .collect();
         let circles = self.circles(&places);
         Deadlock { waiting, circles }
     }

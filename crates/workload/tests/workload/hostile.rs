@@ -18,7 +18,7 @@ fn read_anything(text: &str) {
         Ok(model) => {
             let again = rt_app::load("any.json", &rt_app::write(&model), &target);
             assert_eq!(again.as_ref(), Ok(&model), "written and read again");
-            if model.initial_threads() <= 100 {
+            if model.initial_threads() <= 20 {
                 let mut model = model;
                 model.global.duration_ns = Some(2_000_000);
                 let vm = Vm::new(model, &target, Options::default()).expect("it was checked");
