@@ -231,7 +231,12 @@ impl Fair {
         }
         let interval = self.interval_jiffies(platform, cpu, false);
         let next = self.balance.cpus[cpu.index()].last_balance + interval;
-        if self.balance.overloaded {
+        if self.balance.overloaded && !core.any_overcommitted() {
+            // The mark is out of date: nothing will be found, and it is taken back.
+            self.update_queue_load_avg(platform.now_ns(), cpu.0);
+            self.balance.overloaded = false;
+            self.balance.cpus[cpu.index()].failures = 0;
+        } else if self.balance.overloaded {
             self.update_queue_load_avg(platform.now_ns(), cpu.0);
             self.load_balance(core, platform, cpu, Occasion::NewlyIdle);
         }

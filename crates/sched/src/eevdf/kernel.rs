@@ -292,6 +292,26 @@ impl Eevdf {
         self.fair.set_load_weight(&mut self.core, platform, pid, attr);
     }
 
+    /// The knobs of what limits real-time tasks (before 6.12) and deadline tasks.
+    fn limit_tunables(&self) -> [Tunable; 2] {
+        let (runtime_us, period_us) = self.deadline.limit_us();
+        let max = i64::from(i32::MAX);
+        [
+            Tunable {
+                name: rt::TUNABLES[0],
+                value: period_us as i64,
+                range: (1, max),
+                help: "period of the limit on real-time and deadline tasks, us",
+            },
+            Tunable {
+                name: rt::TUNABLES[1],
+                value: runtime_us,
+                range: (-1, max),
+                help: "what they may have of each period, us; -1 = no limit",
+            },
+        ]
+    }
+
     /// Where `pid` may go that may not stay where it is.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -642,7 +662,7 @@ impl Scheduler for Eevdf {
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.fair.tunables();
-        all.extend(self.rt.tunables());
+        all.extend(self.limit_tunables());
         all.extend(self.deadline.tunables());
         if self.fair.version.has_fair_server() {
             all.extend(self.deadline.fair_server_tunables());
@@ -652,20 +672,27 @@ impl Scheduler for Eevdf {
 
     fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
-        if rt::TUNABLES.contains(&name) {
-            self.rt.set_tunable(platform, name, value)?;
-            let value_of =
-                |name| self.rt.tunables().iter().find(|knob| knob.name == name).map(|knob| knob.value);
-            if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
-                self.deadline.set_limit(runtime, period as u64);
+        let busy = || {
+            TunableError::Refused("deadline tasks and fair servers have been promised more (EBUSY)".into())
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&knob| knob == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
             }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
             return Ok(());
         }
         if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
             let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
             values[which] = value as u64;
-            self.deadline.set_fair_server(values[0], values[1]);
-            return Ok(());
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
         if classes::deadline::TUNABLES.contains(&name) {
             self.deadline.set_tunable(name, value);

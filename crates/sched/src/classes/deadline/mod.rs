@@ -316,7 +316,17 @@ impl Deadline {
         }
     }
 
-    /// `sched_rt_runtime_us` or `sched_rt_period_us` was written, which limit this class too.
+    /// The limit on what is given out: runtime and period, us.
+    pub fn limit_us(&self) -> (i64, u64) {
+        self.admission.limit_us()
+    }
+
+    /// Whether another limit leaves room for what is given out.
+    pub fn takes_limit(&self, runtime_us: i64, period_us: u64) -> bool {
+        self.admission.would_fit(runtime_us, period_us)
+    }
+
+    /// Another limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
         self.admission.set_limit(runtime_us, period_us);
     }
