@@ -314,13 +314,12 @@ impl Core {
     /// So many more threads on the runqueue of `cpu`.
     #[inline]
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
-        let before = self.nr_running[cpu.index()];
-        let now = before + count;
-        self.nr_running[cpu.index()] = now;
-        if before == 0 && now > 0 {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        let before = core::mem::replace(nr_running, *nr_running + count);
+        if before == 0 && count > 0 {
             self.vacant[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
         }
-        if before <= 1 && now > 1 {
+        if before <= 1 && before + count > 1 {
             self.overcommitted[cpu.index() / 64] |= 1 << (cpu.0 % 64);
             self.overcommitted_count += 1;
         }
@@ -329,13 +328,12 @@ impl Core {
     /// So many less.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
-        let before = self.nr_running[cpu.index()];
-        let now = before - count;
-        self.nr_running[cpu.index()] = now;
-        if before > 0 && now == 0 {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        let before = core::mem::replace(nr_running, *nr_running - count);
+        if before > 0 && before == count {
             self.vacant[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         }
-        if before > 1 && now <= 1 {
+        if before > 1 && before - count <= 1 {
             self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
             self.overcommitted_count -= 1;
         }
