@@ -81,6 +81,7 @@ pub static ALL: &[&Entry] = &[
     &crate::staircase::RSDL,
     &crate::staircase::SD,
     &crate::cfs::ENTRY,
+    &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
     &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,

@@ -3,8 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// What a release promises to real-time tasks.
@@ -525,6 +525,25 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         shares: u64,
     ) -> Result<(), String> {
         self.scheduler.group_set_shares(platform, group, shares)
+    }
+
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        self.scheduler.group_set_quota(platform, group, quota_us, period_us, burst_us)
+    }
+
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        self.scheduler.group_set_idle(platform, group, idle)
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.scheduler.group_stats(group)
     }
 
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {

@@ -216,7 +216,7 @@ impl Cfs {
     ) -> Option<(CpuId, bool)> {
         self.candidates.all();
         loop {
-            self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+            self.update_shares(core, platform, pass.level, pass.this);
             let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
             let mut moved = false;
             if core.nr_running[busiest.index()] > 1 {
@@ -229,7 +229,7 @@ impl Cfs {
                 }
             }
             if moved {
-                self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+                self.update_shares(core, platform, pass.level, pass.this);
             }
             return Some((busiest, moved));
         }
@@ -346,6 +346,9 @@ impl Cfs {
     /// `can_migrate_task`.
     fn can_migrate(&self, core: &Core, level: usize, this: CpuId, e: u32, pinned: &mut AllPinned) -> bool {
         let entity = &self.entities[e as usize];
+        if self.limits.is_used() && self.is_throttled_pair(entity.cfs_rq, this) {
+            return false;
+        }
         if !core.is_allowed(entity.pid, this) {
             return false;
         }
@@ -378,11 +381,9 @@ impl Cfs {
         let pid = self.entities[e as usize].pid;
         let from = core.cpu_of(pid);
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.sub_nr_running(from);
         core.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);
         self.enqueue_task(core, platform, this, pid, Enqueue::Migrated);
-        core.add_nr_running(this);
         self.challenge_curr(core, platform, this, pid, Challenge::Other);
     }
 

@@ -12,7 +12,7 @@ use super::entity::{Averages, Entity, Load};
 use super::queue::CfsRq;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, GroupId};
+use crate::{CpuId, GroupId, Platform};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -71,6 +71,7 @@ impl Cfs {
         row.queues.insert(place, (cpu, q));
         let e = self.new_entity(entity);
         self.queues.push(CfsRq::new(cpu, group, e));
+        self.limits.queue_made(group);
         let here = &mut self.queues_on[cpu.index()];
         let place = here.partition_point(|&(other, _)| other > group);
         here.insert(place, (group, q));
@@ -113,12 +114,19 @@ impl Cfs {
             queues: Vec::new(),
             absent_weight: alloc::vec![shares; self.leaf_cpus.len()],
         });
+        self.limits.group_made(parent.0);
         self.bottom_up_is_stale = true;
         Ok(GroupId(self.groups.len() as u32 - 1))
     }
 
     /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next divided.
-    pub(super) fn write_shares(&mut self, core: &Core, group: GroupId, shares: u64) -> Result<(), String> {
+    pub(super) fn write_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
@@ -135,20 +143,26 @@ impl Cfs {
             let q = self.groups[group.index()].queues[place].1;
             self.queues[q as usize].shares = 0;
             let e = self.queues[q as usize].entity;
-            self.reweight_entity(core, e, Load::computed(shares, self.version.inverse));
+            self.reweight_entity(core, platform, e, Load::computed(shares, self.version.inverse));
         }
         Ok(())
     }
 
     /// `moved_group_fair`: a task, off its queue, joins another group, as a newcomer there.
-    pub(super) fn move_to_group(&mut self, core: &Core, pid: Pid, group: GroupId) -> Result<(), String> {
+    pub(super) fn move_to_group(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
         if group.index() >= self.groups.len() {
             return Err("no such group".into());
         }
         let e = self.entity_of(pid);
         self.join_queue(e, group.0, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         self.place_entity(q, e, true);
         Ok(())
     }

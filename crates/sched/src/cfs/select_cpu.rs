@@ -5,8 +5,8 @@
 
 use super::Cfs;
 use super::versions::Feature;
-use crate::CpuId;
 use crate::classes::{Core, Pid};
+use crate::{CpuId, Platform};
 
 impl Cfs {
     /// `source_load`: a low guess at the load of a CPU from which tasks would come.
@@ -37,7 +37,13 @@ impl Cfs {
     }
 
     /// `select_task_rq_fair` at a wakeup.
-    pub(super) fn select_for_wakeup(&mut self, core: &Core, pid: Pid, sync: bool) -> CpuId {
+    pub(super) fn select_for_wakeup(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+    ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
         if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
             return prev;
@@ -50,8 +56,7 @@ impl Cfs {
             return prev;
         };
         if self.knobs.has(Feature::LbSharesUpdate) {
-            // The machine's time is that of the wakeup: the CPU of `pid` has just read it.
-            self.update_shares(core, core.clock(prev), level, this);
+            self.update_shares(core, platform, level, this);
         }
         if this != prev && self.wake_affine(core, level, pid, sync) { this } else { prev }
     }

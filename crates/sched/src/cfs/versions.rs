@@ -4,6 +4,8 @@
 //! default), 2.6.26 in particular (group arithmetic that was half-way between two designs), and 2.6.30. Before 2.6.32 only one CPU:
 //! the balancers of those releases are not known well enough.
 
+use crate::classes::bandwidth::BandwidthVersion;
+
 /// How the inverse of a computed weight is formed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InverseRule {
@@ -113,6 +115,14 @@ pub struct Version {
     pub old_idle_weight: bool,
     /// Task groups.
     pub groups: bool,
+    /// Limits on the CPU time of groups, and which.
+    pub bandwidth: Option<BandwidthVersion>,
+    /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
+    pub interactive: bool,
+    /// Balances many CPUs, and divides the groups' shares over them.
+    pub many_cpus: bool,
+    /// The boot factor counts no more CPUs than this.
+    pub factor_cpus_max: u32,
     /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
     pub over_pulls: bool,
 }
@@ -256,8 +266,28 @@ impl Version {
         floor_moves_on_charge_only: false,
         old_idle_weight: false,
         groups: true,
+        bandwidth: None,
+        interactive: false,
+        many_cpus: true,
+        factor_cpus_max: u32::MAX,
         over_pulls: true,
     };
+
+    /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36, and quotas for groups. What
+    /// else changed in the fair class between 2.6.33 and 3.2 is not described to us.
+    pub const V3_2: Version = Version {
+        name: "3.2",
+        latency_ns: 6_000_000,
+        min_granularity_ns: 750_000,
+        nr_latency: 8,
+        bandwidth: Some(BandwidthVersion::V3_2),
+        factor_cpus_max: 8,
+        over_pulls: false,
+        ..Version::V2_6_32
+    };
+
+    /// 2.6.32 with the rule of [`interactive`](super::interactive).
+    pub const INTERACTIVE: Version = Version { interactive: true, ..Version::V2_6_32 };
 
     /// 2.6.31: longer times, full credit for sleepers, buddies at every wakeup.
     pub const V2_6_31: Version = Version {
@@ -270,6 +300,7 @@ impl Version {
         place: PlaceRule { initial_is_exact: true, ..Version::V2_6_32.place },
         buddies: Buddies::EveryWakeup,
         tick_compares_leftmost: false,
+        many_cpus: false,
         ..Version::V2_6_32
     };
 

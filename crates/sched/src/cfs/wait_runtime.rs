@@ -324,6 +324,7 @@ impl WaitRuntime {
 impl Class for WaitRuntime {
     fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         self.enqueue_entity(core, cpu, pid.0, why == Enqueue::Wakeup);
+        core.add_nr_running(cpu, 1);
     }
 
     fn dequeue_task(
@@ -335,6 +336,7 @@ impl Class for WaitRuntime {
         why: Dequeue,
     ) -> bool {
         self.dequeue_entity(core, cpu, pid.0, why == Dequeue::Sleep);
+        core.sub_nr_running(cpu, 1);
         true
     }
 
@@ -430,6 +432,7 @@ impl Class for WaitRuntime {
                 self.knobs.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
+        core.add_nr_running(cpu, 1);
         if !first {
             self.enqueue_entity(core, cpu, pid.0, false);
             return;

@@ -107,10 +107,12 @@ impl<S: Scheduler> Bench<S> {
     }
 
     fn take_orders(&mut self) {
+        let now = self.platform.now_ns();
         for order in self.platform.timer_orders.drain(..) {
             match order {
                 TimerOrder::Arm { key, phase, at_ns } => {
-                    self.timers.insert(key, (at_ns, phase));
+                    // What is due already fires at once.
+                    self.timers.insert(key, (at_ns.max(now), phase));
                 }
                 TimerOrder::Cancel { key } => {
                     self.timers.remove(&key);

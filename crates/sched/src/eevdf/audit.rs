@@ -20,11 +20,12 @@ impl Fair {
     ///
     /// **Equal hogs** are apart by what one may have had too much and the other too little.
     ///
-    /// Nothing of the kind is promised with groups, whose weights may be anything, nor beyond one CPU: a task may wait while
+    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all with limited ones, nor beyond
+    /// one CPU: a task may wait while
     /// another CPU idles for as long as it counts as cache hot, as ineligible, or as the only one worth looking at, and
     /// balancing looks at 32 tasks at a time.
     pub(super) fn promises(&self, load: &Load) -> Promises {
-        if self.cpus > 1 {
+        if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
         }
         let idle_beside_waiting_ns = Some(0);
@@ -47,6 +48,7 @@ impl Fair {
         for q in 0..self.queues.len() as u32 {
             self.audit_queue(q).map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
         }
+        self.limits.audit()?;
         self.audit_tasks(core)?;
         if !self.audit_lists(core) {
             return Err("a CPU's list of tasks is wrong".into());
@@ -80,7 +82,8 @@ impl Fair {
         if queue.owner != NONE {
             let owner = &self.se[queue.owner as usize];
             // A group is queued while it has members, and may be a while longer.
-            if owner.on_rq != (queue.nr_queued > 0) && !owner.sched_delayed {
+            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
         }
@@ -109,11 +112,16 @@ impl Fair {
             if self.queues[q as usize].cpu.0 != thread.cpu {
                 return Err(alloc::format!("thread {number} is queued on another CPU than its own"));
             }
+            let mut idle = thread.policy == Policy::Idle;
             loop {
                 let count = &mut counted[q as usize];
                 count[0] += 1;
                 count[1] += u32::from(!entity.sched_delayed);
-                count[2] += u32::from(thread.policy == Policy::Idle);
+                count[2] += u32::from(idle);
+                idle |= self.groups[self.queues[q as usize].group as usize].idle;
+                if self.limits.is_throttled(q) {
+                    break;
+                }
                 match self.queues[q as usize].owner {
                     NONE => break,
                     owner => q = self.queue_of(owner),

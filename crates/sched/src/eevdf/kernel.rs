@@ -11,6 +11,7 @@
 
 use super::enqueue::{Dequeue, Enqueue};
 use super::fair::Fair;
+use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
@@ -18,8 +19,8 @@ use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use crate::interface::Load;
 use crate::platform::Refusal;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -54,7 +55,7 @@ impl Eevdf {
             }
             ClassId::Rt => {
                 rt.enqueue_task(core, platform, cpu, pid, why);
-                fair.add_nr_running(core, cpu);
+                fair.add_nr_running(core, cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.enqueue_task(core, platform, cpu, pid, why);
@@ -74,7 +75,7 @@ impl Eevdf {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
                 rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.sub_nr_running(cpu);
+                core.sub_nr_running(cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.dequeue_task(core, platform, cpu, pid, listed);
@@ -155,7 +156,7 @@ impl Eevdf {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.rqs[cpu.index()].curr = stopper;
-        self.core.add_nr_running(cpu);
+        self.core.add_nr_running(cpu, 1);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
@@ -165,7 +166,7 @@ impl Eevdf {
                 self.move_queued(platform, pid, to);
             }
         }
-        self.core.sub_nr_running(cpu);
+        self.core.sub_nr_running(cpu, 1);
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
@@ -291,6 +292,26 @@ impl Eevdf {
         self.fair.set_load_weight(&mut self.core, platform, pid, attr);
     }
 
+    /// The knobs of what limits real-time tasks (before 6.12) and deadline tasks.
+    fn limit_tunables(&self) -> [Tunable; 2] {
+        let (runtime_us, period_us) = self.deadline.limit_us();
+        let max = i64::from(i32::MAX);
+        [
+            Tunable {
+                name: rt::TUNABLES[0],
+                value: period_us as i64,
+                range: (1, max),
+                help: "period of the limit on real-time and deadline tasks, us",
+            },
+            Tunable {
+                name: rt::TUNABLES[1],
+                value: runtime_us,
+                range: (-1, max),
+                help: "what they may have of each period, us; -1 = no limit",
+            },
+        ]
+    }
+
     /// Where `pid` may go that may not stay where it is.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -331,7 +352,8 @@ impl Scheduler for Eevdf {
         self.core.outsider = parent == Parent::Outside;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        self.fair.thread_born(pid, attr.group.0, cpu);
+        let known = self.fair.check_group(attr.group).is_ok();
+        self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
@@ -556,6 +578,8 @@ impl Scheduler for Eevdf {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
+        } else if Bandwidth::is_timer(key) {
+            self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
             let Self { core, deadline, fair, .. } = self;
             deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
@@ -573,6 +597,7 @@ impl Scheduler for Eevdf {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, String> {
+        self.fair.check_group(parent)?;
         Ok(GroupId(self.fair.group_new(parent.0, shares)))
     }
 
@@ -582,27 +607,62 @@ impl Scheduler for Eevdf {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
+        self.fair.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
+        }
+        if self.fair.groups[group.index()].idle {
+            return Err("the shares of an idle group cannot be written".into());
         }
         self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
         Ok(())
     }
 
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        let quota = Quota { quota_us, period_us, burst_us };
+        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+    }
+
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        Ok(())
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.fair.check_group(group)?;
+        Ok(self.fair.group_stats(group.0))
+    }
+
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        self.fair.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
             this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
         });
-        if self.core.is_running(pid) {
-            self.core.resched_curr(platform, self.core.cpu_of(pid));
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back = self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
         }
         Ok(())
     }
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.fair.tunables();
-        all.extend(self.rt.tunables());
+        all.extend(self.limit_tunables());
         all.extend(self.deadline.tunables());
         if self.fair.version.has_fair_server() {
             all.extend(self.deadline.fair_server_tunables());
@@ -612,20 +672,27 @@ impl Scheduler for Eevdf {
 
     fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
-        if rt::TUNABLES.contains(&name) {
-            self.rt.set_tunable(platform, name, value)?;
-            let value_of =
-                |name| self.rt.tunables().iter().find(|knob| knob.name == name).map(|knob| knob.value);
-            if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
-                self.deadline.set_limit(runtime, period as u64);
+        let busy = || {
+            TunableError::Refused("deadline tasks and fair servers have been promised more (EBUSY)".into())
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&knob| knob == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
             }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
             return Ok(());
         }
         if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
             let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
             values[which] = value as u64;
-            self.deadline.set_fair_server(values[0], values[1]);
-            return Ok(());
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
         if classes::deadline::TUNABLES.contains(&name) {
             self.deadline.set_tunable(name, value);
@@ -656,6 +723,7 @@ impl Scheduler for Eevdf {
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
+                        && !(thread.class == ClassId::Fair && self.fair.is_held_back(Pid(*number as u32)))
                 })
                 .count();
             if counted as usize != found {

@@ -31,6 +31,7 @@ impl Fair {
         let entity = &mut self.se[c as usize];
         entity.vruntime = entity.vruntime.wrapping_add(entity.vt(delta_ns));
         let queue = &mut self.queues[q as usize];
+        queue.exec_clock += delta_ns;
         queue.follow(entity.vruntime);
         let used_up = !before(entity.vruntime, entity.deadline);
         if used_up {
@@ -39,10 +40,13 @@ impl Fair {
             }
             entity.deadline = entity.vruntime.wrapping_add(entity.vt(u64::from(entity.slice)));
         }
-        if queue.nr_queued == 1 {
+        let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
+        if !self.limits.account(platform, q, now_ns, delta_ns) {
+            core.resched_curr(platform, cpu);
+        }
+        if alone {
             return;
         }
-        let cpu = queue.cpu;
         let give_way = used_up
             || match self.version {
                 Version::V6_6 => false,
@@ -159,6 +163,9 @@ impl Fair {
                 if queue.curr != NONE && self.se[queue.curr as usize].on_rq {
                     self.update_curr(core, platform, q);
                 }
+                if self.limits.has_run_out(q) && self.throttle(core, platform, q) {
+                    continue 'again;
+                }
                 let e = self.pick_next_entity(q);
                 if self.se[e as usize].sched_delayed {
                     self.dequeue_entities(
@@ -205,6 +212,9 @@ impl Fair {
     ) {
         let cpu = core.cpu_of(curr);
         if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
+            return;
+        }
+        if self.is_held_back(task) {
             return;
         }
         if self.features.next_buddy && !fork && !self.is_delayed(task) {

@@ -44,6 +44,8 @@ pub struct Queue {
     pub group: u32,
     /// The entity that stands for it one level up.
     pub owner: u32,
+    /// What has been charged here, ns.
+    pub exec_clock: u64,
     /// Sum of the stored weights of those queued.
     pub load: u64,
     v0: u64,
@@ -92,6 +94,7 @@ impl Queue {
             cpu,
             group,
             owner,
+            exec_clock: 0,
             load: 0,
             v0: 0u64.wrapping_sub(1 << 20),
             sum_wk: 0,

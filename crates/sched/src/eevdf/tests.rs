@@ -432,3 +432,49 @@ fn places_of_the_dead_are_used_again() {
     }
     assert_eq!(bench.sched.fair.se.len(), 1);
 }
+
+#[test]
+fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
+    const CPUS: u32 = 130;
+    let mut bench = Bench::new(Version::V6_18, CPUS);
+    // Busy up to somewhere, with holes; the last CPUs idle.
+    for number in 0..110 {
+        let cpu = CpuId(number);
+        if number % 7 == 3 {
+            continue;
+        }
+        let attr = TaskAttr { allowed: CpuSet::only(cpu), ..TaskAttr::default() };
+        bench.fork_with(&attr);
+        bench.platform.clear_resched(cpu);
+        bench.sched.schedule(&mut bench.platform, cpu);
+    }
+    let anywhere = bench.fork(nice(0));
+    let (core, fair) = (&bench.sched.core, &mut bench.sched.fair);
+    let pid = core.pid(anywhere);
+    let mut found = 0;
+    for looks in [0, 1, 3, 20, CPUS] {
+        fair.balance.nr_idle_scan = looks;
+        for target in 0..CPUS {
+            fair.idle_seen = false;
+            let short = fair.scan_for_idle(core, pid, CpuId(target));
+            fair.idle_seen = true;
+            assert_eq!(short, fair.scan_for_idle(core, pid, CpuId(target)), "{looks} looks from {target}");
+            found += u32::from(short.is_some());
+        }
+    }
+    assert!(found > CPUS && found < 4 * CPUS, "{found}");
+}
+
+#[test]
+fn limits_below_what_is_promised_are_refused() {
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.fork(deadline_attr(5, 10));
+    let mut set = |name, value| bench.sched.set_tunable(&mut bench.platform, name, value).is_ok();
+    // 55 % are given out.
+    assert!(!set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", 560_000));
+    assert!(!set("fair_server_runtime_ns", 70_000_000));
+    assert!(set("fair_server_runtime_ns", 0));
+    assert!(set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", -1));
+}

@@ -122,10 +122,10 @@ impl RealTime {
     fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, from: CpuId, to: CpuId) {
         use crate::classes::{Class, Dequeue, Enqueue};
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.sub_nr_running(from);
+        core.sub_nr_running(from, 1);
         core.set_cpu_and_tell(platform, pid, to);
         RealTime::enqueue_task(self, core, platform, to, pid, Enqueue::Migrated);
-        core.add_nr_running(to);
+        core.add_nr_running(to, 1);
     }
 
     /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try once more.
