@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::schedlab;
+use support::{Scratch, schedlab};
 
 #[test]
 fn machines_are_listed_and_domains_shown() {
@@ -40,4 +40,33 @@ fn mistakes_are_told() {
     run("z801").error(&["z801: there is no such preset or file; presets are laptop, z800-2x6"]);
     run("Cargo.toml").error(&["Cargo.toml:1:"]);
     schedlab(&["run", "examples/server.json", "--machine", "laptop", "--cpus", "2"]).error(&["--cpus"]);
+}
+
+#[test]
+fn a_machine_may_be_ones_own_file() {
+    let scratch = Scratch::new("machine");
+    let file = scratch.file(
+        "pair.json",
+        r#"{"format": 1, "name": "pair", "hz": 100, "topology": {"regular": {"threads": 2}}}"#,
+    );
+    let domains = schedlab(&["list", "cfs", "--machine", &file]).good();
+    assert!(domains.contains("\nSMT: ") && domains.contains("\n  0-1: 0 | 1\n"), "{domains}");
+    let report = schedlab(&[
+        "run",
+        "examples/desktop.json",
+        "--scheduler",
+        "cfs",
+        "--machine",
+        &file,
+        "--duration",
+        "0.1",
+        "--format",
+        "json",
+    ]);
+    let report = report.good();
+    assert!(report.contains("\"model\": \"idealised pair\"") && report.contains("\"hz\": 100"), "{report}");
+    let wrong = scratch.file("wrong.json", r#"{"format": 1, "name": "wrong", "topology": {"cpus": []}}"#);
+    let list = schedlab(&["list", "--machine", &wrong]);
+    list.error(&["wrong.json:topology.cpus: a machine has 1 to 4096 CPUs, not 0"]);
+    schedlab(&["list", "--machine", &scratch.path()]).error(&["cannot be read"]);
 }

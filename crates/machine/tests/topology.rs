@@ -405,11 +405,10 @@ fn random_topology(random: &mut SplitMix64) -> Topology {
     numbers.dedup();
     let nodes = numbers.len();
     let mut distances = vec![vec![10; nodes]; nodes];
-    for a in 0..nodes {
-        for b in 0..a {
-            let distance = 15 + 5 * random.below(3) as u32;
-            (distances[a][b], distances[b][a]) = (distance, distance);
-        }
+    let pairs = (0..nodes).flat_map(|a| (0..a).map(move |b| (a, b)));
+    for (a, b) in pairs {
+        let distance = 15 + 5 * random.below(3) as u32;
+        (distances[a][b], distances[b][a]) = (distance, distance);
     }
     Topology::new(places, &distances).unwrap()
 }
