@@ -20,11 +20,7 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let default = ["linux".to_string()];
-    let names = if args.schedulers.is_empty() {
-        &default[..]
-    } else {
-        &args.schedulers
-    };
+    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
@@ -43,9 +39,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         if choices.is_empty() {
             let file = file.display();
-            return Err(Failure::Message(format!(
-                "no scheduler can run {file}: {left_out}"
-            )));
+            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
         }
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
@@ -85,9 +79,7 @@ impl fmt::Display for LeftOut {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
-    compressed::as_text(&bytes)
-        .map(str::to_string)
-        .map_err(|error| format!("{}: {error}", path.display()))
+    compressed::as_text(&bytes).map(str::to_string).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
@@ -135,13 +127,7 @@ fn tunables_for(
 ) -> Result<Vec<Vec<(String, i64)>>, Failure> {
     let known: Vec<Vec<&'static str>> = choices
         .iter()
-        .map(|choice| {
-            experiment
-                .tunables(choice)
-                .iter()
-                .map(|tunable| tunable.name)
-                .collect()
-        })
+        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
         .collect();
     for (name, _) in set {
         let without: Vec<String> = choices
@@ -257,11 +243,7 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 /// With several files a first column says which.
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks {
-            csv::tasks(report)
-        } else {
-            csv::comparison(report)
-        };
+        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
         if reports.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
@@ -301,11 +283,7 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
 }
 
 fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, Failure> {
-    let options = TimelineOptions {
-        from_ns: args.from,
-        to_ns: args.to,
-        ..TimelineOptions::default()
-    };
+    let options = TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
     timeline::draw(run, options, style).map_err(|error| Failure::Message(format!("--timeline: {error}")))
 }
 
