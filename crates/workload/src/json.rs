@@ -93,7 +93,8 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.source.text[self.at..].chars().next() {
             None => "the end of the file".into(),
-            Some(c) => format!("`{}`", c.escape_debug()),
+            Some(c) if c.is_control() => format!("`{}`", c.escape_default()),
+            Some(c) => format!("`{c}`"),
         }
     }
 
@@ -290,7 +291,10 @@ impl Parser<'_> {
         let code = if (0xD800..0xDC00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u") {
             self.at += 2;
             let second = self.hex(start)?;
-            0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00)
+            match second.checked_sub(0xDC00) {
+                Some(low) if low < 0x400 => 0x1_0000 + ((first - 0xD800) << 10) + low,
+                _ => first,
+            }
         } else {
             first
         };
@@ -476,6 +480,7 @@ mod tests {
             (r#""\q""#, "1:2 unknown escape"),
             (r#""\u12g4""#, "1:2 `\\u` needs four hexadecimal digits"),
             (r#""\ud800""#, "1:2 this is no character"),
+            (r#""\ud800\u0041""#, "1:2 this is no character"),
         ] {
             assert_eq!(message(text), expected, "{text}");
         }

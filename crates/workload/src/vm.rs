@@ -6,6 +6,7 @@
 //!
 //! What can be waited for stands in files of its own: mutexes in `mutex.rs`, everything else in `waiting.rs`.
 
+mod burst;
 mod log;
 mod mutex;
 mod waiting;
@@ -734,6 +735,10 @@ impl Workload for Vm {
                 .or_else(|| self.orders.pop_front().map(|order| self.op(order))),
             _ => None,
         }
+    }
+
+    fn burst_ns(&self, task: TaskId) -> Option<u64> {
+        self.coming_burst_ns(task.0)
     }
 
     fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
