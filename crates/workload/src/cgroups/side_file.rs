@@ -12,7 +12,10 @@
 //! or JSON, `{"/tg1": {"cpu.weight": 200}, "/tg1/tg11": {"cpu.max": "50000 100000"}}`. A value goes on to the next word that
 //! holds a `=`, and may stand in double quotes. Settings are called as the files in a control group, or as systemd calls
 //! them; a path may also be the name of one of systemd's slices, `user-1000.slice`.
+//!
+//! A `cgconfig.conf` is taken too: nothing else begins with the word for one of its sections.
 
+use super::cgconfig::{self, CgConfig};
 use super::parameter::Version;
 use super::path::normal_path;
 use super::settings::{GroupSettings, Setting};
@@ -23,22 +26,56 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::json::{self, Kind};
 use std::sync::Arc;
 
-/// Reads a file of groups, in either form.
+/// Reads a file of groups, in whichever form it is: lines, JSON or `cgconfig.conf`.
 ///
 /// # Errors
 /// The first thing in it that cannot be understood. (What does not go together is found by
 /// [`GroupPlan::new`](super::GroupPlan::new).)
 pub fn parse(file: &str, text: &str) -> Result<GroupSettings, Diagnostic> {
-    let text = Text::new(file, text)?;
-    let begins = text.text().trim_start_matches('\u{feff}').trim_start();
-    // A `/` begins a path in one form, a comment in the other; `//` and `/*` are no paths.
-    let mut settings = if begins.starts_with('{') || begins.starts_with("//") || begins.starts_with("/*") {
-        from_json(&text)?
-    } else {
-        from_lines(&text)?
-    };
+    match Form::of(text) {
+        Form::CgConfig => cgconfig::parse(file, text).map(CgConfig::into_settings),
+        Form::Json => settled(from_json(&Text::new(file, text)?)?),
+        Form::Lines => settled(from_lines(&Text::new(file, text)?)?),
+    }
+}
+
+/// The names that both versions have are version 2's, unless the file is of version 1.
+fn settled(mut settings: GroupSettings) -> Result<GroupSettings, Diagnostic> {
     settings.settle_version(Version::V2);
     Ok(settings)
+}
+
+/// How a file of groups can be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Lines,
+    Json,
+    CgConfig,
+}
+
+impl Form {
+    fn of(text: &str) -> Form {
+        let text = text.trim_start_matches('\u{feff}');
+        // A `/` begins a path in one form, a comment in the other; `//` and `/*` are no paths.
+        if ["{", "//", "/*"]
+            .iter()
+            .any(|sign| text.trim_start().starts_with(sign))
+        {
+            return Form::Json;
+        }
+        let mut lines = text.lines().map(str::trim_start);
+        let first = lines.find(|line| !(line.is_empty() || line.starts_with('#')));
+        let word = first
+            .unwrap_or_default()
+            .split([' ', '\t', '{'])
+            .next()
+            .unwrap_or_default();
+        if cgconfig::SECTIONS.contains(&word) || text.starts_with('*') {
+            Form::CgConfig
+        } else {
+            Form::Lines
+        }
+    }
 }
 
 /// Reads one group as the command line has it: `/tg1:cpu.weight=200`, or just `/tg1`. Several settings are separated by
@@ -61,8 +98,7 @@ pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
         fault.at(&text, text.span_of(path), "")
     })?;
     words(&text, &group, &option[settings_at..], &mut settings)?;
-    settings.settle_version(Version::V2);
-    Ok(settings)
+    settled(settings)
 }
 
 /// A path that is not the root's.
@@ -243,6 +279,30 @@ mod tests {
             [0, 2, 3]
         );
         assert!(b.idle);
+    }
+
+    #[test]
+    fn a_cgconfig_file_is_known_by_its_first_word() {
+        for text in [
+            "group a { cpu { cpu.shares = 5; } }",
+            "# groups\n\n  mount{ cpu = /x; } group a { cpu { cpu.shares = 5; } }",
+            "* groups\ngroup a { cpu { cpu.shares = 5; } }",
+        ] {
+            assert_eq!(
+                plan(&parse("g", text).unwrap(), &[]),
+                [("/a".into(), None, 5)],
+                "{text}"
+            );
+        }
+        let settings = parse("g", "group a { cpu { } }\ntemplate b/%u { cpu { } }").unwrap();
+        let notes: Vec<String> = settings.notes().iter().map(|note| note.to_string()).collect();
+        assert_eq!(
+            notes,
+            ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]
+        );
+        assert_eq!(Form::of("groups.slice CPUWeight=5"), Form::Lines);
+        assert_eq!(Form::of("/group cpu.weight=5"), Form::Lines);
+        assert_eq!(Form::of(""), Form::Lines);
     }
 
     #[test]

@@ -23,13 +23,23 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// The words with which sections begin.
+pub const SECTIONS: [&str; 6] = ["mount", "namespace", "group", "template", "default", "systemd"];
+
 /// What stands in a file.
 #[derive(Debug, Default)]
 pub struct Read {
     /// Those of groups and templates, in the order in which they stand.
     pub settings: GroupSettings,
-    /// For each group (none) and template (its path): how many entries of [`settings`](Read::settings) are its own.
-    pub sections: Vec<(Option<String>, usize)>,
+    /// For each group (none) and template (its name): how many entries of [`settings`](Read::settings) are its own.
+    pub sections: Vec<(Option<Named>, usize)>,
+}
+
+/// A template's path, and where its name stands.
+#[derive(Debug)]
+pub struct Named {
+    pub path: String,
+    pub span: Span,
 }
 
 /// Reads a file.
@@ -78,9 +88,8 @@ impl<'a> Parser<'a> {
                 self.words(&["slice", "scope", "setdefault", "pid"])
             }
             _ => {
-                let sections = ["mount", "namespace", "group", "template", "default", "systemd"];
                 let error = self.unexpected_token(word, "a section (`group`, `template`, `mount` ...)");
-                Err(error.with_help_if(did_you_mean(word.text, sections)))
+                Err(error.with_help_if(did_you_mean(word.text, SECTIONS)))
             }
         }
     }
@@ -139,7 +148,10 @@ impl<'a> Parser<'a> {
         }
         self.sign(b'}')?;
         let count = self.read.settings.entries.len() - first;
-        let section = template.then(|| path.to_string());
+        let section = template.then(|| Named {
+            path: path.to_string(),
+            span: name.span,
+        });
         self.read.sections.push((section, count));
         Ok(())
     }

@@ -15,11 +15,14 @@
 mod grammar;
 mod token;
 
+pub(crate) use grammar::SECTIONS;
+
 use super::Version;
 use super::path::normal_path;
-use super::settings::{Entry, GroupSettings, Setting};
+use super::settings::{Entry, GroupSettings, Note, Setting};
 use super::text::Text;
 use crate::diagnostic::Diagnostic;
+use grammar::Named;
 use std::sync::Arc;
 
 /// A file of groups.
@@ -35,12 +38,22 @@ pub struct Template {
     /// A normal path in which `%u` and the like stand for something.
     path: String,
     settings: Vec<Setting>,
+    /// That it has no effect where there are no rules.
+    unused: Note,
 }
 
 impl CgConfig {
     /// The groups. (What does not go together is found by [`GroupPlan::new`](super::GroupPlan::new).)
     pub fn settings(&self) -> &GroupSettings {
         &self.settings
+    }
+
+    /// The groups, where there are no rules that could ask for templates; the notes say so.
+    pub fn into_settings(self) -> GroupSettings {
+        let mut settings = self.settings;
+        let unused = self.templates.into_iter().map(|template| template.unused);
+        settings.notes.extend(unused);
+        settings
     }
 
     /// The template called `path`, e.g. `students/%u`. If there are several, the last.
@@ -86,7 +99,12 @@ pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
         let here = entries.by_ref().take(count);
         match template {
             None => settings.entries.extend(here),
-            Some(path) => config.templates.push(Template {
+            Some(Named { path, span }) => config.templates.push(Template {
+                unused: Note::new(
+                    &text,
+                    span,
+                    format!("the template `{path}` has no effect: there are no rules that ask for it"),
+                ),
                 path,
                 settings: here.filter_map(|Entry { setting, .. }| setting).collect(),
             }),
