@@ -257,9 +257,6 @@ mod tests {
         now.enter(&policy(Policy::Other)).unwrap();
         assert_eq!(now.attr().runtime_ns, 3000);
         now.enter(&policy(Policy::Deadline)).unwrap();
-        assert_eq!(
-            (now.attr().runtime_ns, now.attr().period_ns),
-            (8000, 20_000)
-        );
+        assert_eq!((now.attr().runtime_ns, now.attr().period_ns), (8000, 20_000));
     }
 }
