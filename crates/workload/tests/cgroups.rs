@@ -214,6 +214,30 @@ fn long_input_takes_time_in_proportion() {
     }
 }
 
+/// The manual's examples are right, and its error is what is printed.
+#[test]
+fn examples_of_the_manual() {
+    let manual = include_str!("../../../docs/groups.md");
+    let blocks: Vec<&str> = manual.split("```").skip(1).step_by(2).collect();
+    let mut read = 0;
+    for block in blocks {
+        let (language, text) = block.split_once('\n').unwrap();
+        if text.starts_with("error:") {
+            let error = groups::parse("box.groups", "\n/b cpu.weight=20000 cpu.idle=0").unwrap_err();
+            assert_eq!(error.to_string(), text.trim_end());
+        } else if text.contains("@students") {
+            cgrules::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
+        } else if language != "sh" {
+            let settings = groups::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
+            GroupPlan::new(&settings, &[], CPUS).unwrap_or_else(|error| panic!("{error}"));
+        } else {
+            continue;
+        }
+        read += 1;
+    }
+    assert_eq!(read, 7);
+}
+
 /// What is written to a group is what it then has.
 fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
     let weight = prop::option::of(1..=10_000u64);
