@@ -1,117 +1,71 @@
-//! The program `schedlab`.
+//! The program `schedlab`: what would this workload have done under that scheduler?
+//!
+//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule disagrees or a rule was
+//! broken, 2 what was asked for cannot be done. What it does is done in `schedlab-lab`.
 
-use schedlab_machine::{Config, Machine};
-use schedlab_measure::SliceRecorder;
-use schedlab_sched::GroupId;
-use schedlab_sched::registry::{self, BuildConfig};
-use schedlab_workload::golden::GoldenSlice;
-use schedlab_workload::{Conventions, GoldenFile};
-use std::path::Path;
+mod args;
+mod commands;
+mod terminal;
 
-fn verify(path: &Path) -> Result<bool, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let file = GoldenFile::parse(&path.display().to_string(), &text).map_err(|e| e.to_string())?;
-    let (_, release) = registry::find_golden(&file.scheduler, &file.kernel).ok_or("no such scheduler")?;
-    let build = BuildConfig::flat(file.cpus, file.hz);
-    let mut config = Config::idealised(file.cpus, file.hz);
-    config.reap = false;
-    let mut conventions = Conventions::default();
-    let mut tunables = vec![];
-    for &(ref name, value) in &file.tunables {
-        match name.as_str() {
-            "in_interrupt" => config.wake_from_interrupt = value != 0,
-            "sleep_uninterruptible" => conventions.uninterruptible = value != 0,
-            _ => tunables.push((name.clone(), value)),
-        }
+use args::{Cli, Command};
+use clap::Parser;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use terminal::Output;
+
+/// Why the program stops before it is done.
+enum Failure {
+    /// What was asked for cannot be done, and why.
+    Message(String),
+    /// Nothing more can be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
     }
-    match file.scheduler.as_str() {
-        "eevdf" | "deadline" => {
-            conventions.exit_from_sleep = true;
-            conventions.renice_before_wake = true;
-        }
-        "cfs" => {
-            conventions.yield_goes_on = true;
-            conventions.renice_only_running = true;
-        }
-        _ => {}
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
     }
-    let registry::Build::Ordinary(make) = release.build else {
-        return Err("clairvoyant".into());
+}
+
+/// How a command came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// As it should.
+    Good,
+    /// Done, and something is not as it should be.
+    Bad,
+    /// Some of what was asked for could not be done.
+    Error,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new();
+    let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args, &mut output),
+        Command::Stress(args) => commands::stress::stress(args, &mut output),
+        Command::Verify(args) => commands::verify::verify(args, &mut output),
+        Command::List(args) => commands::list::list(args, &mut output),
     };
-    let mut scheduler = make(&build);
-    let mut platform = build.platform();
-    for (name, value) in &tunables {
-        scheduler
-            .set_tunable(&mut platform, name, *value)
-            .map_err(|e| format!("{name}={value}: {e:?}"))?;
-    }
-    let mut groups: Vec<GroupId> = vec![];
-    for group in &file.groups {
-        let parent = group.parent.map_or(GroupId::ROOT, |at| groups[at]);
-        groups.push(scheduler.group_new(&mut platform, parent, group.shares)?);
-    }
-    assert!(platform.timer_orders.is_empty());
-    let workload = file.workload(&groups, conventions).map_err(|e| e.to_string())?;
-    let mut machine = Machine::new(config, scheduler, workload, SliceRecorder::new());
-    machine.run(file.end_ns).map_err(|e| e.to_string())?;
-    let (_, _, recorder) = machine.into_parts();
-    let slices = recorder.into_slices();
-    let ours: Vec<_> = slices
-        .iter()
-        .map(|s| GoldenSlice {
-            cpu: s.cpu,
-            start_ns: s.start_ns,
-            end_ns: s.end_ns,
-            task: s.task,
-        })
-        .collect();
-    if ours == file.slices {
-        return Ok(true);
-    }
-    let at = ours
-        .iter()
-        .zip(&file.slices)
-        .position(|(a, b)| a != b)
-        .unwrap_or(ours.len().min(file.slices.len()));
-    println!(
-        "{}: slice {at} of {}: expected {:?}, got {:?}",
-        path.display(),
-        file.slices.len(),
-        file.slices.get(at),
-        ours.get(at)
-    );
-    Ok(false)
-}
-
-fn walk(path: &Path, out: &mut Vec<std::path::PathBuf>) {
-    if path.is_dir() {
-        let mut entries: Vec<_> = std::fs::read_dir(path)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .collect();
-        entries.sort();
-        for entry in entries {
-            walk(&entry, out);
+    let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
+    match result {
+        Ok(Status::Good) => ExitCode::SUCCESS,
+        Ok(Status::Bad) => ExitCode::from(1),
+        Ok(Status::Error) => ExitCode::from(2),
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) => {
+            terminal::complain(&format!("cannot write: {error}"));
+            ExitCode::from(2)
         }
-    } else if path.extension().is_some_and(|e| e == "json") {
-        out.push(path.to_path_buf());
-    }
-}
-
-fn main() {
-    let mut files = vec![];
-    for arg in std::env::args().skip(2) {
-        walk(Path::new(&arg), &mut files);
-    }
-    let mut good = 0;
-    for file in &files {
-        let result = std::panic::catch_unwind(|| verify(file));
-        match result {
-            Ok(Ok(true)) => good += 1,
-            Ok(Ok(false)) => {}
-            Ok(Err(e)) => println!("{}: {e}", file.display()),
-            Err(_) => println!("{}: panicked", file.display()),
+        Err(Failure::Message(message)) => {
+            terminal::complain(&message);
+            ExitCode::from(2)
         }
     }
-    println!("{good} of {} agree", files.len());
 }

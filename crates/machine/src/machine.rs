@@ -19,8 +19,8 @@ use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
-    TimerPhase, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TimerKey, TimerPhase, Waker,
 };
 
 /// The machine to build.
@@ -34,7 +34,7 @@ pub struct Config {
     pub tick_offsets_ns: Vec<u64>,
     /// The order of simultaneous events.
     pub order: Order,
-    /// Whether init reaps the dead at once. If not they stay zombies, as in the golden schedules.
+    /// Whether the dead are reaped at once, by their parents or by init. If not they stay zombies, as in the golden schedules.
     pub reap: bool,
     /// Whether a sleep is ended by an interrupt (as it is), or in process context, as some golden schedules have it.
     pub wake_from_interrupt: bool,
@@ -112,6 +112,18 @@ struct Task {
     unborn: Option<Box<TaskAttr>>,
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
+    /// The task that forked it.
+    parent: Option<TaskId>,
+}
+
+/// What becomes of an order about a task.
+enum Standing<'a> {
+    /// It changes what the task will be born with.
+    Unborn(&'a mut TaskAttr),
+    /// The scheduler is told.
+    Alive,
+    /// Nothing.
+    Dead,
 }
 
 /// A machine with a scheduler, a workload and an observer in it.
@@ -445,6 +457,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        if self.was_refused(task) {
+            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+        }
+        let forked_by = match parent {
+            Parent::Outside => None,
+            Parent::Task { task, .. } => Some(task),
+        };
+        self.observer.born(self.now_ns, task, forked_by, attr);
         self.observer
             .started(self.now_ns, task, self.scheduler.cpu_of(task));
         self.carry_out_orders();
@@ -515,19 +535,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::SetAttr { task: whom, attr } => self.set_attr(whom, attr, cpu),
                 Op::SetAffinity { task: whom, allowed } => {
-                    self.scheduler.set_affinity(&mut self.platform, whom, &allowed);
-                    self.carry_out_orders();
-                    if whom == task && !allowed.contains(cpu) {
-                        self.platform.resched(cpu);
+                    self.set_affinity(whom, &allowed);
+                    if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu) {
+                        // The next operation is for when it is where it may be.
                         return Ok(());
                     }
                 }
-                Op::SetGroup { task: whom, group } => {
-                    self.scheduler
-                        .set_group(&mut self.platform, whom, group)
-                        .expect("the workload asks only for groups that the scheduler has");
-                    self.carry_out_orders();
-                }
+                Op::SetGroup { task: whom, group } => self.set_group(whom, group),
             }
         }
     }
@@ -556,11 +570,19 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.bury(task);
     }
 
-    /// If the dead are reaped, reaps `task`.
+    /// If the dead are reaped, `task` is reaped at once: by its parent, or by init.
     fn bury(&mut self, task: TaskId) {
         if self.reap {
             self.tasks[task.index()].state = TaskState::Reaped;
-            self.scheduler.reap(&mut self.platform, task, None);
+            // The orphans of a parent that has died go to init.
+            let alive = |&parent: &TaskId| {
+                !matches!(
+                    self.tasks[parent.index()].state,
+                    TaskState::Zombie | TaskState::Reaped
+                )
+            };
+            let parent = self.tasks[task.index()].parent.filter(alive);
+            self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
     }
@@ -570,6 +592,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
         self.tasks[child.index()].attr = attr.sched;
+        self.tasks[child.index()].parent = Some(parent);
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
@@ -581,17 +604,63 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
-        let present = &mut self.tasks[task.index()];
-        if present.attr == attr || matches!(present.state, TaskState::Zombie | TaskState::Reaped) {
+        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+        if old == attr {
             return;
         }
-        present.attr = attr;
-        if let Some(unborn) = &mut present.unborn {
-            unborn.sched = attr;
-            return;
+        match self.standing(task) {
+            Standing::Unborn(unborn) => unborn.sched = attr,
+            Standing::Dead => {}
+            Standing::Alive => {
+                self.scheduler.set_attr(&mut self.platform, task, &attr, by);
+                if self.was_refused(task) {
+                    self.tasks[task.index()].attr = old;
+                } else {
+                    self.observer.attr_changed(self.now_ns, task, &attr);
+                }
+                self.carry_out_orders();
+            }
         }
-        self.scheduler.set_attr(&mut self.platform, task, &attr, by);
-        self.carry_out_orders();
+    }
+
+    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) {
+        match self.standing(task) {
+            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Standing::Dead => {}
+            Standing::Alive => {
+                self.scheduler.set_affinity(&mut self.platform, task, allowed);
+                self.carry_out_orders();
+            }
+        }
+    }
+
+    fn set_group(&mut self, task: TaskId, group: GroupId) {
+        match self.standing(task) {
+            Standing::Unborn(unborn) => unborn.group = group,
+            Standing::Dead => {}
+            Standing::Alive => {
+                self.scheduler
+                    .set_group(&mut self.platform, task, group)
+                    .expect("the workload asks only for groups that the scheduler has");
+                self.observer.group_changed(self.now_ns, task, group);
+                self.carry_out_orders();
+            }
+        }
+    }
+
+    /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
+    fn standing(&mut self, task: TaskId) -> Standing<'_> {
+        let task = &mut self.tasks[task.index()];
+        match (task.state, task.unborn.as_deref_mut()) {
+            (_, Some(unborn)) => Standing::Unborn(unborn),
+            (TaskState::Zombie | TaskState::Reaped, None) => Standing::Dead,
+            _ => Standing::Alive,
+        }
+    }
+
+    /// Whether the scheduler has just refused `task` the attributes that were asked for.
+    fn was_refused(&self, task: TaskId) -> bool {
+        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
@@ -651,6 +720,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             for moved in self.platform.migrations.drain(..) {
                 self.observer
                     .migrated(self.now_ns, moved.task, moved.from, moved.to);
+            }
+        }
+        if !self.platform.refusals.is_empty() {
+            for (task, why) in self.platform.refusals.drain(..) {
+                self.observer.refused(self.now_ns, task, why);
             }
         }
     }
@@ -724,6 +798,7 @@ impl Task {
             state: TaskState::New,
             attr: attr.sched,
             unborn: Some(Box::new(attr)),
+            parent: None,
         }
     }
 }

@@ -1,12 +1,23 @@
 //! What can be noted of a run.
 
-use schedlab_sched::{BlockReason, CpuId, TaskId, Waker};
+use schedlab_sched::platform::Refusal;
+use schedlab_sched::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
 
 /// Takes note of what happens. Observers are part of the machine's type: one that ignores an event costs nothing for it.
 ///
 /// Two observers in a pair are an observer. `()` observes nothing.
 #[allow(unused_variables)]
 pub trait Observer {
+    /// `task` comes into being with these attributes; `parent` is the task that forked it, if one did. Told just before
+    /// [`started`](Observer::started).
+    fn born(&mut self, now_ns: u64, task: TaskId, parent: Option<TaskId>, attr: &TaskAttr) {}
+
+    /// `task` has other scheduling attributes from now on.
+    fn attr_changed(&mut self, now_ns: u64, task: TaskId, attr: &SchedAttr) {}
+
+    /// `task` belongs to another group from now on.
+    fn group_changed(&mut self, now_ns: u64, task: TaskId, group: GroupId) {}
+
     /// `task` has come into being and waits on the runqueue of `cpu`.
     fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {}
 
@@ -35,6 +46,9 @@ pub trait Observer {
     /// `task` now belongs to the runqueue of `to`.
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {}
 
+    /// `task` was refused the attributes that it asked for.
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {}
+
     /// `cpu` has had its tick.
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {}
 
@@ -45,6 +59,18 @@ pub trait Observer {
 impl Observer for () {}
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn born(&mut self, now_ns: u64, task: TaskId, parent: Option<TaskId>, attr: &TaskAttr) {
+        self.0.born(now_ns, task, parent, attr);
+        self.1.born(now_ns, task, parent, attr);
+    }
+    fn attr_changed(&mut self, now_ns: u64, task: TaskId, attr: &SchedAttr) {
+        self.0.attr_changed(now_ns, task, attr);
+        self.1.attr_changed(now_ns, task, attr);
+    }
+    fn group_changed(&mut self, now_ns: u64, task: TaskId, group: GroupId) {
+        self.0.group_changed(now_ns, task, group);
+        self.1.group_changed(now_ns, task, group);
+    }
     fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {
         self.0.started(now_ns, task, cpu);
         self.1.started(now_ns, task, cpu);
@@ -76,6 +102,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.migrated(now_ns, task, from, to);
         self.1.migrated(now_ns, task, from, to);
     }
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {
+        self.0.refused(now_ns, task, why);
+        self.1.refused(now_ns, task, why);
+    }
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {
         self.0.ticked(now_ns, cpu);
         self.1.ticked(now_ns, cpu);
@@ -87,6 +117,21 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 }
 
 impl<O: Observer> Observer for Option<O> {
+    fn born(&mut self, now_ns: u64, task: TaskId, parent: Option<TaskId>, attr: &TaskAttr) {
+        if let Some(observer) = self {
+            observer.born(now_ns, task, parent, attr);
+        }
+    }
+    fn attr_changed(&mut self, now_ns: u64, task: TaskId, attr: &SchedAttr) {
+        if let Some(observer) = self {
+            observer.attr_changed(now_ns, task, attr);
+        }
+    }
+    fn group_changed(&mut self, now_ns: u64, task: TaskId, group: GroupId) {
+        if let Some(observer) = self {
+            observer.group_changed(now_ns, task, group);
+        }
+    }
     fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {
         if let Some(observer) = self {
             observer.started(now_ns, task, cpu);
@@ -122,6 +167,11 @@ impl<O: Observer> Observer for Option<O> {
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {
         if let Some(observer) = self {
             observer.migrated(now_ns, task, from, to);
+        }
+    }
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {
+        if let Some(observer) = self {
+            observer.refused(now_ns, task, why);
         }
     }
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {

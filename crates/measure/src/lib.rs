@@ -1,5 +1,23 @@
 //! Observers of a run: what is worth knowing about it, computed from the stream of events.
+//!
+//! Each observer is one file, keeps only what it needs, and costs nothing when it is left out of the machine's type. Two in a
+//! pair are one observer: `(Stats, (Fairness, SliceRecorder))`. None allocates while the run goes on, but for making room for
+//! tasks that are forked and for the slices and spans that are recorded.
+//!
+//! * [`stats`]: CPU time, waiting, latencies, switches and migrations, for each task, each CPU and the whole machine.
+//! * [`fairness`]: how far each task was from what an ideal machine would have given it.
+//! * [`slices`]: who ran where and when.
+//! * [`spans`]: who wanted to run when.
+//! * [`histogram`]: how durations are spread.
 
+pub mod fairness;
+pub mod histogram;
 pub mod slices;
+pub mod spans;
+pub mod stats;
 
+pub use fairness::{Fairness, FairnessReport, Group, Weights};
+pub use histogram::{Histogram, Moments};
 pub use slices::{Slice, SliceRecorder};
+pub use spans::{Span, SpanRecorder};
+pub use stats::{CpuStats, Stats, TaskStats};

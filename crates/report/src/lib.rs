@@ -1,1 +1,86 @@
+//! What people read of a run: tables, timelines, JSON, CSV. Pure functions from data to text.
+//!
+//! * [`model`]: a run as data, and how it is put together from what the observers saw. Everything below is made from it.
+//! * [`json`]: that data as a document, `schedlab-run/1`, and back.
+//! * [`metrics`]: which figures schedulers are compared by, with names and units.
+//! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
+//! * [`timeline`]: who ran where, drawn as text.
+//! * [`csv`]: the figures for spreadsheets.
+//! * [`format`]: how numbers are written.
 
+pub mod csv;
+pub mod format;
+pub mod json;
+pub mod metrics;
+pub mod model;
+pub mod table;
+pub mod timeline;
+
+pub use model::{MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, TaskInfo, WorkloadInfo};
+pub use timeline::{Lanes, TimelineOptions};
+
+/// What the place where the text is shown can do. The caller knows; nothing here looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Columns of text, at least 40 (less is taken as 40).
+    pub width: usize,
+    /// Whether escape sequences for bold and colour are understood: a terminal, and not a file or a pipe.
+    pub color: bool,
+    /// Whether block characters and µ may be used. If not, all is ASCII (but for names that are not).
+    pub unicode: bool,
+}
+
+impl Style {
+    /// Plain text of `width` columns, with block characters.
+    pub fn plain(width: usize) -> Style {
+        Style {
+            width,
+            color: false,
+            unicode: true,
+        }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.width.max(40)
+    }
+}
+
+/// How many columns of a terminal `text` takes.
+pub(crate) fn text_width(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(text)
+}
+
+/// `name` in at most `width` columns, with nothing in it that moves a terminal's cursor.
+pub(crate) fn shortened(name: &str, width: usize, style: Style) -> String {
+    let clean: String = name
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect();
+    if text_width(&clean) <= width {
+        return clean;
+    }
+    let mut short = String::new();
+    for c in clean.chars() {
+        short.push(c);
+        if text_width(&short) >= width {
+            short.pop();
+            break;
+        }
+    }
+    short.push(if style.unicode { '…' } else { '~' });
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_by_the_columns_that_they_take() {
+        let short = |name| shortened(name, 6, Style::plain(80));
+        assert_eq!(short("worker"), "worker");
+        assert_eq!(short("workers"), "worke…");
+        assert_eq!(short("日本語タスク"), "日本…");
+        assert_eq!(short("a\x1b[1m"), "a?[1m");
+    }
+}

@@ -71,7 +71,9 @@ impl CpuSet {
         self.iter(cpus).next()
     }
 
-    fn word(&self, index: usize) -> u64 {
+    /// Members among the CPUs 64 * `index` to 64 * `index` + 63, a bit each.
+    #[inline]
+    pub fn word(&self, index: usize) -> u64 {
         match self {
             CpuSet::All => u64::MAX,
             CpuSet::Low(bits) => {

@@ -17,13 +17,21 @@
 
 extern crate alloc;
 
+pub mod bfs;
+pub mod cfs;
 pub mod clairvoyant;
+pub mod classes;
 pub mod cpu_set;
+pub mod domains_2622;
+pub mod eevdf;
 pub mod interface;
+pub mod o_1;
 pub mod o_n;
+pub mod pelt;
 pub mod platform;
 pub mod registry;
 pub mod round_robin;
+pub mod staircase;
 pub mod table;
 pub mod task;
 pub mod textbook;

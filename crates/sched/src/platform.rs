@@ -51,6 +51,31 @@ pub struct Migration {
     pub to: CpuId,
 }
 
+/// Why the kernel refuses a task the attributes that it asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// `EBUSY`: the bandwidth is given out.
+    Busy,
+    /// `EPERM`: a deadline task must be allowed on all CPUs.
+    NotPermitted,
+    /// `EINVAL`: the parameters make no sense.
+    Invalid,
+    /// `EAGAIN`: a deadline task cannot fork.
+    Again,
+}
+
+impl Refusal {
+    /// The error's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Refusal::Busy => "EBUSY",
+            Refusal::NotPermitted => "EPERM",
+            Refusal::Invalid => "EINVAL",
+            Refusal::Again => "EAGAIN",
+        }
+    }
+}
+
 /// The machine as a scheduler sees it.
 #[derive(Debug)]
 pub struct Platform {
@@ -63,6 +88,8 @@ pub struct Platform {
     pub timer_orders: Vec<TimerOrder>,
     /// Moves not yet told to the observers. The machine drains this after every hook.
     pub migrations: Vec<Migration>,
+    /// System calls that failed, not yet told to the observers. The machine drains this after every hook.
+    pub refusals: Vec<(TaskId, Refusal)>,
 }
 
 impl Platform {
@@ -76,6 +103,7 @@ impl Platform {
             resched: CpuBits::new(cpus),
             timer_orders: Vec::with_capacity(64),
             migrations: Vec::with_capacity(64),
+            refusals: Vec::new(),
         }
     }
 
@@ -128,6 +156,12 @@ impl Platform {
     /// Tells that `task` now belongs to the runqueue of `to`. For the figures; the scheduler has already moved it.
     pub fn migrated(&mut self, task: TaskId, from: CpuId, to: CpuId) {
         self.migrations.push(Migration { task, from, to });
+    }
+
+    /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a new task starts as
+    /// `SCHED_OTHER`.
+    pub fn refuse(&mut self, task: TaskId, why: Refusal) {
+        self.refusals.push((task, why));
     }
 
     /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.

@@ -76,10 +76,16 @@ pub struct Entry {
     pub releases: &'static [Release],
 }
 
-/// All schedulers, in the order in which Linux had them.
+/// All schedulers: first those of Linux, in the order in which it had them, then those of the textbooks.
 pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,
+    &crate::o_1::ENTRY,
+    &crate::staircase::RSDL,
+    &crate::staircase::SD,
+    &crate::cfs::ENTRY,
+    &crate::bfs::ENTRY,
+    &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,
     &crate::textbook::SRTF,

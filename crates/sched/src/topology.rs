@@ -57,6 +57,19 @@ impl Topology {
         Topology { cpus, levels }
     }
 
+    /// `cpus` CPUs that hang together as `levels` say, smallest level first.
+    ///
+    /// # Panics
+    /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
+    pub fn with_levels(cpus: u32, levels: Vec<Level>) -> Topology {
+        assert!(
+            (1..=CPUS_MAX).contains(&cpus),
+            "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"
+        );
+        assert!(levels.iter().all(|level| level.span_of.len() == cpus as usize));
+        Topology { cpus, levels }
+    }
+
     /// Number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {

@@ -102,6 +102,8 @@ pub struct ThreadInfo<'a> {
     pub start_ns: u64,
     /// Whether a `fork` made it.
     pub forked: bool,
+    /// How often it has gone through all its phases.
+    pub rounds: u64,
 }
 
 /// What a thread is in the middle of.
@@ -293,6 +295,7 @@ impl Vm {
             group: &self.code.groups[program.group as usize],
             start_ns: thread.start_ns,
             forked: thread.forked,
+            rounds: thread.task_round,
         }
     }
 

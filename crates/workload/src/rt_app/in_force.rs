@@ -147,8 +147,7 @@ impl InForce {
         };
         match self.policy {
             Policy::Fifo | Policy::RoundRobin => attr.rt_priority = self.rt_priority,
-            Policy::Other | Policy::Batch => attr.runtime_ns = self.slice_us * 1000,
-            Policy::Idle => {}
+            Policy::Other | Policy::Batch | Policy::Idle => attr.runtime_ns = self.slice_us * 1000,
             Policy::Deadline => {
                 let runtime = self.runtime_us.unwrap_or(0);
                 let (deadline, period) = self.deadline_and_period(runtime);

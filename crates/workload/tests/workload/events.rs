@@ -263,3 +263,35 @@ fn forks_beyond_the_limit_stop_the_run() {
         "stopped at 0.100000000 s: thread parent-0, `fork` in phase `p`: a fork beyond 100000 threads"
     );
 }
+
+#[test]
+fn the_coming_burst_is_known_where_the_program_alone_decides() {
+    use schedlab_machine::Workload;
+    use schedlab_sched::TaskId;
+    use schedlab_workload::{Options, Target, Vm, rt_app};
+    let burst_us = |events: &str| {
+        let text = format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
+        let target = Target {
+            cpus: 1,
+            limited: true,
+        };
+        let model = rt_app::load("t", &text, &target).unwrap();
+        let vm = Vm::new(model, &target, Options::default()).unwrap();
+        vm.burst_ns(TaskId(0)).map(|ns| ns / 1000)
+    };
+    for (events, expected) in [
+        (r#""run": 10, "run1": 5, "sleep": 3, "run2": 100"#, Some(15)),
+        (r#""loop": 3, "run": 10, "signal": "c""#, Some(30)),
+        (
+            r#""loop": 1, "phases": {"p": {"loop": 4, "run": 1, "yield": ""}, "q": {"mem": 8000, "iorun": 0}}"#,
+            Some(25),
+        ),
+        (r#""loop": 2, "run": 10, "resume": "b", "suspend": """#, Some(10)),
+        (r#""run": 10"#, Some(u64::MAX / 1000)),
+        (r#""run": 10, "timer": {"ref": "t", "period": 5}"#, None),
+        (r#""run": 10, "lock": "m", "unlock": "m""#, None),
+        (r#""runtime": 10"#, None),
+    ] {
+        assert_eq!(burst_us(events), expected, "{events}");
+    }
+}

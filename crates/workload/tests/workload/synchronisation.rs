@@ -340,3 +340,35 @@ fn one_resumed_under_one_name_is_not_resumed_again_under_the_other() {
     );
     assert_eq!(ran.end, Ok(RunEnd::AllEnded));
 }
+
+#[test]
+fn one_that_suspends_again_queues_behind_those_who_came_between() {
+    let ran = run_on(
+        3,
+        r#"{"tasks": {
+        "s": {"loop": 2, "suspend": "n", "run": 20},
+        "x": {"delay": 15, "loop": 1, "suspend": "n", "run": 1},
+        "r": {"loop": 1, "run": 10, "resume": "s", "run1": 40, "resume1": "n"}
+    }}"#,
+    );
+    assert_eq!(
+        ran.ops(),
+        "0 s-0 block, 10 r-0 wake s-0, 15 x-0 block, 30 s-0 block, 50 r-0 wake x-0, 50 r-0 wake s-0"
+    );
+}
+
+#[test]
+fn a_borrower_keeps_its_own_nice_value() {
+    let ran = run_on(
+        2,
+        r#"{"global": {"pi_enabled": true}, "tasks": {
+        "a": {"priority": 7, "loop": 1, "lock": "m", "run": 100, "unlock": "m"},
+        "b": {"delay": 10, "policy": "SCHED_RR", "priority": 3, "loop": 1, "lock": "m", "unlock": "m"}
+    }}"#,
+    );
+    let lent = ran.ops.iter().find_map(|(_, _, op)| match op {
+        schedlab_machine::Op::SetAttr { attr, .. } => Some((attr.rt_priority, attr.nice)),
+        _ => None,
+    });
+    assert_eq!(lent, Some((3, 7)));
+}

@@ -1,0 +1,100 @@
+//! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had or not. Together with the
+//! slices it tells waiting from sleeping.
+
+use schedlab_machine::Observer;
+use schedlab_sched::{BlockReason, CpuId, TaskId, TaskTable, Waker};
+
+/// A stretch of time in which a task was runnable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// From, ns.
+    pub start_ns: u64,
+    /// To, ns; later than `start_ns`.
+    pub end_ns: u64,
+    /// Who.
+    pub task: TaskId,
+}
+
+/// Records all spans. Those without length are left out; one that follows on another without a gap stays apart from it only
+/// if the task slept in between, for no time.
+#[derive(Clone, Debug, Default)]
+pub struct SpanRecorder {
+    spans: Vec<Span>,
+    /// For each task since when it has been runnable; none = it is not.
+    since: TaskTable<Option<u64>>,
+}
+
+impl SpanRecorder {
+    /// Nothing recorded yet.
+    pub fn new() -> SpanRecorder {
+        SpanRecorder::default()
+    }
+
+    fn close(&mut self, task: TaskId, now_ns: u64) {
+        if let Some(start_ns) = self.since[task].take()
+            && start_ns < now_ns
+        {
+            self.spans.push(Span {
+                start_ns,
+                end_ns: now_ns,
+                task,
+            });
+        }
+    }
+
+    /// All spans by start, then task. Complete once the run is finished.
+    pub fn into_spans(self) -> Vec<Span> {
+        let mut spans = self.spans;
+        spans.sort_unstable_by_key(|span| (span.start_ns, span.task));
+        spans
+    }
+}
+
+impl Observer for SpanRecorder {
+    fn started(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) {
+        self.since.insert(task, Some(now_ns));
+    }
+
+    fn woken(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _waker: Waker) {
+        self.since[task] = Some(now_ns);
+    }
+
+    fn blocked(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _reason: BlockReason) {
+        self.close(task, now_ns);
+    }
+
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        if task.index() < self.since.len() {
+            self.close(task, now_ns);
+        }
+    }
+
+    fn finished(&mut self, now_ns: u64) {
+        for task in 0..self.since.len() {
+            self.close(TaskId(task as u32), now_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_goes_from_wakeup_to_sleep_whatever_runs() {
+        let mut recorder = SpanRecorder::new();
+        let cpu = CpuId(0);
+        let (a, b, unborn) = (TaskId(0), TaskId(1), TaskId(7));
+        recorder.started(3, b, cpu);
+        recorder.started(3, a, cpu);
+        recorder.switched(4, cpu, None, false, Some(b));
+        recorder.blocked(9, b, cpu, BlockReason::Interruptible);
+        recorder.killed(10, unborn);
+        recorder.woken(12, b, cpu, Waker::Interrupt { cpu });
+        recorder.blocked(12, b, cpu, BlockReason::Dead);
+        recorder.finished(20);
+        let spans: Vec<_> = recorder.into_spans();
+        let told: Vec<_> = spans.iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
+        assert_eq!(told, [(a, 3, 20), (b, 3, 9)]);
+    }
+}

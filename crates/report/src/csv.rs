@@ -1,0 +1,120 @@
+//! The figures for spreadsheets. Comma-separated, one heading line, numbers bare (durations in ns), fields that hold a comma, a
+//! quote or a line break in quotes (RFC 4180, but for lines that end in a bare newline). A figure that a run does not have is an
+//! empty field.
+
+use crate::metrics::COMPARED;
+use crate::model::{Report, RunReport, TaskFigures};
+
+/// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are those of
+/// [`COMPARED`]; the unit is `ns`, `part`, `1/s`, `index` or `count`.
+pub fn comparison(report: &Report) -> String {
+    let mut text = String::from("scheduler,release,metric,value,unit\n");
+    for run in &report.runs {
+        for metric in COMPARED {
+            let value = (metric.of)(run);
+            row(
+                &mut text,
+                &[
+                    run.scheduler.name.as_str(),
+                    &run.scheduler.release,
+                    metric.id,
+                    &value.map_or(String::new(), |value| value.number()),
+                    value.map_or("", |value| value.unit()),
+                ],
+            );
+        }
+    }
+    text
+}
+
+/// A column of the table of tasks.
+type Column = (&'static str, fn(&TaskFigures) -> String);
+
+/// The columns behind `scheduler` and `release`: the fields of the JSON document, under its names.
+const TASK_COLUMNS: &[Column] = &[
+    ("task", |task| task.task.to_string()),
+    ("name", |task| task.name.clone()),
+    ("key", |task| task.key.clone()),
+    ("group", |task| task.group.clone()),
+    ("policy", |task| task.policy.clone()),
+    ("nice", |task| task.nice.to_string()),
+    ("rt_priority", |task| task.rt_priority.to_string()),
+    ("start_ns", |task| optional(task.start_ns)),
+    ("first_run_ns", |task| optional(task.first_run_ns)),
+    ("end_ns", |task| optional(task.end_ns)),
+    ("turnaround_ns", |task| optional(task.turnaround_ns)),
+    ("cpu_ns", |task| task.cpu_ns.to_string()),
+    ("wait_ns", |task| task.wait_ns.to_string()),
+    ("wait_max_ns", |task| task.wait_max_ns.to_string()),
+    ("wait_open_ns", |task| task.wait_open_ns.to_string()),
+    ("blocked_ns", |task| task.blocked_ns.to_string()),
+    ("loops", |task| task.loops.to_string()),
+    ("jobs", |task| task.jobs.to_string()),
+    ("wakeups", |task| task.wakeups.to_string()),
+    ("latency_count", |task| task.latency_count.to_string()),
+    ("latency_mean_ns", |task| optional(task.latency_mean_ns)),
+    ("latency_max_ns", |task| optional(task.latency_max_ns)),
+    ("switches_in", |task| task.switches_in.to_string()),
+    ("switches_voluntary", |task| task.switches_voluntary.to_string()),
+    ("switches_involuntary", |task| {
+        task.switches_involuntary.to_string()
+    }),
+    ("migrations_queue", |task| task.migrations_queue.to_string()),
+    ("migrations_cpu", |task| task.migrations_cpu.to_string()),
+    ("share_ns", |task| optional(task.share_ns)),
+    ("owed_max_ns", |task| optional(task.owed_max_ns)),
+    ("ahead_max_ns", |task| optional(task.ahead_max_ns)),
+    ("lag_end_ns", |task| optional(task.lag_end_ns)),
+];
+
+/// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in the JSON document, under the
+/// same names.
+pub fn tasks(report: &Report) -> String {
+    let mut text = String::new();
+    let names: Vec<&str> = TASK_COLUMNS.iter().map(|&(name, _)| name).collect();
+    row(&mut text, &[&["scheduler", "release"], names.as_slice()].concat());
+    let all = |run: &RunReport, task: &TaskFigures| -> Vec<String> {
+        let scheduler = [run.scheduler.name.clone(), run.scheduler.release.clone()];
+        let figures = TASK_COLUMNS.iter().map(|(_, figure)| figure(task));
+        scheduler.into_iter().chain(figures).collect()
+    };
+    for run in &report.runs {
+        for task in &run.tasks {
+            row(&mut text, &all(run, task));
+        }
+    }
+    text
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn row(text: &mut String, fields: &[impl AsRef<str>]) {
+    for (place, field) in fields.iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        let field = field.as_ref();
+        if field.contains([',', '"', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&field.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(field);
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let mut text = String::new();
+        row(&mut text, &["a", "b,c", "say \"hi\"", ""]);
+        assert_eq!(text, "a,\"b,c\",\"say \"\"hi\"\"\",\n");
+    }
+}

@@ -1,0 +1,161 @@
+//! How numbers are written for people: three digits, and the unit that suits.
+
+/// Units of time, with their length in ns.
+const UNITS: [(u64, &str); 4] = [(1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
+
+/// A duration in three digits: `0 ns`, `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`; whole seconds beyond 1000 s.
+pub fn duration(ns: u64, unicode: bool) -> String {
+    for (unit_ns, unit) in UNITS {
+        if let Some(number) = three_digits(ns, unit_ns, unit == "s") {
+            let unit = if unicode { unit } else { ascii_unit(unit) };
+            return format!("{number} {unit}");
+        }
+    }
+    unreachable!("seconds take any number")
+}
+
+fn ascii_unit(unit: &str) -> &str {
+    if unit == "µs" { "us" } else { unit }
+}
+
+/// `value / unit` in three digits, rounded to the nearest; None if that is 1000 or more, unless it is the `last` unit.
+fn three_digits(value: u64, unit: u64, last: bool) -> Option<String> {
+    if unit == 1 {
+        return (value < 1000).then(|| value.to_string());
+    }
+    for (decimals, scale, limit) in [(2, 100, 1000), (1, 10, 1000), (0, 1, 1000)] {
+        let rounded = (u128::from(value) * scale + u128::from(unit / 2)) / u128::from(unit);
+        if decimals == 0 {
+            return (rounded < limit || last).then(|| rounded.to_string());
+        }
+        if rounded < limit {
+            return Some(fixed(rounded as u64, decimals));
+        }
+    }
+    unreachable!("the last has no decimals")
+}
+
+/// `number / 10^decimals` with that many decimals; `decimals` at least 1.
+fn fixed(number: u64, decimals: usize) -> String {
+    let digits = format!("{number:0width$}", width = decimals + 1);
+    let (whole, part) = digits.split_at(digits.len() - decimals);
+    format!("{whole}.{part}")
+}
+
+/// A signed duration, with a sign if it is not 0.
+pub fn signed_duration(ns: i64, unicode: bool) -> String {
+    let size = duration(ns.unsigned_abs(), unicode);
+    match ns {
+        0 => size,
+        1.. => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+/// A count with its thousands apart: `1,234,567`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A part of the whole as a percentage: `98.4 %`.
+pub fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// A rate a second in at least three digits: `0.50 /s`, `12.5 /s`, `1,250 /s`.
+pub fn per_second(rate: f64) -> String {
+    if rate < 9.995 {
+        format!("{rate:.2} /s")
+    } else if rate < 99.95 {
+        format!("{rate:.1} /s")
+    } else {
+        format!("{} /s", count(rate.round() as u64))
+    }
+}
+
+/// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs, no more.
+pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
+    if ns == 0 {
+        return "0".into();
+    }
+    // The largest unit in which the step is at least a hundredth.
+    let (unit_ns, unit) = UNITS
+        .into_iter()
+        .rev()
+        .find(|&(unit_ns, _)| unit_ns <= ns && unit_ns <= step_ns.saturating_mul(100))
+        .unwrap_or(UNITS[0]);
+    let unit = if unicode { unit } else { ascii_unit(unit) };
+    let (whole, mut rest, mut scale) = (ns / unit_ns, ns % unit_ns, unit_ns);
+    let mut decimals = String::new();
+    while rest > 0 {
+        scale /= 10;
+        decimals.push((b'0' + (rest / scale) as u8) as char);
+        rest %= scale;
+    }
+    if decimals.is_empty() {
+        format!("{whole} {unit}")
+    } else {
+        format!("{whole}.{decimals} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_round_into_the_next_unit() {
+        let told = |ns| duration(ns, true);
+        assert_eq!(told(0), "0 ns");
+        assert_eq!(told(999), "999 ns");
+        assert_eq!(told(1_000), "1.00 µs");
+        assert_eq!(told(1_005), "1.01 µs");
+        assert_eq!(told(9_994), "9.99 µs");
+        assert_eq!(told(9_995), "10.0 µs");
+        assert_eq!(told(99_950), "100 µs");
+        assert_eq!(told(999_499), "999 µs");
+        assert_eq!(told(999_500), "1.00 ms");
+        assert_eq!(told(12_345_678), "12.3 ms");
+        assert_eq!(told(1_234_567_890_123), "1235 s");
+        assert_eq!(duration(1_500, false), "1.50 us");
+        assert_eq!(told(u64::MAX), "18446744074 s");
+    }
+
+    #[test]
+    fn signs() {
+        assert_eq!(signed_duration(1_500, true), "+1.50 µs");
+        assert_eq!(signed_duration(-1_500, true), "-1.50 µs");
+        assert_eq!(signed_duration(0, true), "0 ns");
+    }
+
+    #[test]
+    fn counts_rates_and_parts() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0.5, 9.996, 12.34, 99.96, 12_345.6].map(per_second),
+            ["0.50 /s", "10.0 /s", "12.3 /s", "100 /s", "12,346 /s"]
+        );
+        assert_eq!([0.0, 0.98765, 1.0].map(percent), ["0.0 %", "98.8 %", "100.0 %"]);
+    }
+
+    #[test]
+    fn instants_have_the_decimals_that_they_need() {
+        assert_eq!(instant(0, 5, true), "0");
+        assert_eq!(instant(500_000_000, 500_000_000, true), "500 ms");
+        assert_eq!(instant(1_500_000_000, 500_000_000, true), "1.5 s");
+        assert_eq!(instant(1_500_000_000, 1_000_000, true), "1500 ms");
+        assert_eq!(instant(2_000_000_000, 50_000_000, true), "2 s");
+        assert_eq!(instant(20_000, 10_000, false), "20 us");
+    }
+}

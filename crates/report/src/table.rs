@@ -1,0 +1,291 @@
+//! Tables for people: schedulers side by side, and the tasks of a run.
+
+use crate::format::{count, duration, percent, signed_duration};
+use crate::metrics::{COMPARED, Metric, Value, best};
+use crate::model::{Report, RunReport, TaskFigures};
+use crate::{Style, shortened, text_width};
+use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
+
+/// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each other there are several blocks, all
+/// with the same rows. With colour, the best value of a row is bold, if it can be said which that is.
+pub fn comparison(report: &Report, style: Style) -> String {
+    if report.runs.is_empty() {
+        return "no runs\n".into();
+    }
+    // Rows of which no scheduler has a value say nothing.
+    let metrics: Vec<&Metric> = COMPARED
+        .iter()
+        .filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some()))
+        .collect();
+    let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
+    let columns: Vec<Vec<Option<Value>>> = report
+        .runs
+        .iter()
+        .map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect())
+        .collect();
+    let winners: Vec<Vec<bool>> = (0..metrics.len())
+        .map(|row| {
+            let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
+            best(&values, metrics[row].better)
+        })
+        .collect();
+    let texts: Vec<Vec<String>> = columns
+        .iter()
+        .map(|column| column.iter().map(|value| cell_text(*value, style)).collect())
+        .collect();
+
+    let label_width = widest(labels.iter().map(String::as_str));
+    let widths: Vec<usize> = report
+        .runs
+        .iter()
+        .zip(&texts)
+        .map(|(run, texts)| {
+            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
+            widest(texts.iter().map(String::as_str).chain(heads))
+        })
+        .collect();
+
+    let mut text = String::new();
+    for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let mut table = new_table(style);
+        let heads = block
+            .clone()
+            .map(|run| &report.runs[run].scheduler)
+            .map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
+        table.set_header(std::iter::once(Cell::new("")).chain(heads.map(right)));
+        for (row, label) in labels.iter().enumerate() {
+            let cells = block.clone().map(|run| {
+                let cell = right(Cell::new(&texts[run][row]));
+                if style.color && winners[row][run] {
+                    cell.add_attribute(Attribute::Bold)
+                } else {
+                    cell
+                }
+            });
+            table.add_row(std::iter::once(Cell::new(label)).chain(cells));
+        }
+        push_table(&mut text, table);
+    }
+    text.push_str(&notes(report, style));
+    text
+}
+
+/// What the figures do not say by themselves.
+fn notes(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    for run in report.runs.iter().filter(|run| run.totals.waiting_at_end > 0) {
+        let longest_ns = run.tasks.iter().map(|task| task.wait_open_ns).max().unwrap_or(0);
+        // Only what has waited beyond the ordinary is worth a line: latencies know nothing of it.
+        if run.wakeup_latency.max_ns.is_none_or(|max_ns| longest_ns > max_ns)
+            && longest_ns == run.totals.wait_max_ns
+        {
+            text.push_str(&format!(
+                "{}: the longest wait ({}) had not ended when the run did.\n",
+                run.spec(),
+                duration(longest_ns, style.unicode)
+            ));
+        }
+    }
+    text
+}
+
+/// The blanks beside a column, left and right together.
+const MARGIN: usize = 2;
+
+/// Divides columns of these widths into blocks that fit into `room`; at least one column a block.
+fn blocks(widths: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
+    let mut blocks = Vec::new();
+    let mut from = 0;
+    let mut used = 0;
+    for (column, width) in widths.iter().enumerate() {
+        if column > from && used + width + MARGIN > room {
+            blocks.push(from..column);
+            (from, used) = (column, 0);
+        }
+        used += width + MARGIN;
+    }
+    blocks.push(from..widths.len());
+    blocks
+}
+
+fn cell_text(value: Option<Value>, style: Style) -> String {
+    value.map_or(none_text(style).into(), |value| value.text(style.unicode))
+}
+
+fn none_text(style: Style) -> &'static str {
+    if style.unicode { "–" } else { "-" }
+}
+
+fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(text_width).max().unwrap_or(0)
+}
+
+fn right(cell: Cell) -> Cell {
+    cell.set_alignment(CellAlignment::Right)
+}
+
+/// A table with a line under its head and nothing else around.
+fn new_table(style: Style) -> Table {
+    let line = if style.unicode { '─' } else { '-' };
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)));
+    // What the place can do is the caller's to say.
+    table.force_no_tty();
+    if style.color {
+        table.enforce_styling();
+    }
+    table
+}
+
+/// Adds a table without the blanks at both ends of its lines.
+fn push_table(text: &mut String, mut table: Table) {
+    if let Some(labels) = table.column_mut(0) {
+        labels.set_padding((0, 1));
+    }
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// A column of the table of tasks.
+struct Column {
+    head: &'static str,
+    /// What is given up first when there is little room has the highest number.
+    rank: u32,
+    of: fn(&TaskFigures, &RunReport, bool) -> Option<String>,
+}
+
+const TASK_COLUMNS: &[Column] = &[
+    Column {
+        head: "CPU",
+        rank: 0,
+        of: |task, _, unicode| Some(duration(task.cpu_ns, unicode)),
+    },
+    Column {
+        head: "% of\none",
+        rank: 4,
+        of: |task, run, _| (run.end.at_ns > 0).then(|| percent(task.cpu_ns as f64 / run.end.at_ns as f64)),
+    },
+    Column {
+        head: "fluid\nshare",
+        rank: 6,
+        of: |task, _, unicode| Some(duration(task.share_ns?, unicode)),
+    },
+    Column {
+        head: "largest\nlag",
+        rank: 5,
+        of: |task, _, unicode| Some(duration(task.owed_max_ns?, unicode)),
+    },
+    Column {
+        head: "lag at\nend",
+        rank: 7,
+        of: |task, _, unicode| Some(signed_duration(task.lag_end_ns?, unicode)),
+    },
+    Column {
+        head: "waited",
+        rank: 1,
+        of: |task, _, unicode| Some(duration(task.wait_ns, unicode)),
+    },
+    Column {
+        head: "longest\nwait",
+        rank: 3,
+        of: |task, _, unicode| Some(duration(task.wait_max_ns, unicode)),
+    },
+    Column {
+        head: "latency\nmean",
+        rank: 8,
+        of: |task, _, unicode| Some(duration(task.latency_mean_ns?, unicode)),
+    },
+    Column {
+        head: "latency\nmax",
+        rank: 2,
+        of: |task, _, unicode| Some(duration(task.latency_max_ns?, unicode)),
+    },
+    Column {
+        head: "turn-\naround",
+        rank: 2,
+        of: |task, _, unicode| Some(duration(task.turnaround_ns?, unicode)),
+    },
+    Column {
+        head: "jobs",
+        rank: 6,
+        of: |task, _, _| Some(count(task.jobs)),
+    },
+    Column {
+        head: "switches\nvol.",
+        rank: 9,
+        of: |task, _, _| Some(count(task.switches_voluntary)),
+    },
+    Column {
+        head: "switches\ninvol.",
+        rank: 4,
+        of: |task, _, _| Some(count(task.switches_involuntary)),
+    },
+    Column {
+        head: "moves\nof CPU",
+        rank: 8,
+        of: |task, _, _| Some(count(task.migrations_cpu)),
+    },
+];
+
+/// The tasks of one run, a row each, with as many columns as fit (none that would be empty). At most `rows` tasks are shown, if
+/// given; how many are left out is said.
+pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
+    let shown = &run.tasks[..rows.unwrap_or(usize::MAX).min(run.tasks.len())];
+    let names: Vec<String> = shown
+        .iter()
+        .map(|task| shortened(&task.name, NAME_WIDTH, style))
+        .collect();
+    let mut room = style
+        .columns()
+        .saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
+
+    // Those that matter most are given room first; they stand in their own order.
+    let mut by_rank: Vec<usize> = (0..TASK_COLUMNS.len()).collect();
+    by_rank.sort_by_key(|&column| TASK_COLUMNS[column].rank);
+    let mut columns: Vec<Option<Vec<String>>> = vec![None; TASK_COLUMNS.len()];
+    for column in by_rank {
+        let Column { head, of, .. } = TASK_COLUMNS[column];
+        let values: Vec<Option<String>> = shown.iter().map(|task| of(task, run, style.unicode)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let texts: Vec<String> = values
+            .into_iter()
+            .map(|value| value.unwrap_or(none_text(style).into()))
+            .collect();
+        let width = widest(texts.iter().map(String::as_str).chain(head.lines())) + MARGIN;
+        if width <= room {
+            room -= width;
+            columns[column] = Some(texts);
+        }
+    }
+
+    let mut table = new_table(style);
+    let kept = || {
+        TASK_COLUMNS
+            .iter()
+            .zip(&columns)
+            .filter_map(|(column, texts)| Some((column, texts.as_ref()?)))
+    };
+    let heads = kept().map(|(column, _)| right(Cell::new(column.head)));
+    table.set_header(std::iter::once(Cell::new("task")).chain(heads));
+    for (row, name) in names.iter().enumerate() {
+        let cells = kept().map(|(_, texts)| right(Cell::new(&texts[row])));
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    let mut text = String::new();
+    push_table(&mut text, table);
+    if shown.len() < run.tasks.len() {
+        let left_out = count((run.tasks.len() - shown.len()) as u64);
+        text.push_str(&format!("and {left_out} more tasks\n"));
+    }
+    text
+}
+
+/// Names longer than this are cut.
+const NAME_WIDTH: usize = 20;

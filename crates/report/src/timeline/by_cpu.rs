@@ -1,0 +1,185 @@
+//! One lane a CPU, or some neighbouring ones.
+
+use super::ink::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette, wrapped};
+use super::scene::{Owners, Scene};
+use crate::format::percent;
+use crate::model::SliceRow;
+
+/// No more lanes than this are drawn; with more CPUs, a lane is several.
+const LANES_MAX: usize = 32;
+/// No more owners than this have a letter of their own.
+pub(super) const LETTERS: usize = 26;
+/// Who has none.
+const OTHERS: char = '*';
+
+/// Who is drawn by which letter.
+struct Letters {
+    /// Those with a letter of their own, in order.
+    named: Vec<usize>,
+    /// For each owner his place among the letters; those without have the last, in common.
+    place_of: Vec<usize>,
+    /// How many letters there are, that of the others included.
+    count: usize,
+}
+
+impl Letters {
+    /// The first letters go to the owners with the most time.
+    fn new(owners: &Owners) -> Letters {
+        let all_fit = owners.len() <= LETTERS;
+        let named = owners.busiest(if all_fit { LETTERS } else { LETTERS - 1 });
+        let mut place_of = vec![named.len(); owners.len()];
+        for (place, &owner) in named.iter().enumerate() {
+            place_of[owner] = place;
+        }
+        Letters {
+            count: named.len() + usize::from(!all_fit),
+            named,
+            place_of,
+        }
+    }
+
+    fn letter(&self, place: usize) -> char {
+        if place < self.named.len() {
+            (b'A' + place as u8) as char
+        } else {
+            OTHERS
+        }
+    }
+}
+
+/// How the CPUs are divided among the lanes.
+struct Division {
+    cpus: usize,
+    per_lane: usize,
+}
+
+impl Division {
+    fn new(cpus: usize) -> Division {
+        Division {
+            cpus,
+            per_lane: cpus.div_ceil(LANES_MAX),
+        }
+    }
+
+    fn lanes(&self) -> usize {
+        self.cpus.div_ceil(self.per_lane)
+    }
+
+    /// First and last CPU of a lane.
+    fn range(&self, lane: usize) -> (usize, usize) {
+        let first = lane * self.per_lane;
+        (first, (first + self.per_lane).min(self.cpus) - 1)
+    }
+
+    fn label(&self, lane: usize) -> String {
+        match self.range(lane) {
+            (first, last) if first == last => format!("CPU {first}"),
+            (first, last) => format!("CPU {first}-{last}"),
+        }
+    }
+}
+
+pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
+    let style = scene.style;
+    let division = Division::new(scene.cpus() as usize);
+    let label_widths = (0..division.lanes()).map(|lane| division.label(lane).len());
+    let label_width = label_widths.max().unwrap_or(0);
+    let cells = scene.cells_beside(label_width + 1 + FIGURE);
+    let letters = Letters::new(owners);
+
+    // For each lane, cell and letter the time it had, ns.
+    let mut had = vec![vec![0; cells * letters.count]; division.lanes()];
+    for &SliceRow(cpu, start_ns, end_ns, task) in scene.slices {
+        if let Some(owner) = owners.of(task) {
+            let lane = &mut had[cpu as usize / division.per_lane];
+            let place = letters.place_of[owner];
+            scene.spread(start_ns, end_ns, cells, |cell, ns| {
+                lane[cell * letters.count + place] += ns
+            });
+        }
+    }
+
+    let what = match division.per_lane {
+        1 => format!("one lane a CPU, one letter a {}", owners.kind),
+        several => format!("one lane {several} CPUs, one letter a {}", owners.kind),
+    };
+    let mut text = head(scene, &what, cells);
+    axis(&mut text, scene, label_width, cells, "busy");
+    for (lane, had) in had.iter().enumerate() {
+        let mut line = Line::new(style);
+        line.plain(&padded(&division.label(lane), label_width + 1));
+        let (first, last) = division.range(lane);
+        let cpus = (last - first + 1) as u64;
+        draw_lane(&mut line, scene, &letters, cells, had, cpus);
+        line.plain(&figure(scene.part(had.iter().sum()) / cpus as f64));
+        line.end(&mut text);
+    }
+    legend(&mut text, scene, owners, &letters);
+    text
+}
+
+/// Draws the cells of a lane of so many CPUs.
+fn draw_lane(line: &mut Line, scene: &Scene<'_>, letters: &Letters, cells: usize, had: &[u64], cpus: u64) {
+    let style = scene.style;
+    let mut before = None;
+    for cell in 0..cells {
+        let full_ns = scene.cell_ns(cell, cells) * cpus;
+        let had = &had[cell * letters.count..(cell + 1) * letters.count];
+        let busy_ns: u64 = had.iter().sum();
+        // Who had most, the first among equals.
+        let most = (0..letters.count).rev().max_by_key(|&place| had[place]);
+        let most = most.filter(|_| busy_ns > 0);
+        match most {
+            None => line.put(style.idle(), None),
+            Some(place) if before == most => {
+                line.put(style.part(had[place], busy_ns, full_ns), Some(palette(place)));
+            }
+            Some(place) => {
+                let letter = letters.letter(place);
+                let mostly_idle = 2 * busy_ns < full_ns;
+                let letter = if mostly_idle {
+                    letter.to_ascii_lowercase()
+                } else {
+                    letter
+                };
+                line.put(letter, Some(palette(place)));
+            }
+        }
+        before = most;
+    }
+}
+
+fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners, letters: &Letters) {
+    let style = scene.style;
+    let of_machine = |ns: u64| percent(scene.part(ns) / scene.cpus() as f64);
+    let mut who: Vec<String> = Vec::new();
+    for (place, &owner) in letters.named.iter().enumerate() {
+        let label = owners.label(owner, LABEL_MAX, style);
+        who.push(format!(
+            "{} {label} {}",
+            letters.letter(place),
+            of_machine(owners.cpu_ns[owner])
+        ));
+    }
+    let others = owners.len() - letters.named.len();
+    if others > 0 {
+        let named_ns: u64 = letters.named.iter().map(|&owner| owners.cpu_ns[owner]).sum();
+        let rest_ns = owners.cpu_ns.iter().sum::<u64>() - named_ns;
+        who.push(format!(
+            "{OTHERS} {} more {}",
+            owners.count_text(others),
+            of_machine(rest_ns)
+        ));
+    }
+    text.push('\n');
+    columns(text, &who, style);
+    let [full, most, shared, little] = style.shades();
+    let marks = [
+        format!("{full} all of the column"),
+        format!("{most} most of it"),
+        format!("{shared} shared with others"),
+        format!("{little} or small letter: mostly idle"),
+        format!("{} idle", style.idle()),
+    ];
+    wrapped(text, &marks, style);
+}

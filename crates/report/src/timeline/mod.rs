@@ -1,0 +1,104 @@
+//! A run drawn as text: time goes to the right, and every lane is a line.
+//!
+//! # Which lanes
+//!
+//! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and slept, which is what one
+//! wants to see there. With too many tasks for that, a lane is all tasks of a key. On more CPUs, or with too many keys too, a
+//! lane is a **CPU** (or several neighbouring ones, if there are many), and letters tell who had it: tasks, or keys if there are
+//! more tasks than letters.
+//!
+//! # What a cell shows
+//!
+//! A cell is one column of one lane: a stretch of time, the same for all. In a task's lane its darkness is how much of that time
+//! the task ran; a line means that it waited for a CPU, a blank that it slept or was not there. With two CPUs the upper half
+//! of the line is CPU 0, the lower half CPU 1, so that a migration can be seen.
+//!
+//! In a CPU's lane a cell shows who had most of it. A letter stands where the one who has most changes, small where the CPU idled
+//! for more than half of the cell; what follows it is darker the more of the cell that one had.
+//!
+//! * `scene`: the window, its cells, and whose time is whose.
+//! * `by_task`, `by_cpu`: the two kinds of picture.
+//! * `ink`: characters, colours, the axis.
+
+mod by_cpu;
+mod by_task;
+mod ink;
+mod scene;
+
+use crate::Style;
+use crate::format::duration;
+use crate::model::RunReport;
+use scene::{Owners, Scene};
+use std::fmt;
+
+/// What a lane is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Lanes {
+    /// Whatever reads best: see the module.
+    #[default]
+    Auto,
+    /// A task; or a key, if there are too many tasks.
+    Tasks,
+    /// A CPU, or some neighbouring ones.
+    Cpus,
+}
+
+/// What to draw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TimelineOptions {
+    /// What a lane is.
+    pub lanes: Lanes,
+    /// From when, ns; none = the beginning.
+    pub from_ns: Option<u64>,
+    /// To when, ns; none, or later than the end of the run = the end.
+    pub to_ns: Option<u64>,
+}
+
+/// Why there is nothing to draw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimelineError {
+    /// The slices of the run were not recorded.
+    NotRecorded,
+    /// The window is empty, or begins after the end of the run, which is told (ns).
+    Window {
+        /// When the run ended.
+        end_ns: u64,
+    },
+}
+
+impl fmt::Display for TimelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TimelineError::NotRecorded => write!(f, "the slices of this run were not recorded"),
+            TimelineError::Window { end_ns } => write!(
+                f,
+                "nothing to draw in that window: the run went from 0 to {}",
+                duration(*end_ns, true)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TimelineError {}
+
+/// Draws a run, ending in a newline.
+///
+/// # Errors
+/// If there is nothing to draw.
+pub fn draw(run: &RunReport, options: TimelineOptions, style: Style) -> Result<String, TimelineError> {
+    let scene = Scene::new(run, options.from_ns, options.to_ns, style)?;
+    let tasks = Owners::by_task(&scene);
+    let keys = Owners::by_key(&scene);
+    let fits = |owners: &Owners| owners.len() <= by_task::LANES_MAX;
+    let by_task = match options.lanes {
+        Lanes::Auto => run.machine.cpus <= 2 && (fits(&tasks) || fits(&keys)),
+        Lanes::Tasks => true,
+        Lanes::Cpus => false,
+    };
+    Ok(if by_task {
+        by_task::draw(&scene, if fits(&tasks) { &tasks } else { &keys })
+    } else {
+        let letters_do = tasks.len() <= by_cpu::LETTERS;
+        by_cpu::draw(&scene, if letters_do { &tasks } else { &keys })
+    })
+}

@@ -1,0 +1,78 @@
+//! Time as BFS knows it, and what it charges for.
+//!
+//! # Niffies (0.404)
+//!
+//! CPUs' clocks cannot be trusted to agree, so deadlines are counted on a clock of BFS's own that never stands still and never
+//! jumps: each *refresh* adds what the CPU that makes it has seen pass and the others have not yet added, if that lies within
+//! what jiffies say is possible, and the least possible otherwise. So niffies are nearly the time; but a second refresh in one
+//! nanosecond adds 1 ns all the same. This matters: tasks that start together get deadlines in the order of their starts.
+//!
+//! Refreshed are: each reschedule, each wakeup and start (by the task's last CPU), each change of nice or policy. Ticks do not.
+
+use super::{Bfs, Version};
+use crate::{CpuId, Platform, Policy};
+
+/// `diff` if it lies between what `jiffies` ticks can be at least and at most, else the least.
+fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {
+    let least = if jiffies > 1 { (jiffies - 1) * tick_ns } else { 1 };
+    let most = (jiffies + 1) * tick_ns;
+    match u64::try_from(diff) {
+        Ok(diff) if (least..=most).contains(&diff) => diff,
+        _ => least,
+    }
+}
+
+impl Bfs {
+    /// 0.404 `update_clocks`: niffies catch up with the clock of `cpu`. 0.316 has no niffies.
+    pub(super) fn refresh(&mut self, platform: &Platform, cpu: CpuId) {
+        if self.version == Version::V0_316 {
+            return;
+        }
+        let now_ns = platform.now_ns();
+        let here = &mut self.cpus[cpu.index()];
+        let seen = (now_ns - here.old_clock) as i64;
+        let added_by_others = (self.niffies - here.last_niffy) as i64;
+        let jiffies = platform.jiffies() - self.last_jiffy;
+        self.last_jiffy = platform.jiffies();
+        self.niffies += clamp(seen - added_by_others, jiffies, self.tick_ns);
+        here.old_clock = now_ns;
+        here.last_niffy = self.niffies;
+    }
+
+    /// `update_cpu_clock`: takes from the running task's slice what it has used since it was last charged.
+    pub(super) fn charge(&mut self, now_ns: u64, cpu: CpuId) {
+        let here = &mut self.cpus[cpu.index()];
+        if here.curr.is_some() && here.rq_policy != Policy::Fifo {
+            let used_ns = now_ns as i64 - here.rq_last_ran as i64;
+            here.rq_time_slice -= match self.version {
+                Version::V0_316 if used_ns <= 0 => (self.tick_ns / 2 / 1000) as i32,
+                Version::V0_316 => (used_ns.min(self.tick_ns as i64) / 1000) as i32,
+                // Counted in 1024 ns, so a tick of 1 ms costs 976.
+                Version::V0_404 => (clamp(used_ns, 1, self.tick_ns) >> 10) as i32,
+            };
+        }
+        here.rq_last_ran = now_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: u64 = 1_000_000;
+
+    #[test]
+    fn what_jiffies_allow_is_believed() {
+        assert_eq!(clamp(1_700_000, 1, TICK), 1_700_000);
+        assert_eq!(clamp(2_000_000, 1, TICK), 2_000_000);
+        assert_eq!(clamp(4_000_000, 5, TICK), 4_000_000);
+    }
+
+    #[test]
+    fn what_they_do_not_is_the_least_possible() {
+        assert_eq!(clamp(0, 1, TICK), 1, "no time at all");
+        assert_eq!(clamp(-3, 0, TICK), 1, "others were ahead");
+        assert_eq!(clamp(2_000_001, 1, TICK), 1, "too much is treated as none");
+        assert_eq!(clamp(3_999_999, 5, TICK), 4_000_000);
+    }
+}

@@ -1,0 +1,98 @@
+//! How tasks begin, and what they leave when they end.
+
+use super::Bfs;
+use super::version::{RESCHED_US, Version};
+use crate::{CpuId, CpuSet, Platform, Policy, TaskId};
+
+impl Bfs {
+    /// What the slice of `task` is now: the CPU's copy if it runs.
+    pub(super) fn live_slice(&mut self, task: TaskId) -> &mut i32 {
+        let row = &mut self.tasks[task];
+        if row.on_cpu {
+            &mut self.cpus[row.cpu.index()].rq_time_slice
+        } else {
+            &mut row.time_slice
+        }
+    }
+
+    /// 0.316: a child that ends before its slice was ever filled returns what is left of it.
+    pub(super) fn return_first_slice(&mut self, task: TaskId) {
+        let row = &self.tasks[task];
+        if self.version == Version::V0_316
+            && row.first_time_slice
+            && let Some(parent) = row.parent
+        {
+            let left = (*self.live_slice(task)).max(0);
+            let full = self.slice;
+            let slice = self.live_slice(parent);
+            *slice = (*slice + left).min(full.max(*slice));
+        }
+    }
+
+    /// The allowed CPU with the fewest tasks.
+    pub(super) fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
+        allowed
+            .iter(self.cpus.len() as u32)
+            .min_by_key(|cpu| self.cpus[cpu.index()].tasks)
+            .unwrap_or(CpuId(0))
+    }
+
+    /// The child of nobody in particular: a full slice from now.
+    pub(super) fn start(&mut self, platform: &mut Platform, task: TaskId) {
+        let cpu = self.tasks[task].cpu;
+        self.refresh(platform, cpu);
+        self.refill(platform, task);
+        self.tasks[task].last_ran = platform.now_ns();
+        self.refresh(platform, cpu);
+        self.activate(task);
+        self.try_preempt(platform, task);
+    }
+
+    /// The child of a running task: its deadline, and half of what is left of its slice.
+    pub(super) fn start_beside(&mut self, platform: &mut Platform, task: TaskId, parent: TaskId, cpu: CpuId) {
+        let inherited = self.tasks[parent].nice;
+        let adjustment = self.deadline_distance(self.tasks[task].nice) - self.deadline_distance(inherited);
+        let from = &self.tasks[parent];
+        let (time_slice, deadline, last_ran) = (from.time_slice, from.deadline, from.last_ran);
+        let row = &mut self.tasks[task];
+        row.time_slice = time_slice;
+        row.deadline = deadline + adjustment;
+        row.last_ran = last_ran;
+        if row.policy != Policy::Fifo {
+            self.share_slice(platform, task, cpu);
+        }
+        self.refresh(platform, self.tasks[task].cpu);
+        self.activate(task);
+        let row = &self.tasks[task];
+        if row.address_space != self.tasks[parent].address_space
+            && row.cpu == cpu
+            && self.idle_map.first(&row.allowed).is_none()
+        {
+            platform.resched(cpu);
+        } else {
+            self.try_preempt(platform, task);
+        }
+    }
+
+    /// Halves what the running task of `cpu` has left with its child.
+    pub(super) fn share_slice(&mut self, platform: &mut Platform, child: TaskId, cpu: CpuId) {
+        let left = self.cpus[cpu.index()].rq_time_slice;
+        match self.version {
+            Version::V0_316 => {
+                let half = if left > 0 { left / 2 } else { left };
+                self.cpus[cpu.index()].rq_time_slice = half;
+                self.tasks[child].time_slice = half;
+                self.tasks[child].first_time_slice = true;
+            }
+            Version::V0_404 if left >= 2 * RESCHED_US => {
+                self.cpus[cpu.index()].rq_time_slice = left / 2;
+                self.tasks[child].time_slice = left / 2;
+            }
+            Version::V0_404 => {
+                self.cpus[cpu.index()].rq_time_slice = 0;
+                platform.resched(cpu);
+                self.refill(platform, child);
+            }
+        }
+    }
+}

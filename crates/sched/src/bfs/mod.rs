@@ -1,0 +1,680 @@
+//! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler, 2.6.31 (August 2009) on.
+//!
+//! # The algorithm
+//!
+//! There are no runqueues of CPUs, no balancing, no measuring of sleep, no groups. All runnable tasks that hold no CPU stand in
+//! **one queue** under one lock. A task has a **slice** of `rr_interval`, the same for every nice level, and a **virtual
+//! deadline**, set when the slice is filled:
+//!
+//! ```text
+//! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
+//! ```
+//!
+//! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level: real-time priorities come
+//! first and are first in, first out; `SCHED_IDLEPRIO` comes last). When a slice is used up it is filled again, with a new
+//! deadline, and the task queues with the others. A task that sleeps keeps its deadline and the rest of its slice. When it
+//! wakes, its deadline is old, that is early, so it takes an idle CPU if there is one, and otherwise preempts whoever in the
+//! whole machine has the *latest* deadline, if that is later than its own.
+//!
+//! That is all. Nobody waits longer than the deadline distance of its nice level and the slices of those before it.
+//!
+//! # Cost
+//!
+//! A pick looks at every queued task of its level: O(queued tasks), under the one lock. A wakeup looks at every CPU. A tick is
+//! O(1). The search is the price of the design, and the lock the reason why it was never meant for big machines.
+//!
+//! # Releases
+//!
+//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`); the last task that a CPU put away although it
+//!   wanted to run is **sticky** there: other CPUs see its deadline later by the longest distance there is (`preempt.rs`).
+//! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its `task_timeslice`.
+//!
+//! `version.rs` has the numbers. Where a rule differs, `match self.version` stands in the middle of it.
+//!
+//! # Where to look
+//!
+//! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine; `preempt.rs` says who is
+//! interrupted and what is sticky, `clock.rs` has time and charges, `version.rs` slices and deadlines, `queue.rs` the queue,
+//! `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
+//!
+//! # Not here
+//!
+//! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes with it has nothing to limit.
+//! Any topology but the flat one. Frequency scaling.
+
+mod attributes;
+mod audit;
+mod clock;
+mod idle_map;
+mod life;
+mod preempt;
+mod queue;
+mod version;
+
+#[cfg(test)]
+mod tests;
+
+use self::idle_map::IdleMap;
+use self::queue::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
+use self::version::RESCHED_US;
+pub use self::version::Version;
+use crate::interface::Load;
+use crate::registry::{Build, BuildConfig, Entry, Release};
+use crate::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TaskTable, Tunable, TunableError, Waker, tunables,
+};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+const POLICIES: &[Policy] = &[
+    Policy::Other,
+    Policy::Batch,
+    Policy::Idle,
+    Policy::Fifo,
+    Policy::RoundRobin,
+];
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "bfs",
+    title: "BFS",
+    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    releases: &[
+        Release {
+            version: "0.404",
+            also: &["2.6.38"],
+            summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
+            golden: &[("bfs", "2.6.38 with BFS 0.404")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 4096,
+            policies: POLICIES,
+            groups: false,
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
+        },
+        Release {
+            version: "0.316",
+            also: &["2.6.33"],
+            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
+            golden: &[("bfs316", "2.6.33 with BFS 0.316")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 4096,
+            policies: POLICIES,
+            groups: false,
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
+        },
+    ],
+};
+
+/// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and those here are stale.
+#[derive(Clone, Debug)]
+struct Task {
+    /// When its slice should be used up: niffies (ns) in 0.404, jiffies in 0.316.
+    deadline: i64,
+    /// What is left: units of 1024 ns in 0.404, µs in 0.316.
+    time_slice: i32,
+    /// The CPU that it last ran on.
+    cpu: CpuId,
+    /// Its level, 0 best.
+    prio: u8,
+    nice: i8,
+    policy: Policy,
+    /// `TASK_RUNNING`: it wants to run.
+    runnable: bool,
+    /// It is its CPU's current task, wanting to run or not.
+    on_cpu: bool,
+    /// 0.404: its last CPU would rather keep it.
+    sticky: bool,
+    /// Asleep in `TASK_UNINTERRUPTIBLE`, where an idle-priority task may hold what others need.
+    uninterruptible: bool,
+    /// 0.316: it still has what it was born with.
+    first_time_slice: bool,
+    rt_priority: u8,
+    /// When it last left a CPU, ns.
+    last_ran: u64,
+    allowed: CpuSet,
+    /// 0.316: who gets back what it leaves of its first slice.
+    parent: Option<TaskId>,
+    address_space: u32,
+}
+
+/// What the kernel keeps of a CPU, but for its `Running` record.
+#[derive(Clone, Debug)]
+struct Cpu {
+    /// The running task; none = it idles.
+    curr: Option<TaskId>,
+    /// The running task's slice.
+    rq_time_slice: i32,
+    rq_policy: Policy,
+    /// When the running task was last charged, ns.
+    rq_last_ran: u64,
+    /// 0.404: the task that was last put away here although it wanted to run.
+    sticky_task: Option<TaskId>,
+    /// 0.404: when niffies were last refreshed from here, ns.
+    old_clock: u64,
+    /// 0.404: and what they were then.
+    last_niffy: u64,
+    /// 0.404: when the last tick was, ns.
+    last_tick: u64,
+    /// 0.404: the running task came within half a tick of a tick.
+    dither: bool,
+    /// Tasks that run here, or are queued and were here last; for choosing a start CPU.
+    tasks: u32,
+}
+
+/// Whom a waking task is compared with on a CPU. A table of its own, since every wakeup on a busy machine walks all of it.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    rq_deadline: i64,
+    /// [`PRIO_LIMIT`] when idle.
+    rq_prio: u8,
+}
+
+/// A release of BFS on a machine of equal CPUs.
+#[derive(Debug)]
+pub struct Bfs {
+    version: Version,
+    hz: u32,
+    /// A tick, ns.
+    tick_ns: u64,
+    /// ms.
+    rr_interval: i64,
+    sched_iso_cpu: i64,
+    /// A full slice.
+    slice: i32,
+    /// How far ahead a full slice's deadline lies, from nice -20 to 19.
+    distances: [i64; 40],
+    tasks: TaskTable<Task>,
+    queue: GlobalQueue,
+    /// Tasks that want to run or are some CPU's current.
+    nr_running: u32,
+    idle_map: IdleMap,
+    cpus: Vec<Cpu>,
+    running: Vec<Running>,
+    /// 0.404: the time, nearly, ns.
+    niffies: u64,
+    /// 0.404: jiffies when niffies were last refreshed.
+    last_jiffy: u64,
+}
+
+/// The level of a policy.
+fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
+    match policy {
+        Policy::Fifo | Policy::RoundRobin => MAX_RT_PRIO - 1 - rt_priority,
+        Policy::Idle => IDLE_PRIO,
+        Policy::Other | Policy::Batch | Policy::Deadline => NORMAL_PRIO,
+    }
+}
+
+impl Bfs {
+    /// An idle machine.
+    pub fn new(version: Version, config: &BuildConfig) -> Bfs {
+        let cpus = config.topology.cpus();
+        let mut bfs = Bfs {
+            version,
+            hz: config.hz,
+            tick_ns: 1_000_000_000 / u64::from(config.hz),
+            rr_interval: 0,
+            sched_iso_cpu: 70,
+            slice: 0,
+            distances: [0; 40],
+            tasks: TaskTable::new(),
+            queue: GlobalQueue::new(),
+            nr_running: 0,
+            idle_map: IdleMap::all(cpus),
+            cpus: alloc::vec![Cpu::default(); cpus as usize],
+            running: alloc::vec![Running::IDLE; cpus as usize],
+            niffies: 0,
+            last_jiffy: 0,
+        };
+        bfs.set_rr_interval(version.rr_interval_at_boot(cpus));
+        bfs
+    }
+
+    /// Works out what depends on `rr_interval`.
+    fn set_rr_interval(&mut self, rr_interval_ms: i64) {
+        self.rr_interval = rr_interval_ms;
+        self.slice = self.version.slice(rr_interval_ms);
+        for nice in -20..20 {
+            self.distances[(nice + 20) as usize] =
+                self.version.deadline_distance(nice, rr_interval_ms, self.hz);
+        }
+    }
+
+    /// How far ahead of now a full slice's deadline lies at `nice`.
+    #[inline]
+    fn deadline_distance(&self, nice: i8) -> i64 {
+        self.distances[(nice + 20) as usize]
+    }
+
+    /// The longest distance there is: that of nice 19.
+    #[inline]
+    fn longest_deadline(&self) -> i64 {
+        self.distances[39]
+    }
+
+    /// A full slice, and the deadline that goes with it.
+    fn refill(&mut self, platform: &Platform, task: TaskId) {
+        let now = match self.version {
+            Version::V0_316 => platform.jiffies() as i64,
+            Version::V0_404 => self.niffies as i64,
+        };
+        let distance = self.deadline_distance(self.tasks[task].nice);
+        let row = &mut self.tasks[task];
+        row.time_slice = self.slice;
+        row.deadline = now + distance;
+        row.first_time_slice = false;
+    }
+
+    /// To the tail of its level.
+    fn enqueue(&mut self, task: TaskId) {
+        let row = &mut self.tasks[task];
+        if row.prio >= MAX_RT_PRIO {
+            // One that comes out of an uninterruptible sleep may be about to release what others wait for.
+            row.prio = if row.policy == Policy::Idle && !row.uninterruptible {
+                IDLE_PRIO
+            } else {
+                NORMAL_PRIO
+            };
+        }
+        self.queue.push(task, row.prio, row.deadline);
+    }
+
+    /// Becomes runnable: counted and queued.
+    fn activate(&mut self, task: TaskId) {
+        let row = &mut self.tasks[task];
+        row.prio = prio_of(row.policy, row.rt_priority);
+        row.runnable = true;
+        self.cpus[row.cpu.index()].tasks += 1;
+        self.enqueue(task);
+        self.tasks[task].uninterruptible = false;
+        self.nr_running += 1;
+    }
+
+    /// The current task of `cpu` leaves it, or means to. Says whether it goes on after all.
+    fn put_away(&mut self, platform: &mut Platform, cpu: CpuId, prev: TaskId) -> bool {
+        let here = &self.cpus[cpu.index()];
+        let row = &mut self.tasks[prev];
+        row.time_slice = here.rq_time_slice;
+        row.deadline = self.running[cpu.index()].rq_deadline;
+        row.last_ran = platform.now_ns();
+        let (time_slice, policy, runnable) = (row.time_slice, row.policy, row.runnable);
+        let banished = !row.allowed.contains(cpu);
+        if self.version.needs_refill(time_slice, policy) {
+            self.refill(platform, prev);
+        }
+        if banished {
+            self.resched_suitable_idle(platform, prev);
+        } else if runnable && self.version == Version::V0_404 {
+            if self.queue.qnr() == 0 {
+                // The CPU's copies stay as they are: a task that has the machine to itself keeps the deadline of the last real
+                // switch, however often its own is renewed. (One of BFS's stranger habits; see the documentation.)
+                return true;
+            }
+            self.swap_sticky(platform, cpu, prev);
+        }
+        self.tasks[prev].on_cpu = false;
+        if runnable {
+            self.enqueue(prev);
+        } else {
+            self.nr_running -= 1;
+        }
+        false
+    }
+
+    /// Takes the queued task that `cpu` should run: of the best level that has one for it, the first (real time) or the one
+    /// with the earliest deadline.
+    fn earliest_deadline_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        let mut from = 0;
+        while let Some(level) = self.queue.level_from(from) {
+            let found = if level < MAX_RT_PRIO {
+                self.queue
+                    .first(level, |task| self.tasks[task].allowed.contains(cpu))
+            } else {
+                self.earliest_of(platform, level, cpu)
+            };
+            if let Some(task) = found {
+                self.take(platform, task, cpu);
+                return Some(task);
+            }
+            from = level + 1;
+        }
+        None
+    }
+
+    /// The earliest deadline of a level as `cpu` sees it.
+    fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<TaskId> {
+        let overdue = match self.version {
+            // A deadline that is past is as good as any other that is past.
+            Version::V0_316 => platform.jiffies() as i64,
+            Version::V0_404 => i64::MIN,
+        };
+        self.queue.earliest(level, overdue, |task, deadline| {
+            let row = &self.tasks[task];
+            if !row.allowed.contains(cpu) {
+                return None;
+            }
+            Some(match self.version {
+                Version::V0_316 => deadline + self.cache_distance(task, cpu),
+                Version::V0_404 if row.sticky && row.cpu != cpu => deadline + self.longest_deadline(),
+                Version::V0_404 => deadline,
+            })
+        })
+    }
+
+    /// 0.316: what it costs `task`, in jiffies of its deadline, that `cpu` is not where it last ran.
+    #[inline]
+    fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
+        let row = &self.tasks[task];
+        if row.cpu == cpu {
+            0
+        } else {
+            self.version.task_timeslice(i32::from(row.nice), self.rr_interval)
+        }
+    }
+
+    /// Out of the queue, for `cpu`.
+    fn take(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
+        self.queue.remove(task);
+        let row = &mut self.tasks[task];
+        row.sticky = false;
+        row.on_cpu = true;
+        if row.cpu != cpu {
+            self.cpus[row.cpu.index()].tasks -= 1;
+            self.cpus[cpu.index()].tasks += 1;
+            platform.migrated(task, row.cpu, cpu);
+            row.cpu = cpu;
+        }
+    }
+
+    /// The CPU's copies, renewed from its next task.
+    fn switch_to(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        let here = &mut self.cpus[cpu.index()];
+        here.curr = next;
+        let Some(next) = next else {
+            self.running[cpu.index()] = Running::IDLE;
+            return;
+        };
+        let row = &self.tasks[next];
+        here.rq_time_slice = row.time_slice;
+        here.rq_policy = row.policy;
+        here.rq_last_ran = match self.version {
+            // When it last left a CPU: its first charge, after a wait or a sleep, is cut to a whole tick.
+            Version::V0_316 => row.last_ran,
+            Version::V0_404 => now_ns,
+        };
+        self.running[cpu.index()] = Running {
+            rq_deadline: row.deadline,
+            rq_prio: row.prio,
+        };
+        if row.prio < MAX_RT_PRIO {
+            here.sticky_task = None;
+            if let Some(prev) = prev {
+                self.tasks[prev].sticky = false;
+            }
+        }
+    }
+}
+
+impl Scheduler for Bfs {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        let (cpu, parent_task) = match parent {
+            Parent::Outside => (self.start_cpu(&attr.allowed), None),
+            Parent::Task { task, cpu } if attr.allowed.contains(cpu) => (cpu, Some(task)),
+            Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
+        };
+        self.queue.admit(task);
+        self.tasks.insert(
+            task,
+            Task {
+                cpu,
+                nice: attr.sched.nice as i8,
+                policy: attr.sched.policy,
+                rt_priority: attr.sched.rt_priority as u8,
+                allowed: attr.allowed.clone(),
+                parent: parent_task,
+                address_space: attr.address_space,
+                ..Task::default()
+            },
+        );
+        match parent {
+            Parent::Outside => self.start(platform, task),
+            Parent::Task { task: parent, cpu } => self.start_beside(platform, task, parent, cpu),
+        }
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        let row = &mut self.tasks[task];
+        if row.on_cpu {
+            // It has not got round to leaving its CPU.
+            row.runnable = true;
+            row.uninterruptible = false;
+            self.cpus[row.cpu.index()].tasks += 1;
+            return;
+        }
+        let cpu = row.cpu;
+        self.refresh(platform, cpu);
+        self.activate(task);
+        // The waker is about to leave its CPU to this task, so nobody else need be disturbed.
+        if !waker.is_sync() || self.idle_map.first(&self.tasks[task].allowed).is_some() {
+            self.try_preempt(platform, task);
+        }
+    }
+
+    fn block(&mut self, _platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason) {
+        let row = &mut self.tasks[task];
+        row.runnable = false;
+        row.uninterruptible = reason == BlockReason::Uninterruptible;
+        self.cpus[cpu.index()].tasks -= 1;
+        if reason == BlockReason::Dead {
+            self.return_first_slice(task);
+        }
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let now_ns = platform.now_ns();
+        self.charge(now_ns, cpu);
+        let half_tick_us = (500_000 / self.hz) as i32;
+        let here = &mut self.cpus[cpu.index()];
+        if here.curr.is_some() && here.rq_policy != Policy::Fifo {
+            let used_up = match self.version {
+                Version::V0_316 => here.rq_time_slice <= 0,
+                // It began near a tick, so this is near one: what the next tick would overshoot by more than it lacks now is
+                // better ended now.
+                Version::V0_404 if here.dither => here.rq_time_slice <= half_tick_us,
+                Version::V0_404 => here.rq_time_slice < RESCHED_US,
+            };
+            if used_up {
+                if self.version == Version::V0_404 && here.dither {
+                    here.rq_time_slice = 0;
+                }
+                platform.resched(cpu);
+            }
+        }
+        here.last_tick = now_ns;
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        let now_ns = platform.now_ns();
+        self.refresh(platform, cpu);
+        self.charge(now_ns, cpu);
+        let here = &mut self.cpus[cpu.index()];
+        here.dither = now_ns - here.last_tick <= self.tick_ns / 2;
+        let prev = here.curr;
+        if let Some(task) = prev
+            && self.put_away(platform, cpu, task)
+        {
+            return prev;
+        }
+        let next = self.earliest_deadline_task(platform, cpu);
+        self.idle_map.set(cpu, next.is_none());
+        if next != prev {
+            self.switch_to(now_ns, cpu, prev, next);
+        }
+        next
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
+        // Slice and deadline stay, so it is often picked again at once.
+        platform.resched(cpu);
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
+        let row = &self.tasks[task];
+        let (nice, rt_priority) = (attr.nice as i8, attr.rt_priority as u8);
+        if (row.policy, row.rt_priority) != (attr.policy, rt_priority) {
+            self.set_policy(platform, task, attr.policy, rt_priority);
+        }
+        if self.tasks[task].nice != nice {
+            self.set_user_nice(platform, task, nice);
+        }
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        self.tasks[task].allowed = allowed.clone();
+        let Task { cpu, on_cpu, .. } = self.tasks[task];
+        if allowed.contains(cpu) {
+            return;
+        }
+        if on_cpu {
+            platform.resched(cpu);
+            return;
+        }
+        let to = self.first_allowed(allowed);
+        self.tasks[task].cpu = to;
+        if self.queue.is_queued(task) {
+            self.cpus[cpu.index()].tasks -= 1;
+            self.cpus[to.index()].tasks += 1;
+            platform.migrated(task, cpu, to);
+            self.try_preempt(platform, task);
+        }
+    }
+
+    fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
+        self.return_first_slice(task);
+        let row = &mut self.tasks[task];
+        row.sticky = false;
+        if row.runnable {
+            row.runnable = false;
+            self.cpus[row.cpu.index()].tasks -= 1;
+            self.queue.remove(task);
+            self.nr_running -= 1;
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.tasks[task].cpu
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        alloc::vec![
+            Tunable {
+                name: "rr_interval",
+                value: self.rr_interval,
+                range: (1, 1000),
+                help: "length of a slice, ms; deadlines scale with it",
+            },
+            Tunable {
+                name: "sched_iso_cpu",
+                value: self.sched_iso_cpu,
+                range: (0, 100),
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+            },
+        ]
+    }
+
+    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if name == "sched_iso_cpu" {
+            self.sched_iso_cpu = value;
+        } else if self.version.holds(value, self.hz) {
+            self.set_rr_interval(value);
+        } else {
+            return Err(TunableError::Refused(format!(
+                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's 32-bit product"
+            )));
+        }
+        Ok(())
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        let alone = self.cpus.len() == 1;
+        let slice_ns = self.rr_interval as u64 * (1 << 20) + 2 * self.tick_ns;
+        let distance_ns = |nice: i32| {
+            let distance = self.version.deadline_distance(nice, self.rr_interval, self.hz) as u64;
+            match self.version {
+                Version::V0_316 => (distance + 1) * self.tick_ns,
+                Version::V0_404 => distance,
+            }
+        };
+        Promises {
+            // Several tasks that wake at once may all ask the same idle CPU, which takes one.
+            idle_beside_waiting_ns: alone.then_some(0),
+            // Once its own deadline is past, everybody else can at most use up the slice that goes with an even earlier one. On
+            // other CPUs than its last it may be seen with the longest distance on top.
+            wait_ns: Some(
+                distance_ns(load.nice_max)
+                    + if alone { 0 } else { distance_ns(19) }
+                    + (u64::from(load.tasks) + 1) * slice_ns,
+            ),
+            // Equal hogs take turns, slice by slice.
+            hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.check_books()
+    }
+}
+
+impl Running {
+    /// An idle CPU.
+    const IDLE: Running = Running {
+        rq_deadline: 0,
+        rq_prio: PRIO_LIMIT,
+    };
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu {
+            curr: None,
+            rq_time_slice: 0,
+            rq_policy: Policy::Other,
+            rq_last_ran: 0,
+            sticky_task: None,
+            old_clock: 0,
+            last_niffy: 0,
+            last_tick: 0,
+            dither: false,
+            tasks: 0,
+        }
+    }
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Task {
+            deadline: 0,
+            time_slice: 0,
+            cpu: CpuId(0),
+            prio: NORMAL_PRIO,
+            nice: 0,
+            policy: Policy::Other,
+            runnable: false,
+            on_cpu: false,
+            sticky: false,
+            uninterruptible: false,
+            first_time_slice: false,
+            rt_priority: 0,
+            last_ran: 0,
+            allowed: CpuSet::All,
+            parent: None,
+            address_space: 0,
+        }
+    }
+}

@@ -1,0 +1,595 @@
+//! CFS, the Completely Fair Scheduler: Linux 2.6.23 to 2.6.32.
+//!
+//! # The idea
+//!
+//! On an ideal machine all tasks would run at once, each at its share of the CPU's speed. A real CPU runs one at a time, so CFS
+//! keeps for each the time it has run, weighted by its importance: its **vruntime**. A nice-0 task's vruntime grows as fast as
+//! the clock, a lighter one's faster, a heavier one's slower. On the ideal machine all vruntimes would be equal; CFS always runs
+//! **the one that is furthest behind**. That is all; there are no priorities, no time slices handed out, no interactivity
+//! heuristics. What remains is to say
+//!
+//! * how long one may run before another gets its turn ([`slices`]);
+//! * where newcomers and sleepers start, whose vruntime says nothing ([`Cfs::place_entity`]);
+//! * when a woken task takes the CPU at once ([`spine`]).
+//!
+//! # State
+//!
+//! Each CPU has a queue ([`queue::CfsRq`]): a tree of waiting entities ordered by vruntime, and `min_vruntime`, a floor that only
+//! rises. Vruntimes mean something only relative to the floor of their own queue: a task that changes CPU takes its distance to
+//! the floor along.
+//!
+//! ```text
+//!              place                 pick: leftmost, or a buddy
+//!   (new) ---------------> waiting <----------------------------> running: q.curr, not in the tree
+//!                            ^            put: back by vruntime      |
+//!                            | place (credit)                        | blocks: still q.curr until schedule()
+//!                            +-------------- asleep <----------------+
+//! ```
+//!
+//! # Where to look
+//!
+//! | file | what |
+//! |---|---|
+//! | [`spine`] | place, pick, preempt, and the class's hooks |
+//! | [`queue`] | charge, enqueue, dequeue, the floor |
+//! | [`entity`] | weights and the arithmetic of virtual time |
+//! | [`slices`] | how long a turn is |
+//! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
+//! | [`select_cpu`] | where a woken or new task goes |
+//! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
+//! | [`hrtick`] | ending turns between ticks |
+//! | [`versions`] | what differs between releases |
+//! | [`tunables`] | the knobs |
+//! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
+//!
+//! # Cost
+//!
+//! Enqueue, dequeue, put: O(log n) for each level of groups. Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass.
+//! Dividing group shares: O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
+
+pub mod balance;
+pub mod entity;
+pub mod find_busiest;
+pub mod groups;
+pub mod hrtick;
+pub mod queue;
+pub mod select_cpu;
+pub mod shares;
+pub mod slices;
+pub mod spine;
+#[cfg(test)]
+mod tests;
+pub mod tunables;
+pub mod versions;
+pub mod wait_runtime;
+
+use crate::classes::domains::{DomainParams, Domains};
+use crate::classes::rbtree::{NIL, Nodes};
+use crate::classes::rt::{RealTime, RtVersion};
+use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
+use crate::classes::{ClassList, Core, FairClass, Pid};
+use crate::interface::Load as Workload;
+use crate::registry::{Build, BuildConfig, Entry, Release};
+use crate::topology::LevelKind;
+use crate::{
+    CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use balance::{Balancing, Candidates};
+use entity::{Averages, Entity, Load, update_avg};
+use groups::{Group, ROOT};
+use queue::CfsRq;
+pub use tunables::Knobs;
+pub use versions::Version;
+
+const POLICIES: &[Policy] = &[
+    Policy::Other,
+    Policy::Batch,
+    Policy::Idle,
+    Policy::Fifo,
+    Policy::RoundRobin,
+];
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "cfs",
+    title: "CFS, the Completely Fair Scheduler",
+    summary: "runs the task that has had the least weighted CPU time",
+    releases: &[
+        Release {
+            version: "2.6.32",
+            also: &[],
+            summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
+            golden: &[("cfs", "2.6.32")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: crate::topology::CPUS_MAX,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "2.6.31",
+            also: &[],
+            summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "2.6.29",
+            also: &[],
+            summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "2.6.28",
+            also: &[],
+            summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "2.6.24",
+            also: &[],
+            summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
+            golden: &[("cfs", "2.6.24")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: false,
+            build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
+        },
+        Release {
+            version: "2.6.23",
+            also: &[],
+            summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
+            golden: &[("cfs", "2.6.23")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 1,
+            policies: POLICIES,
+            groups: false,
+            build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
+        },
+    ],
+};
+
+fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn crate::Scheduler> {
+    Box::new(class_list(version, rt, config))
+}
+
+/// A release with its classes.
+pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
+    let core = Core::new(Domains::new(&config.topology, domain_params));
+    ClassList {
+        deadline: crate::classes::NoClass,
+        rt: RealTime::new(rt, core.cpus(), config.hz),
+        fair: Cfs::new(version, &core, config.hz),
+        core,
+    }
+}
+
+/// The parameters of 2.6.32's domains.
+pub fn domain_params(kind: LevelKind) -> DomainParams {
+    let cpu = DomainParams {
+        min_interval_ms: 1,
+        max_interval_ms: 4,
+        busy_factor: 64,
+        imbalance_pct: 125,
+        cache_nice_tries: 1,
+        busy_idx: 2,
+        idle_idx: 1,
+        newidle_idx: 0,
+        wake_idx: 0,
+        forkexec_idx: 0,
+        balance_newidle: true,
+        balance_exec: true,
+        balance_fork: true,
+        balance_wake: false,
+        wake_affine: true,
+        share_cpupower: false,
+        prefer_sibling: true,
+        smt_gain: 1178,
+    };
+    match kind {
+        LevelKind::Smt => DomainParams {
+            max_interval_ms: 2,
+            imbalance_pct: 110,
+            cache_nice_tries: 0,
+            busy_idx: 0,
+            idle_idx: 0,
+            share_cpupower: true,
+            prefer_sibling: false,
+            ..cpu
+        },
+        LevelKind::MultiCore => DomainParams { idle_idx: 0, ..cpu },
+        LevelKind::Cpu => cpu,
+        LevelKind::Node => DomainParams {
+            min_interval_ms: 8,
+            max_interval_ms: 32,
+            busy_factor: 32,
+            cache_nice_tries: 2,
+            busy_idx: 3,
+            idle_idx: 2,
+            prefer_sibling: false,
+            ..cpu
+        },
+    }
+}
+
+/// The fair class of a release with vruntime, on all CPUs.
+#[derive(Clone, Debug)]
+pub struct Cfs {
+    version: Version,
+    knobs: Knobs,
+    /// Tasks and groups' presences on CPUs.
+    entities: Vec<Entity>,
+    /// The same rows: running means.
+    averages: Vec<Averages>,
+    /// The same rows: links of the trees.
+    nodes: Nodes,
+    /// The entity of each thread; [`NIL`] for those that are no tasks.
+    entity_of: Vec<u32>,
+    /// Queues: first those of the root group by CPU, then those of other groups as they were needed.
+    queues: Vec<CfsRq>,
+    groups: Vec<Group>,
+    /// By CPU: the queues that other groups have there, the newest group first.
+    queues_on: Vec<Vec<(u32, u32)>>,
+    /// All groups but the root, children before parents.
+    bottom_up: Vec<u32>,
+    bottom_up_is_stale: bool,
+    /// For each CPU the number of its set of CPUs that are balanced alike.
+    leaf_of: Vec<u32>,
+    /// A CPU of each such set.
+    leaf_cpus: Vec<CpuId>,
+    /// By CPU: the load of the root queue.
+    weighted_load: Vec<u64>,
+    /// By CPU: its decaying means.
+    cpu_load: Vec<[u64; 5]>,
+    /// By CPU: the jiffy from which its tick balances again.
+    next_balance: Vec<u64>,
+    /// By level and CPU.
+    balancing: Vec<Vec<Balancing>>,
+    /// By level: the power of each group, at its first CPU.
+    power: Vec<Vec<u64>>,
+    /// How many groups have other than the power of one CPU.
+    weak_groups: u32,
+    /// The CPUs among which a balancing pass looks.
+    candidates: Candidates,
+    /// By CPU: the hrtick is armed.
+    hrtick_active: Vec<bool>,
+    tick_ns: u64,
+}
+
+impl Cfs {
+    /// The class with nothing to run.
+    pub fn new(version: Version, core: &Core, hz: u32) -> Cfs {
+        let cpus = core.cpus();
+        let all = || (0..cpus).map(CpuId);
+        let domains = &core.domains;
+        let mut leaf_cpus: Vec<CpuId> = Vec::new();
+        let leaf_of = all()
+            .map(|cpu| {
+                let known = leaf_cpus.iter().position(|&other| {
+                    let level = domains.of(cpu).next();
+                    level.is_some() && level == domains.of(other).next() && {
+                        domains.level(level.expect("just seen")).share(cpu, other)
+                    }
+                });
+                known.unwrap_or_else(|| {
+                    leaf_cpus.push(cpu);
+                    leaf_cpus.len() - 1
+                }) as u32
+            })
+            .collect();
+        let balancing = |level: usize| Balancing {
+            last_balance: 0,
+            interval_ms: u64::from(domains.level(level).params.min_interval_ms),
+            nr_failed: 0,
+            last_update_ns: 0,
+        };
+        let levels = 0..domains.levels();
+        let power: Vec<Vec<u64>> = levels
+            .clone()
+            .map(|level| {
+                let power = |cpu: CpuId| {
+                    let domain = domains.level(level);
+                    balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
+                };
+                all().map(power).collect()
+            })
+            .collect();
+        Cfs {
+            version,
+            knobs: Knobs::at_boot(&version, cpus),
+            entities: Vec::new(),
+            averages: Vec::new(),
+            nodes: Nodes::new(),
+            entity_of: alloc::vec![NIL; 2 * cpus as usize],
+            queues: all().map(|cpu| CfsRq::new(cpu, ROOT, NIL)).collect(),
+            groups: alloc::vec![Group::root()],
+            queues_on: alloc::vec![Vec::new(); cpus as usize],
+            bottom_up: Vec::new(),
+            bottom_up_is_stale: false,
+            leaf_of,
+            leaf_cpus,
+            weighted_load: alloc::vec![0; cpus as usize],
+            cpu_load: alloc::vec![[0; 5]; cpus as usize],
+            next_balance: alloc::vec![0; cpus as usize],
+            balancing: levels
+                .map(|level| alloc::vec![balancing(level); cpus as usize])
+                .collect(),
+            weak_groups: power
+                .iter()
+                .flatten()
+                .filter(|&&power| power != balance::SCALE)
+                .count() as u32,
+            power,
+            candidates: Candidates::new(cpus),
+            hrtick_active: alloc::vec![false; cpus as usize],
+            tick_ns: 1_000_000_000 / u64::from(hz),
+        }
+    }
+
+    /// The entity of a task.
+    #[inline]
+    fn entity_of(&self, pid: Pid) -> u32 {
+        self.entity_of[pid.index()]
+    }
+
+    /// The entity of a thread, if it is a task.
+    #[inline]
+    fn entity_if_any(&self, pid: Pid) -> Option<u32> {
+        let e = self.entity_of[pid.index()];
+        (e != NIL).then_some(e)
+    }
+
+    /// The group of an entity.
+    #[inline]
+    fn group_of(&self, e: u32) -> u32 {
+        self.queues[self.entities[e as usize].cfs_rq as usize].group
+    }
+
+    /// All the time that a task has run, under whatever policy, ns.
+    #[inline]
+    fn total_exec(&self, core: &Core, e: u32) -> u64 {
+        let entity = &self.entities[e as usize];
+        entity.sum_exec + core.thread(entity.pid).rt_sum_exec
+    }
+
+    /// `set_task_rq` and the shift of vruntime in `set_task_cpu`: an entity off its queue keeps its distance to the floor.
+    fn change_cpu(&mut self, e: u32, from: CpuId, to: CpuId) {
+        let group = self.group_of(e);
+        let old = self.queue_of(group, from);
+        let old_floor = self.queues[old as usize].min_vruntime;
+        self.join_queue(e, group, to);
+        let entity = &mut self.entities[e as usize];
+        let new_floor = self.queues[entity.cfs_rq as usize].min_vruntime;
+        entity.vruntime = entity.vruntime.wrapping_sub(old_floor.wrapping_sub(new_floor));
+    }
+
+    /// The virtual time of a task, ns; wraps.
+    pub fn vruntime(&self, pid: Pid) -> u64 {
+        self.entities[self.entity_of(pid) as usize].vruntime
+    }
+
+    /// The floor of the root queue of `cpu`.
+    pub fn min_vruntime(&self, cpu: CpuId) -> u64 {
+        self.queues[cpu.index()].min_vruntime
+    }
+}
+
+impl FairClass for Cfs {
+    fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, parent: Parent) {
+        if self.entity_of.len() <= pid.index() {
+            self.entity_of.resize(core.threads.len(), NIL);
+        }
+        let load = Load::of_task(&attr.sched, self.version.old_idle_weight);
+        let mut entity = Entity::new(load, NIL, NIL);
+        entity.pid = pid;
+        entity.is_idle_policy = attr.sched.policy == Policy::Idle;
+        let e = self.new_entity(entity);
+        self.entity_of[pid.index()] = e;
+        self.averages[e as usize].avg_wakeup = self.knobs.wakeup_granularity_ns;
+        let group = if attr.group.index() < self.groups.len() {
+            attr.group.0
+        } else {
+            ROOT
+        };
+        self.join_queue(e, group, core.cpu_of(pid));
+        let q = self.entities[e as usize].cfs_rq;
+        let mut vruntime = self.queues[q as usize].min_vruntime;
+        if let Parent::Task { task, .. } = parent
+            && let Some(parent) = self.entity_if_any(core.pid(task))
+            && self.entities[parent as usize].cfs_rq == q
+        {
+            vruntime = self.entities[parent as usize].vruntime;
+        }
+        self.entities[e as usize].vruntime = vruntime;
+    }
+
+    fn attr_changed(&mut self, core: &Core, pid: Pid, _old: &SchedAttr) {
+        let attr = &core.settings[pid.index()].attr;
+        let e = self.entity_of(pid) as usize;
+        self.entities[e].load = Load::of_task(attr, self.version.old_idle_weight);
+        self.entities[e].is_idle_policy = attr.policy == Policy::Idle;
+        // 0 unless it was a real-time task.
+        if !attr.policy.is_realtime() {
+            self.entities[e].sum_exec += core.thread(pid).rt_sum_exec;
+        }
+    }
+
+    fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId) {
+        if let Some(e) = self.entity_if_any(pid) {
+            self.change_cpu(e, from, core.cpu_of(pid));
+        }
+    }
+
+    /// The first half of `dequeue_task`.
+    fn task_sleeps(&mut self, core: &Core, pid: Pid) {
+        let Some(e) = self.entity_if_any(pid) else { return };
+        let ran = self.total_exec(core, e);
+        let granularity = self.knobs.wakeup_granularity_ns;
+        let averages = &mut self.averages[e as usize];
+        if averages.last_wakeup != 0 {
+            update_avg(&mut averages.avg_overlap, ran.wrapping_sub(averages.last_wakeup));
+            averages.last_wakeup = 0;
+        } else {
+            update_avg(&mut averages.avg_wakeup, granularity);
+        }
+    }
+
+    fn task_wakes_other(&mut self, core: &Core, waker: Pid) {
+        let Some(e) = self.entity_if_any(waker) else {
+            return;
+        };
+        let ran = self.total_exec(core, e);
+        let averages = &mut self.averages[e as usize];
+        let since = if averages.last_wakeup != 0 {
+            averages.last_wakeup
+        } else {
+            averages.start_runtime
+        };
+        update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
+        averages.last_wakeup = ran;
+    }
+
+    /// The common part of `put_prev_task`.
+    fn task_put(&mut self, core: &Core, pid: Pid) {
+        let Some(e) = self.entity_if_any(pid) else { return };
+        let ran = self.total_exec(core, e) - self.entities[e as usize].prev_sum_exec;
+        let averages = &mut self.averages[e as usize];
+        update_avg(&mut averages.avg_running, ran);
+        if core.thread(pid).runnable {
+            let limit = 2i64.wrapping_mul(self.knobs.migration_cost_ns) as u64;
+            update_avg(&mut averages.avg_overlap, ran.min(limit));
+        } else {
+            update_avg(&mut averages.avg_running, 0);
+        }
+    }
+
+    #[inline]
+    fn update_cpu_load(&mut self, _core: &Core, cpu: CpuId) {
+        self.update_cpu_loads(cpu);
+    }
+
+    #[inline]
+    fn trigger_load_balance(
+        &mut self,
+        core: &mut Core,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        self.rebalance_domains(core, rt, platform, cpu);
+    }
+
+    fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        self.balance_newly_idle(core, platform, cpu);
+    }
+
+    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        self.push_one_task(core, platform, cpu);
+    }
+
+    fn group_new(&mut self, _core: &Core, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.make_group(parent, shares)
+    }
+
+    fn group_set_shares(&mut self, core: &mut Core, group: GroupId, shares: u64) -> Result<(), String> {
+        self.write_shares(core, group, shares)
+    }
+
+    fn set_group(&mut self, core: &mut Core, pid: Pid, group: GroupId) -> Result<(), String> {
+        self.move_to_group(core, pid, group)
+    }
+
+    fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+        self.hrtick_fires(core, platform, key);
+    }
+
+    fn tunables(&self, _core: &Core) -> Vec<Tunable> {
+        self.list_tunables()
+    }
+
+    fn set_tunable(&mut self, core: &mut Core, name: &str, value: i64) -> Result<(), TunableError> {
+        self.write_tunable(name, value)?;
+        core.rt_avg_period_ns = self.knobs.time_avg_ms * 1_000_000 / 2;
+        Ok(())
+    }
+
+    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting tasks (the balancer is content
+    /// with a quarter more here than there, and puts it off), and a group's members may be many.
+    ///
+    /// A waiting task stands still in virtual time while every other gains on it: nobody else may run once he is past it by more
+    /// than a wakeup's granularity or a tick. It can be ahead of the floor by its first debit or its last turn, and others can
+    /// be behind the floor by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
+    fn promises(&self, core: &Core, load: &Workload) -> Promises {
+        if core.cpus() > 1 || self.groups.len() > 1 {
+            return Promises::default();
+        }
+        let knobs = &self.knobs;
+        let tasks = u64::from(load.tasks.max(1));
+        let (light, heavy) = [load.nice_max, load.nice_min]
+            .map(|nice| u64::from(weight_of_nice(nice)))
+            .into();
+        let turn_ns =
+            knobs.period(tasks, self.version.period) + 2 * self.tick_ns + knobs.wakeup_granularity_ns;
+        // How far a turn of the lightest carries it, and what the heaviest can do in so much virtual time.
+        let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + knobs.latency_ns;
+        let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
+        Promises {
+            idle_beside_waiting_ns: None,
+            wait_ns: Some(tasks.saturating_mul(each_ns)),
+            hog_spread_ns: Some(4 * turn_ns),
+        }
+    }
+
+    fn audit(&self, core: &Core) -> Result<(), String> {
+        for q in 0..self.queues.len() as u32 {
+            let queue = &self.queues[q as usize];
+            self.audit_queue(q)
+                .map_err(|what| alloc::format!("CPU {}, group {}: {what}", queue.cpu.0, queue.group))?;
+        }
+        for (pid, &e) in self.entity_of.iter().enumerate() {
+            let pid = Pid(pid as u32);
+            if e != NIL {
+                let entity = &self.entities[e as usize];
+                let thread = core.thread(pid);
+                let queued = thread.on_rq && thread.class == crate::classes::ClassId::Fair;
+                if entity.on_rq != queued {
+                    return Err(alloc::format!(
+                        "thread {}: queued is {queued}, but its entity says otherwise",
+                        pid.0
+                    ));
+                }
+                if self.queues[entity.cfs_rq as usize].cpu != core.cpu_of(pid) {
+                    return Err(alloc::format!(
+                        "thread {} and its queue are on different CPUs",
+                        pid.0
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Choosing a CPU for a woken or new task.
+//!
+//! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or to the CPU of the waker if
+//! that does not upset the balance (`wake_affine`).
+
+use super::Cfs;
+use super::versions::Feature;
+use crate::CpuId;
+use crate::classes::{Core, Pid};
+
+impl Cfs {
+    /// `source_load`: a low guess at the load of a CPU from which tasks would come.
+    #[inline]
+    pub(super) fn source_load(&self, cpu: CpuId, index: u8) -> u64 {
+        let present = self.weighted_load[cpu.index()];
+        if index == 0 || !self.knobs.has(Feature::LbBias) {
+            return present;
+        }
+        present.min(self.cpu_load[cpu.index()][index as usize - 1])
+    }
+
+    /// `target_load`: a high guess at the load of a CPU to which tasks would go.
+    #[inline]
+    pub(super) fn target_load(&self, cpu: CpuId, index: u8) -> u64 {
+        let present = self.weighted_load[cpu.index()];
+        if index == 0 || !self.knobs.has(Feature::LbBias) {
+            return present;
+        }
+        present.max(self.cpu_load[cpu.index()][index as usize - 1])
+    }
+
+    /// `cpu_avg_load_per_task`.
+    #[inline]
+    pub(super) fn avg_load_per_task(&self, core: &Core, cpu: CpuId) -> u64 {
+        let load = self.weighted_load[cpu.index()];
+        load.checked_div(u64::from(core.nr_running[cpu.index()]))
+            .unwrap_or(0)
+    }
+
+    /// `select_task_rq_fair` at a wakeup.
+    pub(super) fn select_for_wakeup(&mut self, core: &Core, pid: Pid, sync: bool) -> CpuId {
+        let (this, prev) = (core.this_cpu, core.cpu_of(pid));
+        if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
+            return prev;
+        }
+        let affine = core.domains.of(this).find(|&level| {
+            let level = core.domains.level(level);
+            level.params.wake_affine && level.share(this, prev)
+        });
+        let Some(level) = affine else {
+            return prev;
+        };
+        if self.knobs.has(Feature::LbSharesUpdate) {
+            // The machine's time is that of the wakeup: the CPU of `pid` has just read it.
+            self.update_shares(core, core.clock(prev), level, this);
+        }
+        if this != prev && self.wake_affine(core, level, pid, sync) {
+            this
+        } else {
+            prev
+        }
+    }
+
+    /// `wake_affine`: whether `pid` may come to the waker's CPU.
+    fn wake_affine(&self, core: &Core, level: usize, pid: Pid, sync: bool) -> bool {
+        let (this, prev) = (core.this_cpu, core.cpu_of(pid));
+        let params = &core.domains.level(level).params;
+        let index = params.wake_idx;
+        let mut load = self.source_load(prev, index);
+        let mut this_load = self.target_load(this, index);
+        let asym = self.knobs.has(Feature::AsymEffLoad);
+        let e = self.entity_of(pid);
+        let curr = core.curr(this);
+        let sync = self.believes_sync(core, curr, e, sync && self.knobs.has(Feature::SyncWakeups));
+        if sync && let Some(waker) = self.entity_if_any(curr) {
+            // The waker is about to sleep: count without it.
+            let group = self.group_of(waker);
+            let weight = self.entities[waker as usize].load.weight as i64;
+            this_load =
+                this_load.wrapping_add(self.effective_load(group, this, -weight, -weight, asym) as u64);
+            load = load.wrapping_add(self.effective_load(group, prev, 0, -weight, asym) as u64);
+        }
+        let group = self.group_of(e);
+        let weight = self.entities[e as usize].load.weight as i64;
+        let imbalance = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
+        let with = this_load.wrapping_add(self.effective_load(group, this, weight, weight, asym) as u64);
+        let without = load.wrapping_add(self.effective_load(group, prev, 0, weight, asym) as u64);
+        if this_load == 0 || with.wrapping_mul(100) <= without.wrapping_mul(imbalance) {
+            return true;
+        }
+        this_load <= load
+            && this_load.wrapping_add(self.target_load(prev, index)) <= self.avg_load_per_task(core, this)
+    }
+
+    /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long after having woken somebody.
+    fn believes_sync(&self, core: &Core, waker: Pid, woken: u32, sync: bool) -> bool {
+        let _ = core;
+        let overlaps = [self.entity_if_any(waker), Some(woken)]
+            .map(|e| e.map_or(0, |e| self.averages[e as usize].avg_overlap as i64));
+        let cost = self.knobs.migration_cost_ns;
+        if sync {
+            !(self.knobs.has(Feature::SyncLess) && overlaps.iter().any(|&overlap| overlap > cost))
+        } else {
+            self.knobs.has(Feature::SyncMore) && overlaps.iter().all(|&overlap| overlap < cost)
+        }
+    }
+
+    /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in it the idlest CPU.
+    pub(super) fn select_for_fork(&mut self, core: &Core, pid: Pid) -> CpuId {
+        let mut cpu = core.this_cpu;
+        let forks = |&level: &usize| core.domains.level(level).params.balance_fork;
+        // All domains up to the first that does not balance at fork.
+        let mut level = core.domains.of(cpu).take_while(forks).last();
+        while let Some(number) = level {
+            level = core.domains.child(cpu, number).filter(forks);
+            let Some(group) = self.find_idlest_group(core, number, cpu, pid) else {
+                continue;
+            };
+            let cpus = &core.domains.level(number).span(cpu).groups[group];
+            let Some(idlest) = self.find_idlest_cpu(core, cpus, cpu, pid) else {
+                continue;
+            };
+            if idlest != cpu {
+                cpu = idlest;
+                level = core.domains.child(cpu, number).filter(forks);
+            }
+        }
+        cpu
+    }
+
+    /// `find_idlest_group`: the least loaded other group of the domain, if it is less loaded by far than the own.
+    fn find_idlest_group(&self, core: &Core, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
+        let domain = core.domains.level(level);
+        let span = domain.span(cpu);
+        let own = domain.group_of(cpu);
+        let index = domain.params.forkexec_idx;
+        let mut own_load = 0;
+        let mut least: Option<(u64, usize)> = None;
+        for step in 0..span.groups.len() {
+            let number = (own + step) % span.groups.len();
+            let cpus = &span.groups[number];
+            if !cpus.iter().any(|&cpu| core.is_allowed(pid, cpu)) {
+                continue;
+            }
+            let load = |cpu: &CpuId| {
+                if number == own {
+                    self.source_load(*cpu, index)
+                } else {
+                    self.target_load(*cpu, index)
+                }
+            };
+            let power = self.group_power(level, cpus);
+            let load = cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power;
+            if number == own {
+                own_load = load;
+            } else if least.is_none_or(|(least, _)| load < least) {
+                least = Some((load, number));
+            }
+        }
+        let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
+        least
+            .filter(|&(load, _)| 100 * own_load >= imbalance * load)
+            .map(|(_, group)| group)
+    }
+
+    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present one, else the first.
+    fn find_idlest_cpu(&self, core: &Core, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
+        let mut best: Option<(u64, CpuId)> = None;
+        for &cpu in cpus {
+            if !core.is_allowed(pid, cpu) {
+                continue;
+            }
+            let load = self.weighted_load[cpu.index()];
+            if best.is_none_or(|(least, _)| load < least || (load == least && cpu == this)) {
+                best = Some((load, cpu));
+            }
+        }
+        best.map(|(_, cpu)| cpu)
+    }
+}

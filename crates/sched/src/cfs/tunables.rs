@@ -1,0 +1,237 @@
+//! The knobs, under the kernel's names: defaults, scaling by the number of CPUs, and what the kernel refuses.
+
+use super::versions::Feature;
+use super::{Cfs, Version};
+use crate::{Tunable, TunableError};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What an administrator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Knobs {
+    /// `sched_latency_ns`: the period in which everybody runs once.
+    pub latency_ns: u64,
+    /// `sched_min_granularity_ns`: the least that a turn should be.
+    pub min_granularity_ns: u64,
+    /// So many fit into a latency. Worked out anew whenever one of the two is written, not at boot.
+    pub nr_latency: u64,
+    /// `sched_wakeup_granularity_ns`: how far behind a woken task must be to preempt.
+    pub wakeup_granularity_ns: u64,
+    /// `sched_child_runs_first`.
+    pub child_runs_first: bool,
+    /// `sched_compat_yield`: a yielding task goes behind all others.
+    pub compat_yield: bool,
+    /// `sched_migration_cost`, ns: who ran more recently is cache hot. -1: everybody is.
+    pub migration_cost_ns: i64,
+    /// `sched_nr_migrate`: about so many tasks are looked at in a balancing pass.
+    pub nr_migrate: u32,
+    /// `sched_shares_ratelimit`, ns: group shares are divided no more often.
+    pub shares_ratelimit_ns: u64,
+    /// `sched_shares_thresh`: smaller changes of a group's weight are not made.
+    pub shares_thresh: u64,
+    /// `sched_time_avg`, ms: over which time real-time load is averaged.
+    pub time_avg_ms: u64,
+    /// Feature bits, by [`Feature`].
+    features: u32,
+}
+
+/// `sched_init_granularity`: the factor by which times grow with the number of CPUs.
+pub fn boot_factor(cpus: u32) -> u64 {
+    1 + u64::from(cpus.ilog2())
+}
+
+/// Times that are scaled are capped at 200 ms at boot.
+const BOOT_CAP_NS: u64 = 200_000_000;
+
+impl Knobs {
+    /// What the release has after boot on so many CPUs.
+    pub fn at_boot(version: &Version, cpus: u32) -> Knobs {
+        let factor = boot_factor(cpus);
+        let mut features = 0;
+        for &(feature, on) in version.features {
+            features |= u32::from(on) << feature as u32;
+        }
+        Knobs {
+            latency_ns: (version.latency_ns * factor).min(BOOT_CAP_NS),
+            min_granularity_ns: (version.min_granularity_ns * factor).min(BOOT_CAP_NS),
+            nr_latency: version.nr_latency,
+            wakeup_granularity_ns: version.wakeup_granularity_ns * factor,
+            child_runs_first: version.child_runs_first,
+            compat_yield: false,
+            migration_cost_ns: 500_000,
+            nr_migrate: 32,
+            shares_ratelimit_ns: 250_000 * factor,
+            shares_thresh: 4,
+            time_avg_ms: 1000,
+            features,
+        }
+    }
+
+    /// Whether a feature is on.
+    #[inline]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features >> feature as u32 & 1 == 1
+    }
+}
+
+/// `sched_nr_latency` follows when the administrator writes the latency or the minimal granularity.
+pub fn nr_latency(latency_ns: u64, min_granularity_ns: u64) -> u64 {
+    latency_ns.div_ceil(min_granularity_ns)
+}
+
+const SECOND_NS: i64 = 1_000_000_000;
+const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+
+impl Cfs {
+    pub(super) fn list_tunables(&self) -> Vec<Tunable> {
+        let knobs = &self.knobs;
+        let mut all = Vec::new();
+        let mut add = |name, value: i64, range, help| {
+            all.push(Tunable {
+                name,
+                value,
+                range,
+                help,
+            });
+        };
+        add(
+            "sched_latency_ns",
+            knobs.latency_ns as i64,
+            (100_000, SECOND_NS),
+            "period in which each runnable task runs once",
+        );
+        add(
+            "sched_min_granularity_ns",
+            knobs.min_granularity_ns as i64,
+            (100_000, SECOND_NS),
+            "the least that a turn should be",
+        );
+        add(
+            "sched_wakeup_granularity_ns",
+            knobs.wakeup_granularity_ns as i64,
+            (0, SECOND_NS),
+            "how far behind a woken task must be to preempt, virtual ns",
+        );
+        add(
+            "sched_child_runs_first",
+            i64::from(knobs.child_runs_first),
+            ANY,
+            "a forked child runs before its parent",
+        );
+        add(
+            "sched_compat_yield",
+            i64::from(knobs.compat_yield),
+            ANY,
+            "a yielding task goes behind all others",
+        );
+        add(
+            "sched_migration_cost",
+            knobs.migration_cost_ns,
+            ANY,
+            "a task that ran more recently is cache hot, ns; -1 = every task is",
+        );
+        if self.version.groups {
+            add(
+                "sched_nr_migrate",
+                i64::from(knobs.nr_migrate),
+                (0, i64::from(i32::MAX)),
+                "about so many tasks are looked at in a balancing pass",
+            );
+        }
+        if self.version.name == "2.6.32" {
+            add(
+                "sched_shares_ratelimit",
+                knobs.shares_ratelimit_ns as i64,
+                (0, i64::from(u32::MAX)),
+                "group shares are divided over the CPUs no more often, ns",
+            );
+            add(
+                "sched_shares_thresh",
+                knobs.shares_thresh as i64,
+                (0, i64::from(i32::MAX)),
+                "smaller changes of a group's weight on a CPU are not made",
+            );
+            add(
+                "sched_time_avg",
+                knobs.time_avg_ms as i64,
+                (1, i64::from(i32::MAX)),
+                "time over which real-time load is averaged, ms",
+            );
+        }
+        for &(feature, _) in self.version.features {
+            let (name, help) = feature.describe();
+            add(name, i64::from(knobs.has(feature)), (0, 1), help);
+        }
+        all
+    }
+
+    /// Writes a knob whose range has been checked.
+    pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        let knobs = &mut self.knobs;
+        match name {
+            "sched_latency_ns" => knobs.latency_ns = value as u64,
+            "sched_min_granularity_ns" => knobs.min_granularity_ns = value as u64,
+            "sched_wakeup_granularity_ns" => knobs.wakeup_granularity_ns = value as u64,
+            "sched_child_runs_first" => knobs.child_runs_first = value != 0,
+            "sched_compat_yield" => knobs.compat_yield = value != 0,
+            "sched_migration_cost" => knobs.migration_cost_ns = value,
+            "sched_nr_migrate" => knobs.nr_migrate = value as u32,
+            "sched_shares_ratelimit" => knobs.shares_ratelimit_ns = value as u64,
+            "sched_shares_thresh" => knobs.shares_thresh = value as u64,
+            "sched_time_avg" => knobs.time_avg_ms = value as u64,
+            _ => {
+                let feature = self
+                    .version
+                    .features
+                    .iter()
+                    .find(|(feature, _)| feature.describe().0 == name);
+                let Some(&(feature, _)) = feature else {
+                    return Err(TunableError::Refused(String::from("not a knob of this class")));
+                };
+                let bit = 1 << feature as u32;
+                knobs.features = if value != 0 {
+                    knobs.features | bit
+                } else {
+                    knobs.features & !bit
+                };
+            }
+        }
+        if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
+            knobs.nr_latency = nr_latency(knobs.latency_ns, knobs.min_granularity_ns);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_grow_with_the_logarithm_of_the_cpus() {
+        let at = |version: &Version, cpus| {
+            let knobs = Knobs::at_boot(version, cpus);
+            [
+                knobs.latency_ns,
+                knobs.min_granularity_ns,
+                knobs.wakeup_granularity_ns,
+            ]
+            .map(|ns| ns / 1_000_000)
+        };
+        assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
+        assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);
+        assert_eq!(at(&Version::V2_6_32, 4), [15, 3, 3]);
+        assert_eq!(at(&Version::V2_6_32, 16), [25, 5, 5]);
+        assert_eq!(at(&Version::V2_6_24, 1), [20, 4, 10]);
+        let knobs = Knobs::at_boot(&Version::V2_6_32, 4);
+        assert_eq!((knobs.nr_latency, knobs.shares_ratelimit_ns), (5, 750_000));
+        // The cap of 200 ms holds for latency and granularity only.
+        assert_eq!(at(&Version::V2_6_31, 4096), [200, 52, 65]);
+    }
+
+    #[test]
+    fn so_many_fit_into_a_latency() {
+        assert_eq!(nr_latency(400_000_000, 100_000_000), 4);
+        assert_eq!(nr_latency(20_000_000, 6_000_000), 4);
+    }
+}

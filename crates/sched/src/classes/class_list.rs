@@ -1,0 +1,571 @@
+//! The core of a kernel with scheduling classes: what happens in which order, and which class is asked.
+//!
+//! # `schedule()`
+//!
+//! 1. Read the clock; clear the mark of the thread that is to go.
+//! 2. If it is going to sleep, take it off the runqueue.
+//! 3. Its class may pull work here (real-time).
+//! 4. If nothing is left, balance: try to take something from elsewhere.
+//! 5. Put the thread away; ask the classes in order who is next.
+//! 6. Switch; the new thread's class may push work away (real-time).
+//! 7. If the new thread is marked (see [`runqueue`](super::runqueue)), start over.
+//!
+//! # A wakeup
+//!
+//! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there* say whether it is preempted.
+//!
+//! # The migration thread
+//!
+//! Each CPU has one, real-time priority 99, bound to it. It is woken to push a task away from its CPU (active balancing, or an
+//! affinity that forbids the CPU), and takes no time: its whole turn lies within one call of `schedule()`, so that the
+//! machine never sees it.
+
+use super::rt::{self, RealTime};
+use super::runqueue::{ClassId, Settings, Thread, prio_of};
+use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
+use crate::interface::Load;
+use crate::{
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TimerKey, Tunable, TunableError, Waker, tunables,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A release: its classes and the core around them.
+#[derive(Clone, Debug)]
+pub struct ClassList<F, D = NoClass> {
+    /// Threads, runqueues, domains.
+    pub core: Core,
+    /// The deadline class, if the release has it.
+    pub deadline: D,
+    /// The real-time class.
+    pub rt: RealTime,
+    /// The fair class.
+    pub fair: F,
+}
+
+/// Calls a hook of the class of a thread.
+macro_rules! class {
+    ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
+        match $class {
+            ClassId::Fair => $self.fair.$hook(&mut $self.core, $($arg),*),
+            ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
+            ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
+            ClassId::Idle => unreachable!("the idle threads are asked nothing"),
+        }
+    };
+}
+
+impl<F: FairClass, D: Class> ClassList<F, D> {
+    /// The class of `pid`.
+    #[inline]
+    fn class_of(&self, pid: Pid) -> ClassId {
+        self.core.thread(pid).class
+    }
+
+    /// `activate_task`: `pid` joins the runqueue of its CPU.
+    fn activate_task(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
+        let cpu = self.core.cpu_of(pid);
+        class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
+        self.core.thread_mut(pid).on_rq = true;
+        self.core.add_nr_running(cpu);
+    }
+
+    /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
+    fn deactivate_task(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) {
+        let cpu = self.core.cpu_of(pid);
+        if why == Dequeue::Sleep {
+            self.fair.task_sleeps(&self.core, pid);
+        }
+        if class!(self, self.class_of(pid), dequeue_task(platform, cpu, pid, why)) {
+            self.core.thread_mut(pid).on_rq = false;
+            self.core.sub_nr_running(cpu);
+        }
+    }
+
+    /// `set_task_cpu`: `pid`, on no runqueue, goes to `to`.
+    fn set_task_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
+        if self.core.cpu_of(pid) != to {
+            let from = self.core.set_cpu(platform, pid, to);
+            self.fair.task_moved(&self.core, pid, from);
+        }
+    }
+
+    /// Tells the fair class what another class has moved.
+    #[inline]
+    fn tell_moves(&mut self) {
+        while let Some((pid, from)) = self.core.moved.pop() {
+            self.fair.task_moved(&self.core, pid, from);
+        }
+    }
+
+    /// Lets the class of the thread that runs on the CPU of `pid` say whether it is preempted.
+    fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
+        let cpu = self.core.cpu_of(pid);
+        match self.class_of(self.core.curr(cpu)) {
+            // The idle thread gives way to anybody.
+            ClassId::Idle => self.core.resched_curr(platform, cpu),
+            class => class!(self, class, check_preempt_curr(platform, cpu, pid, challenge)),
+        }
+    }
+
+    /// Steps 1 to 6 of `schedule()`; whether the thread that now runs wants it all again.
+    fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
+        let prev = self.core.curr(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        let Thread {
+            runnable,
+            on_rq,
+            class: prev_class,
+            ..
+        } = *self.core.thread(prev);
+        self.core.thread_mut(prev).need_resched = false;
+        if !runnable && on_rq {
+            self.deactivate_task(platform, prev, Dequeue::Sleep);
+        }
+        if prev_class != ClassId::Idle {
+            class!(self, prev_class, pre_schedule(platform, cpu, prev));
+            self.tell_moves();
+        }
+        if self.core.nr_running[cpu.index()] == 0 {
+            self.fair.idle_balance(&mut self.core, platform, cpu);
+        }
+        if prev_class != ClassId::Idle {
+            self.fair.task_put(&self.core, prev);
+            class!(self, prev_class, put_prev_task(platform, cpu, prev));
+        }
+        let next = self.pick_next_task(platform, cpu);
+        self.core.rqs[cpu.index()].curr = next;
+        if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule)
+            && self.class_of(next) != ClassId::Idle
+        {
+            class!(self, self.class_of(next), post_schedule(platform, cpu));
+            self.tell_moves();
+        }
+        if self.core.is_migration_thread(next) {
+            self.migration_thread(platform, cpu, next);
+            return true;
+        }
+        self.core.thread(next).need_resched
+    }
+
+    /// Asks the classes in order.
+    fn pick_next_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
+        if let Some(pid) = self.deadline.pick_next_task(&mut self.core, platform, cpu) {
+            return pid;
+        }
+        if let Some(pid) = self.rt.pick_next_task(&mut self.core, platform, cpu) {
+            return pid;
+        }
+        if let Some(pid) = self.fair.pick_next_task(&mut self.core, platform, cpu) {
+            return pid;
+        }
+        self.core.idle_thread(cpu)
+    }
+
+    /// The whole turn of a migration thread: do what it was woken for, and sleep.
+    fn migration_thread(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if self.core.rqs[cpu.index()].active_balance {
+            self.fair.active_load_balance(&mut self.core, platform, cpu);
+            self.core.rqs[cpu.index()].active_balance = false;
+        }
+        while let Some((task, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
+            self.migrate_task(platform, cpu, task, to);
+        }
+        self.core.thread_mut(pid).runnable = false;
+    }
+
+    /// `__migrate_task`: `pid` goes to `to`, unless it has left, or may no longer run there.
+    fn migrate_task(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid, to: CpuId) {
+        if self.core.cpu_of(pid) != cpu || !self.core.is_allowed(pid, to) {
+            return;
+        }
+        let queued = self.core.thread(pid).on_rq;
+        if queued {
+            self.core.update_rq_clock(platform, cpu);
+            self.deactivate_task(platform, pid, Dequeue::Migrate);
+        }
+        self.set_task_cpu(platform, pid, to);
+        if queued {
+            self.core.update_rq_clock(platform, to);
+            self.activate_task(platform, pid, Enqueue::Migrated);
+            self.check_preempt_curr(platform, pid, Challenge::Other);
+        }
+    }
+
+    /// Where a new task goes whose parent holds no CPU: the allowed CPU with the fewest threads, the lowest number among equals.
+    fn emptiest_cpu(&self, allowed: &CpuSet) -> CpuId {
+        let mut best: Option<(u32, CpuId)> = None;
+        for (cpu, &nr_running) in self.core.nr_running.iter().enumerate() {
+            let cpu = CpuId(cpu as u32);
+            if best.is_none_or(|(least, _)| nr_running < least) && allowed.contains(cpu) {
+                best = Some((nr_running, cpu));
+                if nr_running == 0 {
+                    break;
+                }
+            }
+        }
+        best.expect("a task may run on at least one CPU of the machine").1
+    }
+
+    /// `set_user_nice`: another nice value under a fair policy.
+    fn set_user_nice(&mut self, platform: &mut Platform, pid: Pid, nice: i32) {
+        let cpu = self.core.cpu_of(pid);
+        let old = self.core.settings[pid.index()].attr;
+        let queued = self.core.thread(pid).on_rq;
+        self.core.update_rq_clock(platform, cpu);
+        if queued {
+            self.fair
+                .dequeue_task(&mut self.core, platform, cpu, pid, Dequeue::Save);
+        }
+        self.change_attr(pid, SchedAttr { nice, ..old });
+        if queued {
+            self.fair
+                .enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
+            // More urgent than before, or running and less urgent than before.
+            if nice < old.nice || self.core.is_running(pid) {
+                self.core.resched_curr(platform, cpu);
+            }
+        }
+    }
+
+    /// `sched_setscheduler`: another policy, real-time priority or deadline.
+    fn set_scheduler(&mut self, platform: &mut Platform, pid: Pid, attr: SchedAttr) {
+        let cpu = self.core.cpu_of(pid);
+        let Thread {
+            on_rq: queued,
+            class: old_class,
+            prio: old_prio,
+            ..
+        } = *self.core.thread(pid);
+        let running = self.core.is_running(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if queued {
+            self.deactivate_task(platform, pid, Dequeue::Save);
+        }
+        if running {
+            class!(self, old_class, put_prev_task(platform, cpu, pid));
+        }
+        self.change_attr(pid, attr);
+        let class = self.class_of(pid);
+        if running {
+            class!(self, class, set_curr_task(platform, cpu, pid));
+        }
+        if !queued {
+            return;
+        }
+        self.activate_task(platform, pid, Enqueue::Restored);
+        if class == old_class {
+            class!(self, class, prio_changed(platform, cpu, pid, old_prio));
+        } else {
+            class!(self, old_class, switched_from(platform, cpu, pid));
+            class!(self, class, switched_to(platform, cpu, pid));
+        }
+        self.tell_moves();
+    }
+
+    /// Gives `pid`, taken off its runqueue, other attributes.
+    fn change_attr(&mut self, pid: Pid, attr: SchedAttr) {
+        let old = core::mem::replace(&mut self.core.settings[pid.index()].attr, attr);
+        let thread = self.core.thread_mut(pid);
+        thread.policy = attr.policy;
+        thread.class = ClassId::of(attr.policy);
+        thread.prio = prio_of(&attr);
+        self.fair.attr_changed(&self.core, pid, &old);
+        if ClassId::of(attr.policy) != ClassId::of(old.policy) {
+            self.core.thread_mut(pid).rt_sum_exec = 0;
+        }
+    }
+}
+
+/// Wakes the migration thread of `cpu`, from within the fair class's balancing.
+pub fn wake_migration_thread<F: FairClass>(
+    fair: &mut F,
+    core: &mut Core,
+    rt: &mut RealTime,
+    platform: &mut Platform,
+    cpu: CpuId,
+) {
+    let pid = core.migration_thread(cpu);
+    if core.thread(pid).runnable {
+        return;
+    }
+    core.update_rq_clock(platform, cpu);
+    core.thread_mut(pid).runnable = true;
+    if !core.thread(pid).on_rq {
+        rt.enqueue_task(core, platform, cpu, pid, Enqueue::Wakeup);
+        core.thread_mut(pid).on_rq = true;
+        core.add_nr_running(cpu);
+    }
+    let challenge = Challenge::Wakeup { sync: false };
+    match core.thread(core.curr(cpu)).class {
+        ClassId::Fair => fair.check_preempt_curr(core, platform, cpu, pid, challenge),
+        ClassId::Rt => rt.check_preempt_curr(core, platform, cpu, pid, challenge),
+        ClassId::Idle | ClassId::Deadline => core.resched_curr(platform, cpu),
+    }
+}
+
+impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        self.core.make_room(task);
+        let pid = self.core.pid(task);
+        let nr_cpus_allowed = attr.allowed.count(self.core.cpus());
+        *self.core.thread_mut(pid) = Thread {
+            nr_cpus_allowed,
+            prio: prio_of(&attr.sched),
+            class: ClassId::of(attr.sched.policy),
+            policy: attr.sched.policy,
+            runnable: true,
+            ..Thread::default()
+        };
+        self.core.settings[pid.index()] = Settings {
+            attr: attr.sched,
+            allowed: attr.allowed.clone(),
+            address_space: attr.address_space,
+        };
+        let cpu = match parent {
+            Parent::Outside => self.emptiest_cpu(&attr.allowed),
+            Parent::Task { cpu, .. } => cpu,
+        };
+        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.act_on(cpu);
+        self.core.outsider = parent == Parent::Outside;
+        self.rt.thread_born(&self.core, platform, pid, parent);
+        self.fair.thread_born(&self.core, pid, attr, parent);
+        if let Parent::Task { .. } = parent {
+            let chosen = class!(
+                self,
+                self.class_of(pid),
+                select_task_rq(platform, pid, Select::Fork)
+            );
+            let chosen = if attr.allowed.contains(chosen) {
+                chosen
+            } else {
+                attr.allowed.first(self.core.cpus()).unwrap_or(chosen)
+            };
+            if chosen != cpu {
+                self.core.thread_mut(pid).cpu = chosen.0;
+                self.fair.task_moved(&self.core, pid, cpu);
+            }
+        }
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        class!(self, self.class_of(pid), task_new(platform, cpu, pid, parent));
+        self.core.thread_mut(pid).on_rq = true;
+        self.core.add_nr_running(cpu);
+        self.check_preempt_curr(platform, pid, Challenge::Fork);
+        class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
+        self.tell_moves();
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        let pid = self.core.pid(task);
+        self.core.act_on(waker.cpu());
+        self.core.outsider = matches!(waker, Waker::Process { .. });
+        let sync = waker.is_sync();
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if !self.core.thread(pid).on_rq {
+            let select = Select::Wakeup { sync };
+            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, select));
+            if chosen != cpu {
+                self.set_task_cpu(platform, pid, chosen);
+                self.core.update_rq_clock(platform, chosen);
+            }
+            self.activate_task(platform, pid, Enqueue::Wakeup);
+            if let Waker::Task { task, .. } = waker {
+                self.fair.task_wakes_other(&self.core, self.core.pid(task));
+            }
+        }
+        self.check_preempt_curr(platform, pid, Challenge::Wakeup { sync });
+        self.core.thread_mut(pid).runnable = true;
+        let cpu = self.core.cpu_of(pid);
+        class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
+        self.tell_moves();
+    }
+
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
+        let pid = self.core.pid(task);
+        self.core.act_on(cpu);
+        self.core.thread_mut(pid).runnable = false;
+        if F::DEQUEUES_AT_BLOCK {
+            self.core.update_rq_clock(platform, cpu);
+            self.deactivate_task(platform, pid, Dequeue::Sleep);
+        }
+        self.core.resched_curr(platform, cpu);
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        self.fair.update_cpu_load(&self.core, cpu);
+        let curr = self.core.curr(cpu);
+        match self.class_of(curr) {
+            ClassId::Idle => {}
+            class => class!(self, class, task_tick(platform, cpu, curr)),
+        }
+        self.fair
+            .trigger_load_balance(&mut self.core, &mut self.rt, platform, cpu);
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        self.core.act_on(cpu);
+        while self.schedule_once(platform, cpu) {}
+        // A mark that was set on the way sits on the thread that went, not on the CPU.
+        platform.clear_resched(cpu);
+        self.core.task(self.core.curr(cpu))
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        class!(self, self.class_of(pid), yield_task(platform, cpu, pid));
+        self.core.resched_curr(platform, cpu);
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(by);
+        let present = self.core.settings[pid.index()].attr;
+        // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a call that does both does one
+        // after the other.
+        let but_nice = SchedAttr {
+            nice: present.nice,
+            ..*attr
+        };
+        if but_nice != present {
+            self.set_scheduler(platform, pid, but_nice);
+        }
+        if attr.nice != present.nice {
+            if self.class_of(pid) == ClassId::Fair {
+                self.set_user_nice(platform, pid, attr.nice);
+            } else {
+                self.change_attr(pid, *attr);
+            }
+        }
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        let pid = self.core.pid(task);
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        let nr = allowed.count(self.core.cpus());
+        self.core.settings[pid.index()].allowed = allowed.clone();
+        class!(self, self.class_of(pid), set_cpus_allowed(platform, cpu, pid, nr));
+        self.core.thread_mut(pid).nr_cpus_allowed = nr;
+        if allowed.contains(cpu) {
+            return;
+        }
+        let Some(to) = allowed.first(self.core.cpus()) else {
+            return;
+        };
+        if self.core.thread(pid).on_rq {
+            self.core.rqs[cpu.index()].migration_queue.push((pid, to));
+            let Self { core, rt, fair, .. } = self;
+            wake_migration_thread(fair, core, rt, platform, cpu);
+        } else {
+            self.set_task_cpu(platform, pid, to);
+        }
+    }
+
+    fn kill(&mut self, platform: &mut Platform, task: TaskId) {
+        let pid = self.core.pid(task);
+        let cpu = self.core.cpu_of(pid);
+        self.core.thread_mut(pid).runnable = false;
+        if self.core.thread(pid).on_rq {
+            self.core.update_rq_clock(platform, cpu);
+            self.deactivate_task(platform, pid, Dequeue::Sleep);
+        }
+    }
+
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        if key == rt::PERIOD_TIMER {
+            self.rt.period_timer(&mut self.core, platform);
+        } else {
+            self.fair.timer(&mut self.core, platform, key);
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.core.cpu_of(self.core.pid(task))
+    }
+
+    fn group_new(&mut self, _: &mut Platform, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.fair.group_new(&self.core, parent, shares)
+    }
+
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        let _ = platform;
+        self.fair.group_set_shares(&mut self.core, group, shares)
+    }
+
+    /// `sched_move_task`.
+    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        let pid = self.core.pid(task);
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        let queued = self.core.thread(pid).on_rq;
+        let running = self.core.is_running(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if queued {
+            class!(self, class, dequeue_task(platform, cpu, pid, Dequeue::Save));
+        }
+        if running {
+            class!(self, class, put_prev_task(platform, cpu, pid));
+        }
+        let result = self.fair.set_group(&mut self.core, pid, group);
+        if running {
+            class!(self, class, set_curr_task(platform, cpu, pid));
+        }
+        if queued {
+            class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
+        }
+        result
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        let mut all = self.fair.tunables(&self.core);
+        all.extend(self.rt.tunables());
+        all
+    }
+
+    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if rt::TUNABLES.contains(&name) {
+            return self.rt.set_tunable(platform, name, value);
+        }
+        self.fair.set_tunable(&mut self.core, name, value)
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        self.fair.promises(&self.core, load)
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        let mut found = alloc::vec![0u32; self.core.cpus() as usize];
+        for thread in &self.core.threads {
+            if thread.on_rq && thread.class != ClassId::Idle {
+                found[thread.cpu as usize] += 1;
+            }
+        }
+        for (cpu, (&counted, &found)) in self.core.nr_running.iter().zip(&found).enumerate() {
+            if counted != found {
+                return Err(alloc::format!(
+                    "CPU {cpu}: nr_running is {counted}, but {found} threads are on it"
+                ));
+            }
+        }
+        if self.core.overcommitted(0, self.core.cpus()).count() != found.iter().filter(|&&nr| nr > 1).count()
+        {
+            return Err("the set of CPUs with more than one thread is wrong".into());
+        }
+        self.rt.audit(&self.core)?;
+        self.fair.audit(&self.core)
+    }
+}

@@ -1,0 +1,530 @@
+//! The deadline class: `SCHED_DEADLINE`, as of 6.6 to 6.18 (since 3.14).
+//!
+//! # The algorithm
+//!
+//! A task asks for a **budget** Q in every **period** P, to be had within D of the period's beginning. Of all tasks the one
+//! with the earliest absolute deadline runs (EDF). So that nobody takes more than it asked for, each has a *constant bandwidth
+//! server*: what it runs is taken from its budget, and when that is used up it is **throttled** until its next period begins;
+//! then a timer gives it a new budget and a later deadline. What it overran by is paid back.
+//!
+//! A task that wakes keeps its old budget and deadline if it could not do harm with them, that is if
+//!
+//! ```text
+//!   budget left / time to the deadline  <=  Q / D
+//! ```
+//!
+//! and else begins a new period. Whoever wants into the class must fit: the sum of all Q / P is limited.
+//!
+//! The budget is looked at only when time is charged: at ticks, dequeues, yields and puts. So a task may overrun by up to a tick.
+//!
+//! | what | where |
+//! |---|---|
+//! | queue, charge, throttle, pick, preempt | this file |
+//! | budget and deadline of one task | [`cbs`] |
+//! | who is taken | [`admission`] |
+//! | several CPUs: push and pull | [`push_pull`] |
+//! | the fair class's own reservation | [`server`] |
+//!
+//! # Not modelled
+//!
+//! Reclaiming (`SCHED_FLAG_RECLAIM`, off by default), priority inheritance.
+
+pub mod admission;
+pub mod cbs;
+pub mod push_pull;
+pub mod server;
+
+use super::rbtree::{NIL, Nodes, Root};
+use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
+use crate::platform::Refusal;
+use crate::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
+use admission::Admission;
+use alloc::string::String;
+use alloc::vec::Vec;
+use cbs::{Server, before};
+use push_pull::Overload;
+use server::FairServer;
+
+/// The knobs of the class.
+pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
+
+/// A thread's replenishment timer and its zero-lag timer have these keys, plus twice its number.
+const DL_TIMER: u32 = 2;
+const INACTIVE_TIMER: u32 = 3;
+
+/// What the class keeps of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct DlTask {
+    server: Server,
+    /// Clock when it was last charged or picked, ns.
+    exec_start: u64,
+    /// In its CPU's tree.
+    queued: bool,
+    /// Bandwidth that admission still counts for it although it has left.
+    leaving_bw: u64,
+}
+
+/// The deadline side of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct DlRq {
+    /// Runnable tasks that are not throttled, the running one included, by deadline.
+    tree: Root,
+    /// How many those are.
+    nr_running: u32,
+    /// How many of them are allowed on several CPUs.
+    nr_migratory: u32,
+}
+
+/// The deadline class on all CPUs.
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    rqs: Vec<DlRq>,
+    /// By thread.
+    tasks: Vec<DlTask>,
+    nodes: Nodes,
+    admission: Admission,
+    overload: Overload,
+    /// Shortest and longest period, us.
+    period_us: (u64, u64),
+    /// By CPU.
+    servers: Vec<FairServer>,
+    /// The fair servers' budget, ns; 0 = there are none.
+    server_runtime_ns: u64,
+    server_period_ns: u64,
+}
+
+impl Deadline {
+    /// No task of the class anywhere.
+    pub fn new(cpus: u32) -> Deadline {
+        Deadline {
+            rqs: alloc::vec![DlRq::default(); cpus as usize],
+            tasks: alloc::vec![DlTask::default(); cpus as usize],
+            nodes: {
+                let mut nodes = Nodes::new();
+                nodes.make_room(cpus as usize);
+                nodes
+            },
+            admission: Admission::new(cpus, 950_000, 1_000_000),
+            overload: Overload::new(cpus),
+            period_us: (100, 1 << 22),
+            servers: alloc::vec![FairServer::default(); cpus as usize],
+            server_runtime_ns: 0,
+            server_period_ns: 1_000_000_000,
+        }
+    }
+
+    /// Makes room for `pid`.
+    pub fn thread_born(&mut self, core: &Core, pid: Pid) {
+        if self.tasks.len() <= pid.index() {
+            self.tasks.resize(core.threads.len(), DlTask::default());
+            self.nodes.make_room(core.threads.len());
+        }
+        self.tasks[pid.index()] = DlTask::default();
+    }
+
+    // ---- admission ----
+
+    /// `pid`, which has been made room for, asks for `attr`: takes it in, or says why not. Nothing has changed then. (What it
+    /// has been given before is given up.)
+    ///
+    /// # Errors
+    /// What the kernel would say.
+    pub fn admit(
+        &mut self,
+        core: &Core,
+        pid: Pid,
+        attr: &SchedAttr,
+        allowed: &CpuSet,
+    ) -> Result<(), Refusal> {
+        let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
+        if allowed.count(core.cpus()) != core.cpus() {
+            // Bandwidth is given out for the machine as a whole.
+            return Err(Refusal::NotPermitted);
+        }
+        let task = &mut self.tasks[pid.index()];
+        let old = task.server.bw + task.leaving_bw;
+        if !self.admission.fits(old, server.bw) {
+            return Err(Refusal::Busy);
+        }
+        self.admission.replace(old, server.bw);
+        task.leaving_bw = 0;
+        task.server = Server {
+            runtime: task.server.runtime,
+            deadline: task.server.deadline,
+            throttled: task.server.throttled,
+            yielded: task.server.yielded,
+            ..server
+        };
+        Ok(())
+    }
+
+    /// `pid` exits or changes to another class: its bandwidth is free again when it would have used up its budget.
+    pub fn leave(&mut self, platform: &mut Platform, pid: Pid) {
+        let task = &mut self.tasks[pid.index()];
+        let bw = task.server.bw;
+        let zero_lag = task.server.zero_lag_ns();
+        task.server = Server::default();
+        platform.cancel_timer(TimerKey(DL_TIMER + 2 * pid.0));
+        if before(platform.now_ns(), zero_lag) {
+            task.leaving_bw += bw;
+            platform.arm_timer(
+                TimerKey(INACTIVE_TIMER + 2 * pid.0),
+                TimerPhase::BeforeWakeups,
+                zero_lag,
+            );
+        } else {
+            self.admission.replace(bw, 0);
+        }
+    }
+
+    // ---- the tree ----
+
+    fn insert(&mut self, core: &mut Core, cpu: CpuId, pid: Pid) {
+        let rq = &mut self.rqs[cpu.index()];
+        let task = &mut self.tasks[pid.index()];
+        task.queued = true;
+        self.nodes
+            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        rq.nr_running += 1;
+        rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
+        core.add_nr_running(cpu);
+        self.earliest_changed(cpu);
+    }
+
+    fn remove(&mut self, core: &mut Core, cpu: CpuId, pid: Pid) {
+        let rq = &mut self.rqs[cpu.index()];
+        self.tasks[pid.index()].queued = false;
+        self.nodes.remove(&mut rq.tree, pid.0, &mut ());
+        rq.nr_running -= 1;
+        rq.nr_migratory -= u32::from(core.thread(pid).nr_cpus_allowed > 1);
+        core.sub_nr_running(cpu);
+        self.earliest_changed(cpu);
+    }
+
+    /// The earliest deadline among those runnable on `cpu`.
+    fn earliest(&self, cpu: CpuId) -> Option<u64> {
+        match self.rqs[cpu.index()].tree.leftmost() {
+            NIL => None,
+            first => Some(self.nodes.key(first)),
+        }
+    }
+
+    fn is_leftmost(&self, cpu: CpuId, pid: Pid) -> bool {
+        self.rqs[cpu.index()].tree.leftmost() == pid.0
+    }
+
+    /// Whether `pid` is out of budget and waits for its next period.
+    pub fn is_throttled(&self, pid: Pid) -> bool {
+        self.tasks
+            .get(pid.index())
+            .is_some_and(|task| task.server.throttled)
+    }
+
+    fn deadline_of(&self, pid: Pid) -> u64 {
+        self.tasks[pid.index()].server.deadline
+    }
+
+    // ---- charging ----
+
+    /// `update_curr_dl`: charges the running task, and throttles it when its budget is gone or given up.
+    fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        let pid = core.curr(cpu);
+        if core.thread(pid).class != ClassId::Deadline || !self.tasks[pid.index()].queued {
+            return;
+        }
+        let task = &mut self.tasks[pid.index()];
+        let now_ns = core.clock(cpu);
+        let delta_ns = now_ns - task.exec_start;
+        task.exec_start = now_ns;
+        task.server.runtime -= delta_ns as i64;
+        if (delta_ns == 0 || task.server.runtime > 0) && !task.server.yielded {
+            return;
+        }
+        task.server.throttled = true;
+        self.remove(core, cpu, pid);
+        if !self.start_timer(platform, pid) {
+            self.tasks[pid.index()].server.replenish(now_ns);
+            self.insert(core, cpu, pid);
+        }
+        if !self.is_leftmost(cpu, pid) {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    /// `start_dl_timer`: the replenishment of `pid` comes when its next period begins. False: that is past already.
+    fn start_timer(&mut self, platform: &mut Platform, pid: Pid) -> bool {
+        let at_ns = self.tasks[pid.index()].server.next_period();
+        let ahead_ns = at_ns.wrapping_sub(platform.now_ns()) as i64;
+        // Past by less than a microsecond does not count as past.
+        if ahead_ns / 1000 < 0 {
+            return false;
+        }
+        platform.arm_timer(TimerKey(DL_TIMER + 2 * pid.0), TimerPhase::BeforeWakeups, at_ns);
+        true
+    }
+
+    /// A timer of the class has fired. `fair_waits` tells of a CPU whether fair tasks are queued there.
+    pub fn timer(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        key: TimerKey,
+        fair_waits: impl Fn(CpuId) -> bool,
+    ) {
+        let pid = Pid((key.0 - DL_TIMER) / 2);
+        if core.is_idle_thread(pid) {
+            let cpu = core.cpu_of(pid);
+            self.fair_server_timer(core, platform, cpu, fair_waits(cpu));
+            return;
+        }
+        if key.0 % 2 == INACTIVE_TIMER % 2 {
+            let bw = core::mem::take(&mut self.tasks[pid.index()].leaving_bw);
+            self.admission.replace(bw, 0);
+            return;
+        }
+        let now_ns = platform.now_ns();
+        let thread = *core.thread(pid);
+        let server = &mut self.tasks[pid.index()].server;
+        if thread.class != ClassId::Deadline || !server.throttled {
+            return;
+        }
+        server.replenish(now_ns);
+        if !thread.on_rq {
+            // It sleeps meanwhile.
+            return;
+        }
+        let cpu = core.cpu_of(pid);
+        core.update_rq_clock(platform, cpu);
+        self.insert(core, cpu, pid);
+        if core.thread(core.curr(cpu)).class == ClassId::Deadline {
+            self.check_preempt_curr(core, platform, cpu, pid, Challenge::Other);
+        } else {
+            core.resched_curr(platform, cpu);
+        }
+        self.push_if_overloaded(core, platform, cpu);
+    }
+
+    /// The knobs with their values.
+    pub fn tunables(&self) -> Vec<Tunable> {
+        let knob = |name, value, help| Tunable {
+            name,
+            value,
+            range: (100, 1 << 22),
+            help,
+        };
+        alloc::vec![
+            knob(
+                TUNABLES[0],
+                self.period_us.0 as i64,
+                "shortest period of a deadline task, us"
+            ),
+            knob(
+                TUNABLES[1],
+                self.period_us.1 as i64,
+                "longest period of a deadline task, us"
+            ),
+        ]
+    }
+
+    /// Writes a knob; its range has been checked. What is admitted stays so.
+    pub fn set_tunable(&mut self, name: &str, value: i64) {
+        if name == TUNABLES[0] {
+            self.period_us.0 = value as u64;
+        } else {
+            self.period_us.1 = value as u64;
+        }
+    }
+
+    /// `sched_rt_runtime_us` or `sched_rt_period_us` was written, which limit this class too.
+    pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
+        self.admission.set_limit(runtime_us, period_us);
+    }
+
+    /// Checks the books.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self, core: &Core) -> Result<(), String> {
+        for (number, rq) in self.rqs.iter().enumerate() {
+            let found = self.nodes.audit(&rq.tree)?;
+            if found != rq.nr_running as usize {
+                return Err(alloc::format!(
+                    "CPU {number}: counted {} deadline tasks, found {found}",
+                    rq.nr_running
+                ));
+            }
+        }
+        let mut bw = self.server_bw() * self.rqs.len() as u64;
+        for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
+            bw += task.server.bw + task.leaving_bw;
+            let thread = &core.threads[number];
+            if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {
+                return Err(alloc::format!(
+                    "thread {number} is in a deadline tree and should not be"
+                ));
+            }
+        }
+        if bw != self.admission.total_bw() {
+            return Err(alloc::format!(
+                "deadline bandwidth given out is {}, but tasks have {bw}",
+                self.admission.total_bw()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Class for Deadline {
+    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+        let now_ns = core.clock(cpu);
+        let server = &mut self.tasks[pid.index()].server;
+        match why {
+            Enqueue::Wakeup | Enqueue::New => {
+                if !server.throttled && server.wakes_too_early(now_ns) && self.start_timer(platform, pid) {
+                    let server = &mut self.tasks[pid.index()].server;
+                    server.throttled = true;
+                    server.runtime = server.runtime.min(0);
+                }
+                let server = &mut self.tasks[pid.index()].server;
+                if server.throttled {
+                    return;
+                }
+                server.wake(now_ns);
+            }
+            Enqueue::Restored if before(server.deadline, now_ns) => server.renew(now_ns),
+            Enqueue::Restored | Enqueue::Migrated => {}
+        }
+        if !self.tasks[pid.index()].server.throttled {
+            self.insert(core, cpu, pid);
+        }
+    }
+
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _why: Dequeue,
+    ) -> bool {
+        self.update_curr(core, platform, cpu);
+        if self.tasks[pid.index()].queued {
+            self.remove(core, cpu, pid);
+        }
+        true
+    }
+
+    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.tasks[pid.index()].server.yielded = true;
+        self.update_curr(core, platform, cpu);
+    }
+
+    fn check_preempt_curr(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _challenge: Challenge,
+    ) {
+        if core.thread(pid).class != ClassId::Deadline {
+            return;
+        }
+        let curr = core.curr(cpu);
+        let (new, old) = (self.deadline_of(pid), self.deadline_of(curr));
+        if before(new, old) || (new == old && self.could_swap(core, pid, curr)) {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    fn pick_next_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        let first = self.rqs[cpu.index()].tree.leftmost();
+        if first == NIL {
+            return None;
+        }
+        self.tasks[first as usize].exec_start = core.clock(cpu);
+        core.rqs[cpu.index()].post_schedule = self.overload.is_overloaded(cpu);
+        Some(Pid(first))
+    }
+
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+        self.update_curr(core, platform, cpu);
+    }
+
+    fn set_curr_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.tasks[pid.index()].exec_start = core.clock(cpu);
+    }
+
+    fn select_task_rq(
+        &mut self,
+        core: &mut Core,
+        _platform: &mut Platform,
+        pid: Pid,
+        select: Select,
+    ) -> CpuId {
+        match select {
+            Select::Fork => core.this_cpu,
+            Select::Wakeup { .. } => self.select_at_wakeup(core, pid),
+        }
+    }
+
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+        self.update_curr(core, platform, cpu);
+    }
+
+    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if core.curr(cpu) != pid && !core.resched_pending(cpu) {
+            self.push_if_overloaded(core, platform, cpu);
+        }
+    }
+
+    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
+        if !self.tasks[prev.index()].queued {
+            self.pull(core, platform, cpu);
+        }
+    }
+
+    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        self.push_if_overloaded(core, platform, cpu);
+    }
+
+    fn set_cpus_allowed(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {
+        let was = core.thread(pid).nr_cpus_allowed > 1;
+        if self.tasks[pid.index()].queued && was != (nr > 1) {
+            let rq = &mut self.rqs[cpu.index()];
+            rq.nr_migratory = if was {
+                rq.nr_migratory - 1
+            } else {
+                rq.nr_migratory + 1
+            };
+            self.earliest_changed(cpu);
+        }
+    }
+
+    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if core.curr(cpu) == pid {
+            return;
+        }
+        if core.thread(core.curr(cpu)).class == ClassId::Deadline {
+            self.check_preempt_curr(core, platform, cpu, pid, Challenge::Other);
+        } else {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _old_prio: i16,
+    ) {
+        if core.curr(cpu) == pid {
+            // It may be no longer the earliest.
+            core.resched_curr(platform, cpu);
+        } else {
+            self.switched_to(core, platform, cpu, pid);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Several CPUs: the n earliest deadlines of the machine are to run on its n CPUs.
+//!
+//! A CPU with more than one task of the class, one of which may go elsewhere, is *overloaded*. It **pushes** the earliest that
+//! waits to a CPU without deadline tasks, or to the one whose earliest deadline is latest if that is later; a CPU whose
+//! deadline task leaves **pulls** from the overloaded ones. There is no periodic balancing.
+//!
+//! The kernel keeps a heap of CPUs by earliest deadline; here it is searched for.
+
+use super::Deadline;
+use super::cbs::before;
+use crate::classes::rbtree::NIL;
+use crate::classes::{Class, ClassId, Core, Dequeue, Enqueue, Pid};
+use crate::{CpuId, Platform};
+use alloc::vec::Vec;
+
+/// Who has how much of the class.
+#[derive(Clone, Debug)]
+pub struct Overload {
+    /// Overloaded CPUs, 64 a word.
+    overloaded: Vec<u64>,
+    /// How many.
+    count: u32,
+    /// CPUs with a task of the class, 64 a word.
+    busy: Vec<u64>,
+}
+
+impl Overload {
+    /// Nobody.
+    pub fn new(cpus: u32) -> Overload {
+        let words = (cpus as usize).div_ceil(64);
+        Overload {
+            overloaded: alloc::vec![0; words],
+            count: 0,
+            busy: alloc::vec![0; words],
+        }
+    }
+
+    /// Whether `cpu` is overloaded.
+    #[inline]
+    pub fn is_overloaded(&self, cpu: CpuId) -> bool {
+        self.overloaded[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
+    }
+
+    fn is_busy(&self, cpu: CpuId) -> bool {
+        self.busy[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
+    }
+}
+
+fn set_bit(words: &mut [u64], cpu: CpuId, to: bool) {
+    let bit = 1 << (cpu.0 % 64);
+    let word = &mut words[cpu.index() / 64];
+    *word = if to { *word | bit } else { *word & !bit };
+}
+
+impl Deadline {
+    /// The tasks of `cpu` have changed: is it overloaded, is it free?
+    pub(super) fn earliest_changed(&mut self, cpu: CpuId) {
+        let rq = &self.rqs[cpu.index()];
+        let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
+        if overloaded != self.overload.is_overloaded(cpu) {
+            set_bit(&mut self.overload.overloaded, cpu, overloaded);
+            self.overload.count = if overloaded {
+                self.overload.count + 1
+            } else {
+                self.overload.count - 1
+            };
+        }
+        set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
+    }
+
+    /// Equal deadlines: whether the running task could go elsewhere, and the new one could not.
+    pub(super) fn could_swap(&self, core: &Core, new: Pid, curr: Pid) -> bool {
+        core.thread(curr).nr_cpus_allowed > 1
+            && self.find_later_cpu(core, curr).is_some()
+            && (core.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(core, new).is_none())
+    }
+
+    /// `find_later_rq`: a CPU that `pid` may go to and that has no deadline tasks (its own, the executing one, any), or whose
+    /// earliest deadline is later than that of `pid`, the latest of those.
+    pub(super) fn find_later_cpu(&self, core: &Core, pid: Pid) -> Option<CpuId> {
+        if core.thread(pid).nr_cpus_allowed == 1 {
+            return None;
+        }
+        let free = |cpu: CpuId| !self.overload.is_busy(cpu) && core.is_allowed(pid, cpu);
+        for cpu in [core.cpu_of(pid), core.this_cpu] {
+            if free(cpu) {
+                return Some(cpu);
+            }
+        }
+        for (number, &word) in self.overload.busy.iter().enumerate() {
+            let mut bits = !word;
+            while bits != 0 {
+                let cpu = number as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                if cpu < core.cpus() && core.is_allowed(pid, CpuId(cpu)) {
+                    return Some(CpuId(cpu));
+                }
+            }
+        }
+        let mut best: Option<(u64, CpuId)> = None;
+        for cpu in (0..core.cpus()).map(CpuId) {
+            let Some(earliest) = self.earliest(cpu) else {
+                continue;
+            };
+            if best.is_none_or(|(latest, _)| before(latest, earliest)) && core.is_allowed(pid, cpu) {
+                best = Some((earliest, cpu));
+            }
+        }
+        best.filter(|&(latest, _)| before(self.deadline_of(pid), latest))
+            .map(|(_, cpu)| cpu)
+    }
+
+    /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way to it.
+    pub(super) fn select_at_wakeup(&self, core: &Core, pid: Pid) -> CpuId {
+        let cpu = core.cpu_of(pid);
+        let curr = core.curr(cpu);
+        let stays = core.thread(curr).class != ClassId::Deadline
+            || (core.thread(curr).nr_cpus_allowed > 1
+                && before(self.deadline_of(pid), self.deadline_of(curr)))
+            || core.thread(pid).nr_cpus_allowed == 1;
+        if stays {
+            return cpu;
+        }
+        self.find_later_cpu(core, pid)
+            .filter(|&target| {
+                self.earliest(target)
+                    .is_none_or(|earliest| before(self.deadline_of(pid), earliest))
+            })
+            .unwrap_or(cpu)
+    }
+
+    /// The earliest task of `cpu` that waits and may go elsewhere (to `target`, if given).
+    fn earliest_pushable(&self, core: &Core, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
+        let mut node = self.rqs[cpu.index()].tree.leftmost();
+        while node != NIL {
+            let pid = Pid(node);
+            if core.curr(cpu) != pid
+                && core.thread(pid).nr_cpus_allowed > 1
+                && target.is_none_or(|target| core.is_allowed(pid, target))
+            {
+                return Some(pid);
+            }
+            node = self.nodes.next(node);
+        }
+        None
+    }
+
+    fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId) {
+        let from = core.cpu_of(pid);
+        self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
+        core.set_cpu_and_tell(platform, pid, to);
+        core.update_rq_clock(platform, to);
+        self.enqueue_task(core, platform, to, pid, Enqueue::Migrated);
+    }
+
+    /// `push_dl_tasks`.
+    pub(super) fn push_if_overloaded(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        while self.overload.is_overloaded(cpu) {
+            let Some(pid) = self.earliest_pushable(core, cpu, None) else {
+                return;
+            };
+            let curr = core.curr(cpu);
+            if core.thread(curr).class == ClassId::Deadline
+                && before(self.deadline_of(pid), self.deadline_of(curr))
+                && core.thread(curr).nr_cpus_allowed > 1
+            {
+                core.resched_curr(platform, cpu);
+                return;
+            }
+            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu) else {
+                return;
+            };
+            self.move_task(core, platform, pid, target);
+            core.resched_curr(platform, target);
+        }
+    }
+
+    /// `pull_dl_task`: takes from overloaded CPUs what is earlier than all that `cpu` has.
+    pub(super) fn pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        if self.overload.count == 0 {
+            return;
+        }
+        for source in (0..core.cpus()).map(CpuId) {
+            if source == cpu || !self.overload.is_overloaded(source) {
+                continue;
+            }
+            let Some(pid) = self.earliest_pushable(core, source, Some(cpu)) else {
+                continue;
+            };
+            let deadline = self.deadline_of(pid);
+            let curr = core.curr(source);
+            let about_to_run =
+                core.thread(curr).class == ClassId::Deadline && before(deadline, self.deadline_of(curr));
+            if !about_to_run
+                && self
+                    .earliest(cpu)
+                    .is_none_or(|earliest| before(deadline, earliest))
+            {
+                self.move_task(core, platform, pid, cpu);
+            }
+        }
+    }
+}

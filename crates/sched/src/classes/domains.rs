@@ -1,0 +1,279 @@
+//! Scheduling domains: which CPUs are balanced against each other, how often, and how eagerly.
+//!
+//! Each CPU has a list of domains, the smallest first. A domain is a **span** of CPUs, divided into **groups**: the spans of the
+//! level below, or single CPUs at the lowest level. Balancing compares groups of one domain. As seen by a CPU the groups form a
+//! ring that starts at its own group and goes round in CPU order.
+//!
+//! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the class that balances keeps that.
+
+use crate::topology::LevelKind;
+use crate::{CpuId, CpuSet, Topology};
+use alloc::vec::Vec;
+
+/// What a release gives the domains of a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DomainParams {
+    /// Shortest time between two balancings, ms.
+    pub min_interval_ms: u32,
+    /// Longest, ms.
+    pub max_interval_ms: u32,
+    /// By how much longer a busy CPU waits.
+    pub busy_factor: u32,
+    /// How much more the busiest must have, per cent of the own (125 = a quarter more).
+    pub imbalance_pct: u32,
+    /// So many failed balancings in a row make cache-hot tasks movable.
+    pub cache_nice_tries: u32,
+    /// Which of the decaying loads a busy CPU compares (0 = the present load).
+    pub busy_idx: u8,
+    /// Which an idle one compares.
+    pub idle_idx: u8,
+    /// Which a CPU compares that is just going idle.
+    pub newidle_idx: u8,
+    /// Which a wakeup compares.
+    pub wake_idx: u8,
+    /// Which fork and exec compare.
+    pub forkexec_idx: u8,
+    /// Balance when going idle.
+    pub balance_newidle: bool,
+    /// Choose the idlest CPU at exec.
+    pub balance_exec: bool,
+    /// Choose the idlest CPU at fork.
+    pub balance_fork: bool,
+    /// Look for the idlest CPU at a wakeup.
+    pub balance_wake: bool,
+    /// A wakeup may pull the task to the waker's CPU.
+    pub wake_affine: bool,
+    /// Hardware threads that share a core's power.
+    pub share_cpupower: bool,
+    /// Each group of the level above should hold one task before any holds two.
+    pub prefer_sibling: bool,
+    /// What all hardware threads of a core are worth together (1024 = one CPU).
+    pub smt_gain: u32,
+}
+
+/// The domains of one level of the machine.
+#[derive(Clone, Debug)]
+pub struct DomainLevel {
+    /// What kind of level.
+    pub kind: LevelKind,
+    /// Its parameters.
+    pub params: DomainParams,
+    /// For every CPU the number of its span.
+    span_of: Vec<u32>,
+    /// For every CPU the number of its group within its span.
+    group_of: Vec<u32>,
+    spans: Vec<Span>,
+}
+
+/// The CPUs of a domain and their groups.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// The CPUs, rising.
+    pub cpus: Vec<CpuId>,
+    /// The groups in the order of their first CPUs; their members rising.
+    pub groups: Vec<Vec<CpuId>>,
+    /// The CPUs as a set.
+    pub set: CpuSet,
+    /// Whether every group is a single CPU.
+    pub single_cpu_groups: bool,
+}
+
+/// All domains of a machine.
+#[derive(Clone, Debug)]
+pub struct Domains {
+    cpus: u32,
+    levels: Vec<DomainLevel>,
+    /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a level below, is dropped.)
+    present: Vec<u32>,
+}
+
+impl Domains {
+    /// The domains of `topology` with a release's parameters.
+    pub fn new(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -> Domains {
+        let cpus = topology.cpus();
+        let mut present = alloc::vec![0u32; cpus as usize];
+        // What the groups of the next level are: at first single CPUs.
+        let mut below: Vec<u32> = (0..cpus).collect();
+        // For each CPU the size of the largest span it has so far.
+        let mut size_below = alloc::vec![1usize; cpus as usize];
+        let mut levels = Vec::new();
+        for (number, level) in topology.levels().iter().enumerate() {
+            let built = DomainLevel::new(level.kind, params(level.kind), &level.span_of, &below);
+            for cpu in 0..cpus as usize {
+                let size = built.span(CpuId(cpu as u32)).cpus.len();
+                if size > size_below[cpu] {
+                    size_below[cpu] = size;
+                    present[cpu] |= 1 << number;
+                }
+            }
+            levels.push(built);
+            below.clone_from(&level.span_of);
+        }
+        Domains {
+            cpus,
+            levels,
+            present,
+        }
+    }
+
+    /// Number of CPUs.
+    #[inline]
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// How many levels there are, counting those that no CPU has a domain at.
+    #[inline]
+    pub fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// A level by number.
+    #[inline]
+    pub fn level(&self, number: usize) -> &DomainLevel {
+        &self.levels[number]
+    }
+
+    /// The levels at which `cpu` has a domain, smallest first.
+    #[inline]
+    pub fn of(&self, cpu: CpuId) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        let present = self.present[cpu.index()];
+        (0..self.levels.len()).filter(move |level| present >> level & 1 == 1)
+    }
+
+    /// Whether `cpu` has no larger domain than that of `level`.
+    #[inline]
+    pub fn is_top(&self, cpu: CpuId, level: usize) -> bool {
+        self.present[cpu.index()] >> level >> 1 == 0
+    }
+
+    /// The level of the largest domain of `cpu` below `level`.
+    #[inline]
+    pub fn child(&self, cpu: CpuId, level: usize) -> Option<usize> {
+        let below = self.present[cpu.index()] & ((1 << level) - 1);
+        (below != 0).then(|| below.ilog2() as usize)
+    }
+}
+
+impl DomainLevel {
+    fn new(kind: LevelKind, params: DomainParams, span_of: &[u32], below: &[u32]) -> DomainLevel {
+        let spans = span_of.iter().max().map_or(0, |&max| max + 1);
+        let mut spans: Vec<Span> = (0..spans)
+            .map(|_| Span {
+                cpus: Vec::new(),
+                groups: Vec::new(),
+                set: CpuSet::All,
+                single_cpu_groups: true,
+            })
+            .collect();
+        let mut group_of = alloc::vec![0; span_of.len()];
+        // For each group of the machine its number within its span.
+        let mut numbers = alloc::vec![u32::MAX; span_of.len()];
+        for (cpu, &span) in span_of.iter().enumerate() {
+            let span = &mut spans[span as usize];
+            let number = &mut numbers[below[cpu] as usize];
+            if *number == u32::MAX {
+                *number = span.groups.len() as u32;
+                span.groups.push(Vec::new());
+            }
+            let group = &mut span.groups[*number as usize];
+            group.push(CpuId(cpu as u32));
+            span.single_cpu_groups &= group.len() == 1;
+            span.cpus.push(CpuId(cpu as u32));
+            group_of[cpu] = *number;
+        }
+        for span in &mut spans {
+            span.set = CpuSet::from_cpus(span.cpus.iter().copied());
+        }
+        DomainLevel {
+            kind,
+            params,
+            span_of: span_of.to_vec(),
+            group_of,
+            spans,
+        }
+    }
+
+    /// The span of `cpu` at this level.
+    #[inline]
+    pub fn span(&self, cpu: CpuId) -> &Span {
+        &self.spans[self.span_of[cpu.index()] as usize]
+    }
+
+    /// Whether `a` and `b` are in one domain of this level.
+    #[inline]
+    pub fn share(&self, a: CpuId, b: CpuId) -> bool {
+        self.span_of[a.index()] == self.span_of[b.index()]
+    }
+
+    /// The number of the own group of `cpu` within its span.
+    #[inline]
+    pub fn group_of(&self, cpu: CpuId) -> usize {
+        self.group_of[cpu.index()] as usize
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::topology::Level;
+
+    /// Parameters for tests that look at shapes only.
+    pub(crate) const SOME: DomainParams = DomainParams {
+        min_interval_ms: 1,
+        max_interval_ms: 4,
+        busy_factor: 64,
+        imbalance_pct: 125,
+        cache_nice_tries: 1,
+        busy_idx: 2,
+        idle_idx: 1,
+        newidle_idx: 0,
+        wake_idx: 0,
+        forkexec_idx: 0,
+        balance_newidle: true,
+        balance_exec: true,
+        balance_fork: true,
+        balance_wake: false,
+        wake_affine: true,
+        share_cpupower: false,
+        prefer_sibling: true,
+        smt_gain: 1178,
+    };
+
+    #[test]
+    fn one_cpu_has_no_domain_and_a_flat_machine_has_one() {
+        let one = Domains::new(&Topology::flat(1), |_| SOME);
+        assert_eq!(one.of(CpuId(0)).count(), 0);
+        let four = Domains::new(&Topology::flat(4), |_| SOME);
+        assert_eq!(four.of(CpuId(3)).collect::<Vec<_>>(), [0]);
+        assert!(four.is_top(CpuId(3), 0));
+        assert_eq!(four.child(CpuId(3), 0), None);
+        let level = four.level(0);
+        assert_eq!(level.span(CpuId(2)).groups.len(), 4);
+        assert_eq!(level.group_of(CpuId(2)), 2);
+    }
+
+    #[test]
+    fn groups_are_the_spans_below_and_levels_that_add_nothing_are_dropped() {
+        let level = |kind, span_of: &[u32]| Level {
+            kind,
+            span_of: span_of.to_vec(),
+        };
+        // Two packages of two cores of one thread each.
+        let topology = Topology::with_levels(
+            4,
+            alloc::vec![
+                level(LevelKind::Smt, &[0, 1, 2, 3]),
+                level(LevelKind::MultiCore, &[0, 0, 1, 1]),
+                level(LevelKind::Cpu, &[0, 0, 0, 0]),
+                level(LevelKind::Node, &[0, 0, 0, 0]),
+            ],
+        );
+        let domains = Domains::new(&topology, |_| SOME);
+        assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(domains.child(CpuId(0), 2), Some(1));
+        let groups = &domains.level(2).span(CpuId(1)).groups;
+        assert_eq!(groups[1], [CpuId(2), CpuId(3)]);
+        assert!(domains.is_top(CpuId(0), 2) && !domains.is_top(CpuId(0), 1));
+    }
+}

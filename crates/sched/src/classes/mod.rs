@@ -1,0 +1,297 @@
+//! Scheduling classes: how Linux is built since 2.6.23.
+//!
+//! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the first that has somebody is
+//! obeyed. A [`Class`] is one member of the list. [`ClassList`] is the list itself with the core of the kernel around it
+//! (`schedule()`, `try_to_wake_up()`, `scheduler_tick()` ...), and is therefore a [`Scheduler`](crate::Scheduler): a whole
+//! release.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`runqueue`] | threads, runqueues, the request to reschedule: the ground on which classes stand |
+//! | [`class_list`] | the core: what happens in which order, and which class is asked |
+//! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
+//! | [`deadline`] | the deadline class of 6.x |
+//! | [`domains`] | which CPUs are balanced against each other |
+//! | [`weights`] | what a nice value is worth |
+//! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
+//!
+//! The classes are known types, so that every hook is called directly.
+
+pub mod class_list;
+pub mod deadline;
+pub mod domains;
+pub mod rbtree;
+pub mod rt;
+pub mod runqueue;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod weights;
+
+pub use class_list::ClassList;
+pub use runqueue::{ClassId, Core, Pid, Thread};
+
+use crate::interface::Load;
+use crate::{
+    CpuId, GroupId, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+use rt::RealTime;
+
+/// Why a thread is put on a runqueue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enqueue {
+    /// It wakes up.
+    Wakeup,
+    /// It is new.
+    New,
+    /// It comes from another CPU.
+    Migrated,
+    /// It was taken off only to change something about it.
+    Restored,
+}
+
+/// Why a thread is taken off a runqueue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dequeue {
+    /// It sleeps, stops or has ended.
+    Sleep,
+    /// It goes to another CPU.
+    Migrate,
+    /// Something about it is changed; it comes back at once.
+    Save,
+}
+
+/// What makes a thread a challenger for the CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Challenge {
+    /// It was woken.
+    Wakeup {
+        /// The waker promises to sleep at once.
+        sync: bool,
+    },
+    /// It is new.
+    Fork,
+    /// It came from another CPU, or its attributes changed.
+    Other,
+}
+
+/// For what a CPU is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Select {
+    /// A wakeup, executed on [`Core::this_cpu`].
+    Wakeup {
+        /// The waker promises to sleep at once.
+        sync: bool,
+    },
+    /// A fork, by a task on [`Core::this_cpu`].
+    Fork,
+}
+
+/// A scheduling class: one member of the list.
+///
+/// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it. The core has read the clock of
+/// `cpu`, and keeps [`Core::nr_running`], [`Thread::on_rq`](runqueue::Thread::on_rq) and
+/// [`Rq::curr`](runqueue::Rq::curr) itself.
+#[allow(unused_variables)]
+pub trait Class {
+    /// `pid` joins the runqueue.
+    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue);
+
+    /// `pid` leaves the runqueue. False if the class keeps it there a while longer (EEVDF's delayed dequeue).
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Dequeue,
+    ) -> bool;
+
+    /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
+    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `pid`, of whatever class, is new on the runqueue on which a thread *of this class* runs: is that one to be preempted?
+    fn check_preempt_curr(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        challenge: Challenge,
+    );
+
+    /// Who is next, if the class has anybody. From now on that one runs.
+    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// `pid` stops running, and goes on waiting if it is still on the runqueue.
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `pid`, which was put away only to be changed, runs on.
+    fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// Where `pid`, on no runqueue, is to go. Any CPU it may run on.
+    fn select_task_rq(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, select: Select)
+    -> CpuId;
+
+    /// The tick found `pid` running.
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `pid` is new; `parent_queued` tells whether its parent is on a runqueue.
+    fn task_new(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
+        self.enqueue_task(core, platform, cpu, pid, Enqueue::New);
+    }
+
+    /// `pid` has been woken or born on `cpu`, and the preemption check is over.
+    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
+
+    /// In `schedule()`, before the pick; `prev` is of this class and may have left the runqueue.
+    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
+
+    /// At the end of `schedule()`, if [`Rq::post_schedule`](runqueue::Rq::post_schedule) was set and a thread of this class was
+    /// picked.
+    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {}
+
+    /// `pid` may from now on run on `nr` CPUs. [`Core`] still has the old number, and already the new set.
+    fn set_cpus_allowed(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {}
+
+    /// `pid`, on the runqueue, has left this class.
+    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
+
+    /// `pid`, on the runqueue, has joined this class.
+    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `pid`, on the runqueue, has another priority than `old_prio` within this class.
+    fn prio_changed(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, old_prio: i16);
+}
+
+/// The fair class of a release: besides its turn in the list it does the balancing, keeps the groups, and answers for the
+/// release's knobs and promises.
+#[allow(unused_variables)]
+pub trait FairClass: Class {
+    /// Whether a task that blocks leaves its runqueue in that moment rather than in its CPU's `schedule()`. (Either is true of
+    /// real kernels: what happens in between is a matter of when the CPU gets there. The golden schedules differ by release.)
+    const DEQUEUES_AT_BLOCK: bool = false;
+
+    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Core`] has its row.
+    fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, parent: Parent);
+
+    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Core`] has the new ones.
+    fn attr_changed(&mut self, core: &Core, pid: Pid, old: &SchedAttr);
+
+    /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair runqueue.
+    fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId);
+
+    /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
+    fn task_sleeps(&mut self, core: &Core, pid: Pid) {}
+
+    /// `waker`, a running task of whatever class, wakes somebody.
+    fn task_wakes_other(&mut self, core: &Core, waker: Pid) {}
+
+    /// `pid`, of whatever class, is about to be put away.
+    fn task_put(&mut self, core: &Core, pid: Pid) {}
+
+    /// The tick, before the running thread's class has it: decaying loads.
+    fn update_cpu_load(&mut self, core: &Core, cpu: CpuId);
+
+    /// The tick, after it: periodic balancing. To wake a migration thread: [`class_list::wake_migration_thread`].
+    fn trigger_load_balance(
+        &mut self,
+        core: &mut Core,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    );
+
+    /// `cpu` is about to go idle: find it something to do.
+    fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+
+    /// The migration thread of `cpu` runs with [`Rq::active_balance`](runqueue::Rq::active_balance) set: push a task away.
+    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+
+    /// A timer that is not the real-time class's.
+    fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {}
+
+    /// See [`Scheduler::group_new`](crate::Scheduler::group_new).
+    ///
+    /// # Errors
+    /// If there are no groups, or not so deep.
+    fn group_new(&mut self, core: &Core, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// See [`Scheduler::group_set_shares`](crate::Scheduler::group_set_shares).
+    ///
+    /// # Errors
+    /// If there are no groups.
+    fn group_set_shares(&mut self, core: &mut Core, group: GroupId, shares: u64) -> Result<(), String> {
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// `pid`, taken off its runqueue for the moment, belongs to `group` from now on.
+    ///
+    /// # Errors
+    /// If there are no groups. Nothing has changed then.
+    fn set_group(&mut self, core: &mut Core, pid: Pid, group: GroupId) -> Result<(), String> {
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// The class's knobs.
+    fn tunables(&self, core: &Core) -> Vec<Tunable>;
+
+    /// Writes a knob; name and range have been checked.
+    ///
+    /// # Errors
+    /// If the kernel refuses the value for another reason.
+    fn set_tunable(&mut self, core: &mut Core, name: &str, value: i64) -> Result<(), TunableError>;
+
+    /// What the release promises.
+    fn promises(&self, core: &Core, load: &Load) -> Promises;
+
+    /// Checks the class's books.
+    ///
+    /// # Errors
+    /// What does not add up.
+    fn audit(&self, core: &Core) -> Result<(), String>;
+}
+
+/// No class: the place of the deadline class in releases that have none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoClass;
+
+impl Class for NoClass {
+    fn enqueue_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Enqueue) {
+        unreachable!("no thread is of this class")
+    }
+    fn dequeue_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Dequeue) -> bool {
+        unreachable!("no thread is of this class")
+    }
+    fn yield_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+        unreachable!("no thread is of this class")
+    }
+    fn check_preempt_curr(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Challenge) {
+        unreachable!("no thread is of this class")
+    }
+    #[inline]
+    fn pick_next_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) -> Option<Pid> {
+        None
+    }
+    fn put_prev_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+        unreachable!("no thread is of this class")
+    }
+    fn set_curr_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+        unreachable!("no thread is of this class")
+    }
+    fn select_task_rq(&mut self, _: &mut Core, _: &mut Platform, _: Pid, _: Select) -> CpuId {
+        unreachable!("no thread is of this class")
+    }
+    fn task_tick(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+        unreachable!("no thread is of this class")
+    }
+    fn switched_to(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+        unreachable!("no thread is of this class")
+    }
+    fn prio_changed(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: i16) {
+        unreachable!("no thread is of this class")
+    }
+}

@@ -1,0 +1,500 @@
+//! The real-time class: `SCHED_FIFO` and `SCHED_RR`, as of 2.6.23 and later.
+//!
+//! # The algorithm
+//!
+//! Each CPU has a list for every priority; the head of the best list runs. A `SCHED_FIFO` task runs until it blocks, yields or is
+//! preempted by a better one; a preempted task stays at the head of its list. `SCHED_RR` tasks of one priority take turns of
+//! 100 ms. The running task stays in its list.
+//!
+//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they become invisible to the pick
+//! until the period timer has paid the excess back. Before a CPU is throttled it **borrows** what others have not used.
+//!
+//! **Push and pull** (2.6.25). The n most urgent tasks of the machine are to run on its n CPUs. A CPU that has a movable
+//! real-time task waiting is *overloaded*. It **pushes** waiting tasks to CPUs that run something less urgent, and a CPU whose
+//! running task became less urgent **pulls** from the overloaded ones. The fair class's balancer never moves these tasks.
+//!
+//! | what | where |
+//! |---|---|
+//! | queue, pick, put, tick, preempt | this file |
+//! | throttling, borrowing, the period timer | [`throttle`] |
+//! | push, pull, choice of CPU | [`push_pull`] |
+//! | at which level each CPU runs | [`cpupri`] |
+//! | the lists | [`lists`] |
+//!
+//! # Cost
+//!
+//! Enqueue, dequeue, pick: O(1). Push: O(levels). Pull: O(overloaded CPUs). Borrowing and the period timer: O(CPUs).
+
+pub mod cpupri;
+pub mod lists;
+pub mod push_pull;
+#[cfg(test)]
+mod tests;
+pub mod throttle;
+
+use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
+use crate::{CpuId, Parent, Platform, Policy, TimerKey};
+use alloc::string::String;
+use alloc::vec::Vec;
+use cpupri::CpuPri;
+use lists::{Link, NOBODY, PrioLists};
+use throttle::Bandwidth;
+pub use throttle::TUNABLES;
+
+/// The period timer. The fair and deadline classes use other keys.
+pub const PERIOD_TIMER: TimerKey = TimerKey(0);
+
+/// What a release's real-time class has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtVersion {
+    /// Real-time time is limited (2.6.25).
+    pub throttling: bool,
+    /// Throttled CPUs borrow runtime from others.
+    pub runtime_share: bool,
+    /// Overloaded CPUs push, others pull (2.6.25).
+    pub push_pull: bool,
+}
+
+impl RtVersion {
+    /// 2.6.23 and 2.6.24.
+    pub const V2_6_23: RtVersion = RtVersion {
+        throttling: false,
+        runtime_share: false,
+        push_pull: false,
+    };
+    /// 2.6.25 and later.
+    pub const V2_6_25: RtVersion = RtVersion {
+        throttling: true,
+        runtime_share: true,
+        push_pull: true,
+    };
+}
+
+/// What the class keeps of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct RtTask {
+    /// Clock when it was last charged or picked, ns.
+    exec_start: u64,
+    /// Ticks left of its turn (`SCHED_RR`).
+    time_slice: u32,
+}
+
+/// `rt_rq`: the real-time side of a CPU.
+#[derive(Clone, Debug)]
+struct RtRq {
+    /// All queued tasks, the running one included.
+    queue: PrioLists,
+    /// Those that could be pushed: waiting, and allowed on several CPUs.
+    pushable: PrioLists,
+    rt_nr_running: u32,
+    /// Queued tasks that are allowed on several CPUs.
+    rt_nr_migratory: u32,
+    /// The best queued priority, [`NOBODY`] if none.
+    highest_curr: u8,
+    /// Roughly the best priority among those that wait and could be pulled; see [`RealTime::prio_joined`].
+    highest_next: u8,
+    /// In the set of CPUs that others pull from.
+    overloaded: bool,
+    /// Used up its runtime; invisible to the pick.
+    throttled: bool,
+    /// Time used in this period, ns.
+    rt_time: u64,
+    /// Time allowed in a period, ns.
+    rt_runtime: u64,
+}
+
+/// The real-time class on all CPUs.
+#[derive(Clone, Debug)]
+pub struct RealTime {
+    version: RtVersion,
+    rqs: Vec<RtRq>,
+    tasks: Vec<RtTask>,
+    /// Neighbours in the queue.
+    links: Vec<Link>,
+    /// Neighbours in the pushable list.
+    push_links: Vec<Link>,
+    cpupri: CpuPri,
+    /// `rto_mask`: the overloaded CPUs, 64 a word.
+    overloaded: Vec<u64>,
+    /// `rto_count`.
+    overloaded_count: u32,
+    bandwidth: Bandwidth,
+    /// `DEF_TIMESLICE`, ticks.
+    def_timeslice: u32,
+}
+
+impl RealTime {
+    /// No real-time task anywhere but the migration threads, asleep.
+    pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
+        let bandwidth = Bandwidth::default();
+        let rq = RtRq {
+            queue: PrioLists::new(),
+            pushable: PrioLists::new(),
+            rt_nr_running: 0,
+            rt_nr_migratory: 0,
+            highest_curr: NOBODY,
+            highest_next: NOBODY,
+            overloaded: false,
+            throttled: false,
+            rt_time: 0,
+            rt_runtime: bandwidth.runtime_ns(),
+        };
+        let threads = 2 * cpus as usize;
+        RealTime {
+            version,
+            rqs: alloc::vec![rq; cpus as usize],
+            tasks: alloc::vec![RtTask::default(); threads],
+            links: alloc::vec![Link::default(); threads],
+            push_links: alloc::vec![Link::default(); threads],
+            cpupri: CpuPri::new(cpus),
+            overloaded: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            overloaded_count: 0,
+            bandwidth,
+            def_timeslice: (100 * hz / 1000).max(1),
+        }
+    }
+
+    /// Makes room for `pid`. A child inherits what its parent has left of its turn; one that comes from outside has a full one.
+    pub fn thread_born(&mut self, core: &Core, _platform: &mut Platform, pid: Pid, parent: Parent) {
+        if self.tasks.len() <= pid.index() {
+            self.tasks.resize(core.threads.len(), RtTask::default());
+            self.links.resize(core.threads.len(), Link::default());
+            self.push_links.resize(core.threads.len(), Link::default());
+        }
+        let time_slice = match parent {
+            Parent::Outside => self.def_timeslice,
+            Parent::Task { task, .. } => self.tasks[core.pid(task).index()].time_slice,
+        };
+        self.tasks[pid.index()] = RtTask {
+            time_slice: time_slice.max(1),
+            ..RtTask::default()
+        };
+    }
+
+    /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
+    pub fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
+        let _ = why;
+        let prio = core.thread(pid).prio as u8;
+        self.rqs[cpu.index()].queue.push_back(&mut self.links, pid, prio);
+        self.prio_joined(core, cpu, prio);
+        self.start_period_timer(platform);
+        if core.curr(cpu) != pid && core.thread(pid).nr_cpus_allowed > 1 {
+            self.make_pushable(core, cpu, pid);
+        }
+    }
+
+    /// Counts a task that was put on the queue, and keeps the best priorities.
+    ///
+    /// `highest_next` is exact only where that was cheap: it is worked out anew only when a newcomer is better than it. A task
+    /// that was running at that moment and was preempted later may be missing from it.
+    fn prio_joined(&mut self, core: &Core, cpu: CpuId, prio: u8) {
+        let migratory = self.rqs[cpu.index()]
+            .queue
+            .tail(prio)
+            .is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.rt_nr_running += 1;
+        rq.rt_nr_migratory += u32::from(migratory);
+        let best = rq.highest_curr;
+        if prio < best {
+            rq.highest_curr = prio;
+            rq.highest_next = best;
+            self.cpupri.set(cpu, prio);
+        } else if prio == best {
+            rq.highest_next = prio;
+        } else if prio < rq.highest_next {
+            self.rqs[cpu.index()].highest_next = self.next_prio(core, cpu);
+        }
+        self.update_overloaded(cpu);
+    }
+
+    /// Counts a task of `prio` that was taken off the queue.
+    fn prio_left(&mut self, core: &Core, cpu: CpuId, prio: u8, migratory: bool) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.rt_nr_running -= 1;
+        rq.rt_nr_migratory -= u32::from(migratory);
+        let best = rq.queue.best();
+        let changed = best != rq.highest_curr;
+        rq.highest_curr = best;
+        if rq.rt_nr_running > 0 && prio <= rq.highest_next {
+            self.rqs[cpu.index()].highest_next = self.next_prio(core, cpu);
+        }
+        if changed {
+            self.cpupri.set(cpu, best);
+        }
+        self.update_overloaded(cpu);
+    }
+
+    fn requeue(&mut self, core: &Core, cpu: CpuId, pid: Pid, to_head: bool) {
+        let prio = core.thread(pid).prio as u8;
+        let queue = &mut self.rqs[cpu.index()].queue;
+        queue.remove(&mut self.links, pid);
+        if to_head {
+            queue.push_front(&mut self.links, pid, prio);
+        } else {
+            queue.push_back(&mut self.links, pid, prio);
+        }
+    }
+
+    /// `update_curr_rt`: charges the running task, if it is of this class.
+    fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        let curr = core.curr(cpu);
+        if core.thread(curr).class != ClassId::Rt {
+            return;
+        }
+        let clock = core.clock(cpu);
+        let task = &mut self.tasks[curr.index()];
+        let delta = (clock.wrapping_sub(task.exec_start) as i64).max(0) as u64;
+        task.exec_start = clock;
+        core.thread_mut(curr).rt_sum_exec += delta;
+        core.rt_avg_add(cpu, delta);
+        self.account_bandwidth(core, platform, cpu, delta);
+    }
+
+    /// Checks the books.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self, core: &Core) -> Result<(), String> {
+        for (number, rq) in self.rqs.iter().enumerate() {
+            let mut queued = 0;
+            let mut migratory = 0;
+            for pid in rq.queue.iter(&self.links) {
+                queued += 1;
+                migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
+                if core.thread(pid).cpu as usize != number {
+                    return Err(alloc::format!(
+                        "thread {} is on the real-time queue of CPU {number}",
+                        pid.0
+                    ));
+                }
+            }
+            if (queued, migratory) != (rq.rt_nr_running, rq.rt_nr_migratory) {
+                return Err(alloc::format!(
+                    "CPU {number}: counted {} real-time tasks, {} movable; found {queued} and {migratory}",
+                    rq.rt_nr_running,
+                    rq.rt_nr_migratory
+                ));
+            }
+            if rq.highest_curr != rq.queue.best() {
+                return Err(alloc::format!(
+                    "CPU {number}: best real-time priority noted as {}, is {}",
+                    rq.highest_curr,
+                    rq.queue.best()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Class for RealTime {
+    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+        RealTime::enqueue_task(self, core, platform, cpu, pid, why);
+    }
+
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _why: Dequeue,
+    ) -> bool {
+        self.update_curr(core, platform, cpu);
+        let Self { rqs, links, .. } = self;
+        rqs[cpu.index()].queue.remove(links, pid);
+        let thread = *core.thread(pid);
+        self.prio_left(core, cpu, thread.prio as u8, thread.nr_cpus_allowed > 1);
+        self.make_unpushable(cpu, pid);
+        true
+    }
+
+    fn yield_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.requeue(core, cpu, pid, false);
+    }
+
+    fn check_preempt_curr(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _challenge: Challenge,
+    ) {
+        let (prio, curr_prio) = (core.thread(pid).prio, core.thread(core.curr(cpu)).prio);
+        if prio < curr_prio {
+            core.resched_curr(platform, cpu);
+        } else if prio == curr_prio && self.version.push_pull && !core.need_resched_here() {
+            self.check_preempt_equal_prio(core, platform, cpu, pid);
+        }
+    }
+
+    fn pick_next_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        let rq = &self.rqs[cpu.index()];
+        if rq.rt_nr_running == 0 {
+            return None;
+        }
+        let picked = if rq.throttled {
+            None
+        } else {
+            rq.queue.head(rq.queue.best())
+        };
+        if let Some(pid) = picked {
+            self.tasks[pid.index()].exec_start = core.clock(cpu);
+            self.make_unpushable(cpu, pid);
+        }
+        core.rqs[cpu.index()].post_schedule = !self.rqs[cpu.index()].pushable.is_empty();
+        picked
+    }
+
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.update_curr(core, platform, cpu);
+        self.tasks[pid.index()].exec_start = 0;
+        let thread = core.thread(pid);
+        if thread.on_rq && thread.nr_cpus_allowed > 1 {
+            self.make_pushable(core, cpu, pid);
+        }
+    }
+
+    fn set_curr_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.tasks[pid.index()].exec_start = core.clock(cpu);
+        self.make_unpushable(cpu, pid);
+    }
+
+    fn select_task_rq(
+        &mut self,
+        core: &mut Core,
+        _platform: &mut Platform,
+        pid: Pid,
+        select: Select,
+    ) -> CpuId {
+        let cpu = core.cpu_of(pid);
+        match select {
+            Select::Fork => core.this_cpu,
+            Select::Wakeup { .. } => {
+                let runs_rt = core.thread(core.curr(cpu)).class == ClassId::Rt;
+                if self.version.push_pull && runs_rt && core.thread(pid).nr_cpus_allowed > 1 {
+                    self.find_lowest_rq(core, pid).unwrap_or(cpu)
+                } else {
+                    cpu
+                }
+            }
+        }
+    }
+
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.update_curr(core, platform, cpu);
+        if core.thread(pid).policy != Policy::RoundRobin {
+            return;
+        }
+        let task = &mut self.tasks[pid.index()];
+        task.time_slice -= 1;
+        if task.time_slice > 0 {
+            return;
+        }
+        task.time_slice = self.def_timeslice;
+        if !self.rqs[cpu.index()].queue.is_alone(&self.links, pid) {
+            self.requeue(core, cpu, pid, false);
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if core.curr(cpu) != pid
+            && !core.resched_pending(cpu)
+            && !self.rqs[cpu.index()].pushable.is_empty()
+            && core.thread(pid).nr_cpus_allowed > 1
+        {
+            self.push_rt_tasks(core, platform, cpu);
+        }
+    }
+
+    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
+        if self.overloaded_count > 0 && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
+        {
+            self.pull_rt_task(core, platform, cpu);
+        }
+    }
+
+    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        self.push_rt_tasks(core, platform, cpu);
+    }
+
+    fn set_cpus_allowed(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {
+        let thread = *core.thread(pid);
+        if !thread.on_rq || thread.nr_cpus_allowed == nr {
+            return;
+        }
+        if core.curr(cpu) != pid {
+            self.make_unpushable(cpu, pid);
+            if nr > 1 {
+                self.make_pushable(core, cpu, pid);
+            }
+        }
+        let rq = &mut self.rqs[cpu.index()];
+        match (thread.nr_cpus_allowed > 1, nr > 1) {
+            (false, true) => rq.rt_nr_migratory += 1,
+            (true, false) => rq.rt_nr_migratory -= 1,
+            _ => {}
+        }
+        self.update_overloaded(cpu);
+    }
+
+    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+        if self.rqs[cpu.index()].rt_nr_running == 0 {
+            self.pull_rt_task(core, platform, cpu);
+        }
+    }
+
+    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if core.curr(cpu) == pid {
+            return;
+        }
+        if self.rqs[cpu.index()].overloaded
+            && self.push_rt_task(core, platform, cpu)
+            && core.cpu_of(pid) != cpu
+        {
+            return;
+        }
+        if core.thread(pid).prio < core.thread(core.curr(cpu)).prio {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        old_prio: i16,
+    ) {
+        let prio = core.thread(pid).prio;
+        if core.curr(cpu) != pid {
+            if prio < core.thread(core.curr(cpu)).prio {
+                core.resched_curr(platform, cpu);
+            }
+            return;
+        }
+        if !self.version.push_pull {
+            if old_prio < prio {
+                core.resched_curr(platform, cpu);
+            }
+            return;
+        }
+        if old_prio < prio {
+            self.pull_rt_task(core, platform, cpu);
+        }
+        if prio > i16::from(self.rqs[cpu.index()].highest_curr) {
+            core.resched_curr(platform, cpu);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Push and pull: keeping the most urgent real-time tasks of the machine on its CPUs (2.6.25).
+
+use super::lists::NOBODY;
+use super::{CpuPri, RealTime};
+use crate::classes::{ClassId, Core, Pid};
+use crate::{CpuId, Platform};
+
+impl RealTime {
+    /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
+    pub(super) fn make_pushable(&mut self, core: &Core, cpu: CpuId, pid: Pid) {
+        if !self.version.push_pull {
+            return;
+        }
+        let prio = core.thread(pid).prio as u8;
+        let pushable = &mut self.rqs[cpu.index()].pushable;
+        pushable.remove(&mut self.push_links, pid);
+        pushable.push_back(&mut self.push_links, pid, prio);
+    }
+
+    /// `dequeue_pushable_task`.
+    #[inline]
+    pub(super) fn make_unpushable(&mut self, cpu: CpuId, pid: Pid) {
+        if self.push_links[pid.index()].is_linked() {
+            self.rqs[cpu.index()].pushable.remove(&mut self.push_links, pid);
+        }
+    }
+
+    /// `update_rt_migration`: a CPU is overloaded if it has a movable task and another one.
+    pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
+        if overloaded == rq.overloaded {
+            return;
+        }
+        rq.overloaded = overloaded;
+        let word = &mut self.overloaded[cpu.index() / 64];
+        let bit = 1 << (cpu.0 % 64);
+        if overloaded {
+            *word |= bit;
+            self.overloaded_count += 1;
+        } else {
+            *word &= !bit;
+            self.overloaded_count -= 1;
+        }
+    }
+
+    /// The lowest overloaded CPU from `from` on.
+    fn next_overloaded(&self, from: u32) -> Option<CpuId> {
+        let mut word = from as usize / 64;
+        let mut bits = self.overloaded.get(word)? & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.overloaded.get(word)?;
+        }
+        Some(CpuId(word as u32 * 64 + bits.trailing_zeros()))
+    }
+
+    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is not bound, and may run on `target`.
+    fn best_movable(&self, core: &Core, source: CpuId, target: CpuId) -> Option<Pid> {
+        self.rqs[source.index()].queue.iter(&self.links).find(|&pid| {
+            core.curr(source) != pid && core.thread(pid).nr_cpus_allowed > 1 && core.is_allowed(pid, target)
+        })
+    }
+
+    /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
+    pub(super) fn next_prio(&self, core: &Core, cpu: CpuId) -> u8 {
+        self.best_movable(core, cpu, cpu)
+            .map_or(NOBODY, |pid| core.thread(pid).prio as u8)
+    }
+
+    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does, else one that is near.
+    pub(super) fn find_lowest_rq(&self, core: &Core, pid: Pid) -> Option<CpuId> {
+        if core.thread(pid).nr_cpus_allowed == 1 {
+            return None;
+        }
+        let mask = self.cpupri.find(core, pid)?;
+        let own = core.cpu_of(pid);
+        if self.cpupri.holds(core, pid, mask, own) {
+            return Some(own);
+        }
+        let here = (core.this_cpu != own).then_some(core.this_cpu);
+        let here = here.filter(|&cpu| self.cpupri.holds(core, pid, mask, cpu));
+        for number in core.domains.of(own) {
+            let level = core.domains.level(number);
+            if !level.params.wake_affine {
+                continue;
+            }
+            if let Some(cpu) = here.filter(|&cpu| level.share(cpu, own)) {
+                return Some(cpu);
+            }
+            let first = CpuPri::first(&self.cpupri, core, pid, mask, |cpu| level.share(cpu, own));
+            if first.is_some() {
+                return first;
+            }
+        }
+        here.or_else(|| self.cpupri.first(core, pid, mask, |_| true))
+    }
+
+    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here, and the running one could go
+    /// elsewhere, `pid` goes to the head of the list and the running one is to be pushed away.
+    pub(super) fn check_preempt_equal_prio(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+    ) {
+        let curr = core.curr(cpu);
+        if core.thread(curr).nr_cpus_allowed == 1 {
+            return;
+        }
+        if core.thread(pid).nr_cpus_allowed != 1 && self.cpupri.find(core, pid).is_some() {
+            return;
+        }
+        if self.cpupri.find(core, curr).is_none() {
+            return;
+        }
+        self.requeue(core, cpu, pid, true);
+        core.resched_curr(platform, cpu);
+    }
+
+    /// Moves `pid`, waiting on `from`, to `to`.
+    fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, from: CpuId, to: CpuId) {
+        use crate::classes::{Class, Dequeue, Enqueue};
+        self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
+        core.sub_nr_running(from);
+        core.set_cpu_and_tell(platform, pid, to);
+        RealTime::enqueue_task(self, core, platform, to, pid, Enqueue::Migrated);
+        core.add_nr_running(to);
+    }
+
+    /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try once more.
+    pub(super) fn push_rt_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if !rq.overloaded {
+            return false;
+        }
+        let Some(pid) = rq.pushable.head(rq.pushable.best()) else {
+            return false;
+        };
+        let prio = core.thread(pid).prio;
+        if prio < core.thread(core.curr(cpu)).prio {
+            core.resched_curr(platform, cpu);
+            return false;
+        }
+        let target = self
+            .find_lowest_rq(core, pid)
+            .filter(|&target| target != cpu && i16::from(self.rqs[target.index()].highest_curr) > prio);
+        match target {
+            Some(target) => {
+                self.move_task(core, platform, pid, cpu, target);
+                core.resched_curr(platform, target);
+            }
+            // It will be pulled one day.
+            None => self.make_unpushable(cpu, pid),
+        }
+        true
+    }
+
+    /// `push_rt_tasks`.
+    pub(super) fn push_rt_tasks(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        while self.push_rt_task(core, platform, cpu) {}
+    }
+
+    /// `pull_rt_task`: takes from each overloaded CPU the best waiting task, if it is better than all that `cpu` has.
+    pub(super) fn pull_rt_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        if self.overloaded_count == 0 {
+            return;
+        }
+        let mut from = 0;
+        while let Some(source) = self.next_overloaded(from) {
+            from = source.0 + 1;
+            let highest = self.rqs[cpu.index()].highest_curr;
+            let rq = &self.rqs[source.index()];
+            if source == cpu || rq.highest_next >= highest || rq.rt_nr_running <= 1 {
+                continue;
+            }
+            let Some(pid) = self.best_movable(core, source, cpu) else {
+                continue;
+            };
+            let prio = core.thread(pid).prio;
+            // One that is better than what its own CPU runs is about to run there.
+            if prio >= i16::from(highest) || prio < core.thread(core.curr(source)).prio {
+                continue;
+            }
+            self.move_task(core, platform, pid, source, cpu);
+        }
+    }
+
+    /// Whether `cpu` runs a task of this class.
+    pub fn is_running_on(&self, core: &Core, cpu: CpuId) -> bool {
+        core.thread(core.curr(cpu)).class == ClassId::Rt
+    }
+}

@@ -1,0 +1,200 @@
+//! Throttling: real-time tasks of a CPU get `sched_rt_runtime_us` of each `sched_rt_period_us`.
+//!
+//! Time is charged as it is used, and looked at when it is charged: at ticks, dequeues and puts. So a hog overruns its runtime by
+//! up to a tick, and pays for it in the next period.
+
+use super::{PERIOD_TIMER, RealTime};
+use crate::classes::Core;
+use crate::{CpuId, Platform, TimerPhase, Tunable, TunableError};
+use alloc::vec::Vec;
+
+/// The knobs of the class.
+pub const TUNABLES: [&str; 2] = ["sched_rt_period_us", "sched_rt_runtime_us"];
+
+/// `def_rt_bandwidth`: how much, how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bandwidth {
+    period_us: u64,
+    /// -1 = no limit.
+    runtime_us: i64,
+    timer_active: bool,
+}
+
+impl Default for Bandwidth {
+    fn default() -> Bandwidth {
+        Bandwidth {
+            period_us: 1_000_000,
+            runtime_us: 950_000,
+            timer_active: false,
+        }
+    }
+}
+
+impl Bandwidth {
+    pub(super) fn runtime_ns(&self) -> u64 {
+        if self.runtime_us < 0 {
+            u64::MAX
+        } else {
+            self.runtime_us as u64 * 1000
+        }
+    }
+
+    fn period_ns(&self) -> u64 {
+        self.period_us * 1000
+    }
+}
+
+impl RealTime {
+    fn is_limited(&self) -> bool {
+        self.version.throttling && self.bandwidth.runtime_us >= 0
+    }
+
+    /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from time 0.
+    #[inline]
+    pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
+        if !self.is_limited() || self.bandwidth.timer_active {
+            return;
+        }
+        self.bandwidth.timer_active = true;
+        let period = self.bandwidth.period_ns();
+        let at_ns = (platform.now_ns() / period + 1) * period;
+        platform.arm_timer(PERIOD_TIMER, TimerPhase::BeforeTicks, at_ns);
+    }
+
+    /// The second half of `update_curr_rt`: charges `delta_ns` to the CPU's allowance.
+    #[inline]
+    pub(super) fn account_bandwidth(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        delta_ns: u64,
+    ) {
+        if !self.is_limited() {
+            return;
+        }
+        self.rqs[cpu.index()].rt_time += delta_ns;
+        if self.runtime_exceeded(cpu) {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    /// `sched_rt_runtime_exceeded`.
+    fn runtime_exceeded(&mut self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if rq.throttled {
+            return true;
+        }
+        if rq.rt_runtime >= self.bandwidth.period_ns() {
+            return false;
+        }
+        self.borrow_runtime(cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.throttled = rq.rt_time > rq.rt_runtime;
+        rq.throttled
+    }
+
+    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of what that one has not used. What was
+    /// lent does not come back by itself.
+    fn borrow_runtime(&mut self, cpu: CpuId) {
+        let own = &self.rqs[cpu.index()];
+        if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
+            return;
+        }
+        let cpus = self.rqs.len() as u64;
+        let period = self.bandwidth.period_ns();
+        let mut runtime = own.rt_runtime;
+        for (number, other) in self.rqs.iter_mut().enumerate() {
+            if number == cpu.index() || other.rt_runtime <= other.rt_time {
+                continue;
+            }
+            let part = ((other.rt_runtime - other.rt_time) / cpus).min(period - runtime);
+            other.rt_runtime -= part;
+            runtime += part;
+            if runtime == period {
+                break;
+            }
+        }
+        self.rqs[cpu.index()].rt_runtime = runtime;
+    }
+
+    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts is `rt_time` as of the last
+    /// charge.
+    pub fn period_timer(&mut self, core: &mut Core, platform: &mut Platform) {
+        let mut idle = true;
+        for number in 0..self.rqs.len() {
+            let cpu = CpuId(number as u32);
+            if self.rqs[number].rt_time > 0 {
+                if self.rqs[number].throttled {
+                    self.borrow_runtime(cpu);
+                }
+                let rq = &mut self.rqs[number];
+                rq.rt_time -= rq.rt_time.min(rq.rt_runtime);
+                let released = rq.throttled && rq.rt_time < rq.rt_runtime;
+                idle &= rq.rt_time == 0 && rq.rt_nr_running == 0;
+                if released {
+                    rq.throttled = false;
+                    if rq.rt_nr_running > 0 {
+                        core.resched_curr(platform, cpu);
+                    }
+                }
+            } else if self.rqs[number].rt_nr_running > 0 {
+                idle = false;
+            }
+        }
+        self.bandwidth.timer_active = false;
+        if !idle {
+            self.start_period_timer(platform);
+        }
+    }
+
+    /// The knobs with their values.
+    pub fn tunables(&self) -> Vec<Tunable> {
+        if !self.version.throttling {
+            return Vec::new();
+        }
+        alloc::vec![
+            Tunable {
+                name: TUNABLES[0],
+                value: self.bandwidth.period_us as i64,
+                range: (1, i64::from(i32::MAX)),
+                help: "period of the limit on real-time time, us",
+            },
+            Tunable {
+                name: TUNABLES[1],
+                value: self.bandwidth.runtime_us,
+                range: (-1, i64::from(i32::MAX)),
+                help: "real-time time in each period, us; -1 = no limit",
+            },
+        ]
+    }
+
+    /// Writes a knob; its range has been checked.
+    ///
+    /// # Errors
+    /// A runtime of 0 is refused: the migration threads are real-time tasks too.
+    pub fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        if name == TUNABLES[0] {
+            self.bandwidth.period_us = value as u64;
+        } else if value == 0 {
+            return Err(TunableError::Refused(
+                "the migration threads are real-time tasks and need some time".into(),
+            ));
+        } else {
+            self.bandwidth.runtime_us = value;
+        }
+        for rq in &mut self.rqs {
+            rq.rt_runtime = self.bandwidth.runtime_ns();
+        }
+        if core::mem::take(&mut self.bandwidth.timer_active) {
+            platform.cancel_timer(PERIOD_TIMER);
+            self.start_period_timer(platform);
+        }
+        Ok(())
+    }
+}

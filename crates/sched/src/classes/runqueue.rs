@@ -1,0 +1,419 @@
+//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and whose turn it is on each CPU.
+//!
+//! Nothing here decides anything. [`Core`] is the common ground on which the classes stand: each hook of a class gets it.
+//!
+//! # Threads
+//!
+//! A [`Pid`] names any thread the kernel schedules: every CPU's idle thread, every CPU's migration thread, and the tasks of the
+//! machine, all in one row of numbers. So a runqueue always has a current thread, and a request to reschedule always has a
+//! thread to sit on.
+//!
+//! # The request to reschedule belongs to the thread
+//!
+//! `TIF_NEED_RESCHED` is a flag *of the running thread*, not of the CPU. `schedule()` clears it at its beginning, for the thread
+//! it starts from. If something marks that thread afterwards, while it is on its way out, the mark stays on it, through its
+//! sleep too, and makes it reschedule at once when it is next switched to.
+
+use super::domains::Domains;
+use crate::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId};
+use alloc::vec::Vec;
+
+/// Any thread that a CPU can run, by number: first the idle threads by CPU, then the migration threads by CPU, then the
+/// machine's tasks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pid(pub u32);
+
+impl Pid {
+    /// The number as an index into a table of threads.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A member of the list of scheduling classes, the most urgent last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum ClassId {
+    /// `idle_sched_class`: the idle threads.
+    #[default]
+    Idle,
+    /// `fair_sched_class`: `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
+    Fair,
+    /// `rt_sched_class`: `SCHED_FIFO`, `SCHED_RR`.
+    Rt,
+    /// `dl_sched_class`: `SCHED_DEADLINE`.
+    Deadline,
+}
+
+impl ClassId {
+    /// The class of a policy.
+    pub const fn of(policy: Policy) -> ClassId {
+        match policy {
+            Policy::Other | Policy::Batch | Policy::Idle => ClassId::Fair,
+            Policy::Fifo | Policy::RoundRobin => ClassId::Rt,
+            Policy::Deadline => ClassId::Deadline,
+        }
+    }
+}
+
+/// The kernel's internal priority, smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139 fair, 140 idle threads.
+pub const fn prio_of(attr: &SchedAttr) -> i16 {
+    match attr.policy {
+        Policy::Deadline => -1,
+        Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i16,
+        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice as i16,
+    }
+}
+
+/// The internal priority of an idle thread.
+pub const IDLE_PRIO: i16 = 140;
+
+/// What every decision needs of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Thread {
+    /// The CPU whose runqueue it belongs to, or last belonged to.
+    pub cpu: u32,
+    /// How many of the machine's CPUs it may run on.
+    pub nr_cpus_allowed: u32,
+    /// Internal priority ([`prio_of`]).
+    pub prio: i16,
+    /// Its class.
+    pub class: ClassId,
+    /// Its policy.
+    pub policy: Policy,
+    /// Not asleep: `TASK_RUNNING`.
+    pub runnable: bool,
+    /// On a runqueue, waiting or running. A thread that has just blocked stays so until its CPU's `schedule()`.
+    pub on_rq: bool,
+    /// `TIF_NEED_RESCHED`.
+    pub need_resched: bool,
+    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run is the fair class's business;
+    /// this is added to it when the task becomes an ordinary one.)
+    pub rt_sum_exec: u64,
+}
+
+/// What is looked at less often: what a thread's owner has set.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Policy and priorities.
+    pub attr: SchedAttr,
+    /// Where it may run.
+    pub allowed: CpuSet,
+    /// Its address space.
+    pub address_space: u32,
+}
+
+/// What a runqueue holds for all classes together. (How many threads are on it stands in [`Core::nr_running`].)
+#[derive(Clone, Debug)]
+pub struct Rq {
+    /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and before balancing.
+    pub clock: u64,
+    /// Who has the CPU; the idle thread if nobody else.
+    pub curr: Pid,
+    /// A class wants to act when the switch is over.
+    pub post_schedule: bool,
+    /// Active balancing is under way: the migration thread is to push a task to `push_cpu`.
+    pub active_balance: bool,
+    /// Where to.
+    pub push_cpu: CpuId,
+    /// Tasks that must leave this CPU, with the CPU each is to go to; the migration thread sees to it.
+    pub migration_queue: Vec<(Pid, CpuId)>,
+    /// Decaying sum of the time spent on real-time tasks, ns.
+    pub rt_avg: u64,
+    /// Up to when `rt_avg` has been decayed, ns.
+    pub age_stamp: u64,
+}
+
+/// Threads, runqueues and domains: the ground on which the classes stand.
+#[derive(Clone, Debug)]
+pub struct Core {
+    cpus: u32,
+    /// By CPU.
+    pub rqs: Vec<Rq>,
+    /// By CPU: threads of all classes on its runqueue, waiting or running. Changed by [`Core::add_nr_running`] and
+    /// [`Core::sub_nr_running`].
+    pub nr_running: Vec<u32>,
+    /// The CPUs with more than one thread, 64 a word: those that could give something away.
+    overcommitted: Vec<u64>,
+    /// How many CPUs those are.
+    overcommitted_count: u32,
+    /// By [`Pid`].
+    pub threads: Vec<Thread>,
+    /// By [`Pid`].
+    pub settings: Vec<Settings>,
+    /// How the CPUs are balanced.
+    pub domains: Domains,
+    /// The CPU on which the kernel is acting (`smp_processor_id()`).
+    pub this_cpu: CpuId,
+    /// The kernel acts there for somebody who is none of its threads (a parent outside the machine's workload).
+    pub outsider: bool,
+    /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
+    pub rt_avg_period_ns: u64,
+    /// Tasks that a class other than the fair one has moved: who, from where. The class list tells the fair class.
+    pub moved: Vec<(Pid, CpuId)>,
+}
+
+impl Core {
+    /// All CPUs idle.
+    pub fn new(domains: Domains) -> Core {
+        let cpus = domains.cpus();
+        let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
+        for cpu in 0..cpus {
+            threads.push(Thread {
+                cpu,
+                nr_cpus_allowed: 1,
+                prio: IDLE_PRIO,
+                class: ClassId::Idle,
+                runnable: true,
+                on_rq: true,
+                ..Thread::default()
+            });
+        }
+        for cpu in 0..cpus {
+            threads.push(Thread {
+                cpu,
+                nr_cpus_allowed: 1,
+                prio: 0,
+                class: ClassId::Rt,
+                policy: Policy::Fifo,
+                ..Thread::default()
+            });
+        }
+        let mut settings = Vec::new();
+        settings.resize(threads.len(), Settings::default());
+        Core {
+            cpus,
+            rqs: (0..cpus).map(Rq::idle).collect(),
+            nr_running: alloc::vec![0; cpus as usize],
+            overcommitted: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            overcommitted_count: 0,
+            threads,
+            settings,
+            domains,
+            this_cpu: CpuId(0),
+            outsider: false,
+            rt_avg_period_ns: 500_000_000,
+            moved: Vec::with_capacity(64),
+        }
+    }
+
+    /// Number of CPUs.
+    #[inline]
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// The idle thread of `cpu`.
+    #[inline]
+    pub fn idle_thread(&self, cpu: CpuId) -> Pid {
+        Pid(cpu.0)
+    }
+
+    /// The migration thread of `cpu`.
+    #[inline]
+    pub fn migration_thread(&self, cpu: CpuId) -> Pid {
+        Pid(self.cpus + cpu.0)
+    }
+
+    /// The thread that is `task`.
+    #[inline]
+    pub fn pid(&self, task: TaskId) -> Pid {
+        Pid(2 * self.cpus + task.0)
+    }
+
+    /// The task that `pid` is; none for idle and migration threads.
+    #[inline]
+    pub fn task(&self, pid: Pid) -> Option<TaskId> {
+        pid.0.checked_sub(2 * self.cpus).map(TaskId)
+    }
+
+    /// Whether `pid` is a migration thread.
+    #[inline]
+    pub fn is_migration_thread(&self, pid: Pid) -> bool {
+        (self.cpus..2 * self.cpus).contains(&pid.0)
+    }
+
+    /// Whether `pid` is an idle thread.
+    #[inline]
+    pub fn is_idle_thread(&self, pid: Pid) -> bool {
+        pid.0 < self.cpus
+    }
+
+    /// The thread's row.
+    #[inline]
+    pub fn thread(&self, pid: Pid) -> &Thread {
+        &self.threads[pid.index()]
+    }
+
+    /// The thread's row.
+    #[inline]
+    pub fn thread_mut(&mut self, pid: Pid) -> &mut Thread {
+        &mut self.threads[pid.index()]
+    }
+
+    /// The CPU whose runqueue `pid` belongs to.
+    #[inline]
+    pub fn cpu_of(&self, pid: Pid) -> CpuId {
+        CpuId(self.threads[pid.index()].cpu)
+    }
+
+    /// Who has `cpu`.
+    #[inline]
+    pub fn curr(&self, cpu: CpuId) -> Pid {
+        self.rqs[cpu.index()].curr
+    }
+
+    /// Whether `pid` has its CPU (also when it has blocked and not yet been switched away).
+    #[inline]
+    pub fn is_running(&self, pid: Pid) -> bool {
+        self.curr(self.cpu_of(pid)) == pid
+    }
+
+    /// Whether `pid` may run on `cpu`.
+    #[inline]
+    pub fn is_allowed(&self, pid: Pid, cpu: CpuId) -> bool {
+        self.threads[pid.index()].nr_cpus_allowed == self.cpus
+            || self.settings[pid.index()].allowed.contains(cpu)
+    }
+
+    /// The clock of `cpu` as last read, ns.
+    #[inline]
+    pub fn clock(&self, cpu: CpuId) -> u64 {
+        self.rqs[cpu.index()].clock
+    }
+
+    /// `update_rq_clock`: `cpu` reads the time.
+    #[inline]
+    pub fn update_rq_clock(&mut self, platform: &Platform, cpu: CpuId) {
+        self.rqs[cpu.index()].clock = platform.now_ns();
+    }
+
+    /// `resched_task(rq->curr)`: marks the thread that runs on `cpu` and asks the CPU to reschedule.
+    #[inline]
+    pub fn resched_curr(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let curr = self.curr(cpu);
+        self.threads[curr.index()].need_resched = true;
+        platform.resched(cpu);
+    }
+
+    /// Whether the thread that runs on `cpu` is marked.
+    #[inline]
+    pub fn resched_pending(&self, cpu: CpuId) -> bool {
+        self.threads[self.curr(cpu).index()].need_resched
+    }
+
+    /// `need_resched()`: whether the thread for which the kernel is acting is marked.
+    #[inline]
+    pub fn need_resched_here(&self) -> bool {
+        !self.outsider && self.resched_pending(self.this_cpu)
+    }
+
+    /// One more thread on the runqueue of `cpu`.
+    #[inline]
+    pub fn add_nr_running(&mut self, cpu: CpuId) {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        *nr_running += 1;
+        if *nr_running == 2 {
+            self.overcommitted[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+            self.overcommitted_count += 1;
+        }
+    }
+
+    /// One less.
+    #[inline]
+    pub fn sub_nr_running(&mut self, cpu: CpuId) {
+        let nr_running = &mut self.nr_running[cpu.index()];
+        *nr_running -= 1;
+        if *nr_running == 1 {
+            self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+            self.overcommitted_count -= 1;
+        }
+    }
+
+    /// Whether any CPU has more than one thread.
+    #[inline]
+    pub fn any_overcommitted(&self) -> bool {
+        self.overcommitted_count > 0
+    }
+
+    /// The CPUs from `from` to `until` - 1 that have more than one thread, rising.
+    #[inline]
+    pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
+        let mut word = from as usize / 64;
+        let mut bits = self.overcommitted.get(word).copied().unwrap_or(0) & (u64::MAX << (from % 64));
+        core::iter::from_fn(move || {
+            while bits == 0 {
+                word += 1;
+                bits = *self.overcommitted.get(word)?;
+            }
+            let cpu = word as u32 * 64 + bits.trailing_zeros();
+            bits &= bits - 1;
+            (cpu < until).then_some(CpuId(cpu))
+        })
+    }
+
+    /// Names the CPU on which the kernel acts from now on.
+    #[inline]
+    pub fn act_on(&mut self, cpu: CpuId) {
+        self.this_cpu = cpu;
+        self.outsider = false;
+    }
+
+    /// `pid`, on no runqueue, belongs to `to` from now on. Returns where it came from.
+    #[inline]
+    pub fn set_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) -> CpuId {
+        let from = self.cpu_of(pid);
+        self.threads[pid.index()].cpu = to.0;
+        if let Some(task) = self.task(pid) {
+            platform.migrated(task, from, to);
+        }
+        from
+    }
+
+    /// As [`set_cpu`](Core::set_cpu), by a class that is not the fair one: the fair class, which keeps account of every task's
+    /// place, is told afterwards.
+    pub fn set_cpu_and_tell(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
+        let from = self.set_cpu(platform, pid, to);
+        self.moved.push((pid, from));
+    }
+
+    /// `sched_avg_update`: lets the account of real-time time of `cpu` fade.
+    pub fn rt_avg_decay(&mut self, cpu: CpuId) {
+        let period = self.rt_avg_period_ns;
+        let rq = &mut self.rqs[cpu.index()];
+        while rq.clock.wrapping_sub(rq.age_stamp) as i64 > period as i64 {
+            rq.age_stamp += period;
+            rq.rt_avg /= 2;
+        }
+    }
+
+    /// `sched_rt_avg_update`: `cpu` has spent `delta_ns` on a real-time task.
+    pub fn rt_avg_add(&mut self, cpu: CpuId, delta_ns: u64) {
+        self.rqs[cpu.index()].rt_avg += delta_ns;
+        self.rt_avg_decay(cpu);
+    }
+
+    /// Makes room for the thread of `task` and those before it.
+    pub fn make_room(&mut self, task: TaskId) {
+        let rows = self.pid(task).index() + 1;
+        if self.threads.len() < rows {
+            self.threads.resize(rows, Thread::default());
+            self.settings.resize(rows, Settings::default());
+        }
+    }
+}
+
+impl Rq {
+    fn idle(cpu: u32) -> Rq {
+        Rq {
+            clock: 0,
+            curr: Pid(cpu),
+            post_schedule: false,
+            active_balance: false,
+            push_cpu: CpuId(0),
+            migration_queue: Vec::new(),
+            rt_avg: 0,
+            age_stamp: 0,
+        }
+    }
+}

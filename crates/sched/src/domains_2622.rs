@@ -1,0 +1,652 @@
+//! Load balancing between CPUs as 2.6.22 does it on a flat machine: one scheduling domain over all CPUs.
+//!
+//! # The idea
+//!
+//! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`), and, so that a short burst does not count,
+//! three running averages of it (`cpu_load`), renewed at each tick. A CPU pulls: when it becomes idle, and now and then at its
+//! tick (every 1 to 4 ms when idle, every 64 to 256 ms when busy), it looks for the **busiest** other CPU, works out how much
+//! weight would have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at most that weight.
+//! Where nothing moves again and again, although it should, the busiest CPU's **migration thread** is woken to push a task that
+//! never waits, the running one.
+//!
+//! # What is here and what is not
+//!
+//! Here: loads, intervals, the search for the busiest CPU, the imbalance, failed attempts. Not here: which tasks move
+//! (`move_tasks`), as that depends on how a scheduler keeps its runqueues: it fills the [`Balanced`] trait.
+//!
+//! # Cost
+//!
+//! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of all loads, kept up to date, and
+//! a set of those CPUs that have two runnable tasks, as only they have any to give: O(CPUs / 64 + overloaded CPUs).
+
+use crate::{CpuId, Platform};
+use alloc::vec::Vec;
+
+/// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
+const SCHED_LOAD_SCALE: u64 = 128;
+/// `min_interval` and `max_interval` of the domain: how often an idle CPU tries, ms.
+const MIN_INTERVAL_MS: u32 = 1;
+const MAX_INTERVAL_MS: u32 = 4;
+/// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
+const MAX_PINNED_INTERVAL_MS: u32 = 512;
+/// `busy_factor`: a busy CPU tries that much less often.
+const BUSY_FACTOR: u64 = 64;
+/// `imbalance_pct`: less than a quarter more than here is not worth it.
+const IMBALANCE_PCT: u64 = 125;
+/// `cache_nice_tries`: how many attempts may fail before a warm cache no longer counts.
+const CACHE_NICE_TRIES: u32 = 1;
+/// The longest time without looking at a domain's intervals, s.
+const LONGEST_S: u64 = 60;
+
+/// What a CPU is doing as it balances: which average of the other CPUs' loads it goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// It idles (`idle_idx` 1: `cpu_load[0]`).
+    Idle,
+    /// It runs something (`busy_idx` 2: `cpu_load[1]`).
+    Busy,
+    /// It is about to idle (`newidle_idx` 2: `cpu_load[1]`).
+    NewlyIdle,
+}
+
+impl Idle {
+    /// The index into `cpu_load`.
+    const fn average(self) -> usize {
+        match self {
+            Idle::Idle => 0,
+            Idle::Busy | Idle::NewlyIdle => 1,
+        }
+    }
+}
+
+/// A CPU's load.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuLoad {
+    /// Weights of all its runnable tasks, the running one included.
+    raw_weighted_load: u64,
+    /// Averages of it over about 1, 2 and 4 ticks.
+    cpu_load: [u64; 3],
+    /// How many tasks that are.
+    nr_running: u32,
+}
+
+impl CpuLoad {
+    /// Weights of all its runnable tasks, the running one included.
+    #[inline]
+    pub fn raw_weighted_load(&self) -> u64 {
+        self.raw_weighted_load
+    }
+
+    /// Its runnable tasks, the running one included.
+    #[inline]
+    pub fn nr_running(&self) -> u32 {
+        self.nr_running
+    }
+
+    /// The load as one sees it who would take from here: rather too low.
+    #[inline]
+    fn source_load(&self, average: usize) -> u64 {
+        self.cpu_load[average].min(self.raw_weighted_load)
+    }
+
+    /// The load as one sees it who would add to it: rather too high.
+    #[inline]
+    fn target_load(&self, average: usize) -> u64 {
+        self.cpu_load[average].max(self.raw_weighted_load)
+    }
+
+    /// The mean weight of its tasks.
+    #[inline]
+    fn per_task(&self) -> u64 {
+        if self.nr_running > 0 {
+            self.raw_weighted_load / u64::from(self.nr_running)
+        } else {
+            SCHED_LOAD_SCALE
+        }
+    }
+}
+
+/// A CPU's own copy of the domain, and its side of active balancing.
+#[derive(Clone, Debug)]
+struct Domain {
+    /// ms.
+    balance_interval: u32,
+    /// jiffies.
+    last_balance: u64,
+    /// jiffies; the tick does not look before.
+    next_balance: u64,
+    nr_balance_failed: u32,
+    /// Where this CPU's migration thread has been asked to push a task.
+    push_cpu: Option<CpuId>,
+}
+
+/// What came of an attempt to move tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// How many moved.
+    pub tasks: u32,
+    /// No task that was examined may run on the CPU that wanted it.
+    pub all_pinned: bool,
+}
+
+/// The busiest CPU, and how much weight should come from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Busiest {
+    cpu: CpuId,
+    imbalance: u64,
+}
+
+/// How many of the averages are used: `cpu_load[0]` and `cpu_load[1]`.
+const AVERAGES_USED: usize = 2;
+
+/// The loads and domains of all CPUs.
+#[derive(Debug)]
+pub struct Domains {
+    hz: u64,
+    loads: Vec<CpuLoad>,
+    domains: Vec<Domain>,
+    /// The sums of all CPUs' source loads, by average.
+    source_totals: [u64; AVERAGES_USED],
+    /// CPUs with more than one runnable task: a bit each, and how many.
+    overloaded: Vec<u64>,
+    overloaded_count: u32,
+    /// CPUs that the present attempt has given up on: a mark for each, and a list for wiping it.
+    excluded: Vec<bool>,
+    excluded_list: Vec<CpuId>,
+}
+
+/// A scheduler whose CPUs are balanced so.
+pub trait Balanced {
+    /// Its loads and domains.
+    fn domains(&mut self) -> &mut Domains;
+
+    /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to the CPU `to`.
+    fn move_tasks(
+        &mut self,
+        platform: &mut Platform,
+        to: CpuId,
+        from: CpuId,
+        max_tasks: u32,
+        max_load: u64,
+    ) -> Moved;
+
+    /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
+    fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
+
+    /// Wakes the migration thread of `cpu`; [`Domains::take_push_cpu`] will tell it where to push a task.
+    fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId);
+}
+
+impl Domains {
+    /// `cpus` idle CPUs.
+    pub fn new(cpus: u32, hz: u32) -> Domains {
+        let cpus = cpus as usize;
+        Domains {
+            hz: u64::from(hz),
+            loads: alloc::vec![CpuLoad::default(); cpus],
+            domains: alloc::vec![
+                Domain {
+                    balance_interval: MIN_INTERVAL_MS,
+                    last_balance: 0,
+                    next_balance: 0,
+                    nr_balance_failed: 0,
+                    push_cpu: None,
+                };
+                cpus
+            ],
+            source_totals: [0; AVERAGES_USED],
+            overloaded: alloc::vec![0; cpus.div_ceil(64)],
+            overloaded_count: 0,
+            excluded: alloc::vec![false; cpus],
+            excluded_list: Vec::with_capacity(cpus),
+        }
+    }
+
+    /// The load of `cpu`.
+    #[inline]
+    pub fn load(&self, cpu: CpuId) -> &CpuLoad {
+        &self.loads[cpu.index()]
+    }
+
+    /// Changes the load of `cpu`, and keeps the sums in step.
+    #[inline]
+    fn change(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuLoad)) {
+        let load = &mut self.loads[cpu.index()];
+        for (average, total) in self.source_totals.iter_mut().enumerate() {
+            *total -= load.source_load(average);
+        }
+        change(load);
+        for (average, total) in self.source_totals.iter_mut().enumerate() {
+            *total += load.source_load(average);
+        }
+    }
+
+    /// A task of this weight has become runnable on `cpu`.
+    #[inline]
+    pub fn inc_nr_running(&mut self, cpu: CpuId, weight: u64) {
+        self.change(cpu, |load| {
+            load.raw_weighted_load += weight;
+            load.nr_running += 1;
+        });
+        if self.loads[cpu.index()].nr_running == 2 {
+            self.overloaded[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+            self.overloaded_count += 1;
+        }
+    }
+
+    /// A task of this weight is no longer runnable on `cpu`.
+    #[inline]
+    pub fn dec_nr_running(&mut self, cpu: CpuId, weight: u64) {
+        self.change(cpu, |load| {
+            load.raw_weighted_load -= weight;
+            load.nr_running -= 1;
+        });
+        if self.loads[cpu.index()].nr_running == 1 {
+            self.overloaded[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+            self.overloaded_count -= 1;
+        }
+    }
+
+    /// A runnable task of `cpu` has changed its weight.
+    #[inline]
+    pub fn reweigh(&mut self, cpu: CpuId, old: u64, new: u64) {
+        self.change(cpu, |load| {
+            load.raw_weighted_load = load.raw_weighted_load - old + new
+        });
+    }
+
+    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later their number. What rises is
+    /// rounded up, so that it gets there.
+    #[inline]
+    pub fn update_cpu_load(&mut self, cpu: CpuId) {
+        let load = &self.loads[cpu.index()];
+        if load.cpu_load == [load.raw_weighted_load; 3] {
+            return;
+        }
+        self.change(cpu, |load| {
+            for (index, average) in load.cpu_load.iter_mut().enumerate() {
+                let scale = 1 << index;
+                let mut new = load.raw_weighted_load;
+                if new > *average {
+                    new += scale - 1;
+                }
+                *average = (*average * (scale - 1) + new) >> index;
+            }
+        });
+    }
+
+    /// The overloaded CPUs among these numbers, rising.
+    fn overloaded(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        (from / 64..to.div_ceil(64)).flat_map(move |word| {
+            let mut bits = self.overloaded[word];
+            if word == from / 64 {
+                bits &= u64::MAX << (from % 64);
+            }
+            if word == to / 64 {
+                bits &= (1 << (to % 64)) - 1;
+            }
+            core::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * 64 + bit)
+            })
+        })
+    }
+
+    /// Whether `cpu` has failed to balance so often that it takes tasks from warm caches too.
+    #[inline]
+    pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
+        self.domains[cpu.index()].nr_balance_failed > CACHE_NICE_TRIES
+    }
+
+    /// The migration thread of `cpu` runs: where it has been asked to push a task.
+    pub fn take_push_cpu(&mut self, cpu: CpuId) -> Option<CpuId> {
+        self.domains[cpu.index()].push_cpu.take()
+    }
+
+    /// Affine wakeups: whether a task of this weight that last ran on `prev` wakes on `this` CPU, its waker's, instead.
+    /// `leaving` is the weight of the waker if it promises to sleep at once.
+    pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> bool {
+        const WAKE_AVERAGE: usize = 0;
+        let imbalance_pct = 100 + (IMBALANCE_PCT - 100) / 2;
+        let (here, there) = (self.load(this), self.load(prev));
+        let this_load = here.target_load(WAKE_AVERAGE).saturating_sub(leaving);
+        let load = there.source_load(WAKE_AVERAGE);
+        let one_task_between_them =
+            this_load <= load && this_load + there.target_load(WAKE_AVERAGE) <= here.per_task();
+        one_task_between_them || 100 * (this_load + weight) <= imbalance_pct * load
+    }
+
+    /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is balanced.
+    fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
+        if self.overloaded_count == 0 {
+            return None;
+        }
+        let average = idle.average();
+        let this_load = self.load(this).target_load(average);
+        let excluded: u64 = (self.excluded_list.iter())
+            .map(|&cpu| self.load(cpu).source_load(average))
+            .sum();
+        let total = self.source_totals[average] - self.load(this).source_load(average) + this_load - excluded;
+        let mut max_load = 0;
+        let mut busiest = None;
+        let cpus = self.loads.len();
+        // From the next CPU upwards, and round; the first among equals.
+        for number in self
+            .overloaded(this.index() + 1, cpus)
+            .chain(self.overloaded(0, this.index()))
+        {
+            let load = self.loads[number].source_load(average);
+            if load > max_load && !self.excluded[number] {
+                max_load = load;
+                busiest = Some(CpuId(number as u32));
+            }
+        }
+        let cpu = busiest?;
+        let avg_load = total / cpus as u64;
+        let per_task = self.load(cpu).per_task();
+        if this_load >= max_load
+            || this_load >= avg_load
+            || 100 * max_load <= IMBALANCE_PCT * this_load
+            || max_load <= per_task
+        {
+            return None;
+        }
+        let imbalance = if max_load < avg_load {
+            0
+        } else {
+            (max_load - avg_load)
+                .min(max_load - per_task)
+                .min(avg_load - this_load)
+        };
+        if imbalance >= per_task || self.one_task_helps(this, this_load, max_load, per_task) {
+            return Some(Busiest {
+                cpu,
+                imbalance: imbalance.max(per_task),
+            });
+        }
+        None
+    }
+
+    /// The imbalance is less than a task. Whether both CPUs together do more if an average task moves all the same: a CPU with
+    /// less than one task's weight idles some of the time.
+    fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
+        let own = self.load(this);
+        let own_per_task = own.per_task();
+        let factor = if own.nr_running > 0 && per_task > own_per_task {
+            1
+        } else {
+            2
+        };
+        if max_load - this_load >= per_task * factor {
+            return true;
+        }
+        let moved = per_task.min(max_load);
+        let now = moved + own_per_task.min(this_load);
+        let then = per_task.min(max_load.saturating_sub(per_task)) + own_per_task.min(this_load + moved);
+        then > now
+    }
+
+    fn exclude(&mut self, cpu: CpuId) {
+        self.excluded[cpu.index()] = true;
+        self.excluded_list.push(cpu);
+    }
+
+    fn forget_excluded(&mut self) {
+        for cpu in self.excluded_list.drain(..) {
+            self.excluded[cpu.index()] = false;
+        }
+    }
+
+    fn domain(&mut self, cpu: CpuId) -> &mut Domain {
+        &mut self.domains[cpu.index()]
+    }
+
+    /// `balance_interval` times `factor` in jiffies, a part of one counted as one.
+    fn interval(&mut self, cpu: CpuId, factor: u64) -> u64 {
+        (u64::from(self.domain(cpu).balance_interval) * factor * self.hz).div_ceil(1000)
+    }
+
+    /// Nothing to be done here for longer: a balanced domain, or one where affinity lets nothing move.
+    fn lengthen_interval(&mut self, cpu: CpuId, all_pinned: bool) {
+        let interval = &mut self.domain(cpu).balance_interval;
+        if (all_pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < MAX_INTERVAL_MS {
+            *interval *= 2;
+        }
+    }
+}
+
+/// `rebalance_domains`, at each tick of `cpu`: balances if it is time. `is_idle`: whether the tick found it idle.
+pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, is_idle: bool) {
+    let jiffies = platform.jiffies();
+    let domains = queues.domains();
+    if domains.loads.len() == 1 || jiffies < domains.domain(cpu).next_balance {
+        return;
+    }
+    // The next time is reckoned with this interval, whatever comes of the attempt.
+    let interval = domains.interval(cpu, if is_idle { 1 } else { BUSY_FACTOR });
+    if jiffies >= domains.domain(cpu).last_balance + interval {
+        load_balance(
+            queues,
+            platform,
+            cpu,
+            if is_idle { Idle::Idle } else { Idle::Busy },
+        );
+        queues.domains().domain(cpu).last_balance = jiffies;
+    }
+    let domains = queues.domains();
+    let longest = jiffies + LONGEST_S * domains.hz;
+    let domain = domains.domain(cpu);
+    domain.next_balance = longest.min(domain.last_balance + interval);
+}
+
+/// `load_balance`: pulls to `cpu` what it should have.
+fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, idle: Idle) {
+    let mut all_pinned = false;
+    let busiest = loop {
+        let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
+            break None;
+        };
+        let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
+        let moved = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance);
+        all_pinned = moved.all_pinned;
+        if !all_pinned {
+            break Some((busiest.cpu, moved.tasks));
+        }
+        queues.domains().exclude(busiest.cpu);
+    };
+    queues.domains().forget_excluded();
+    let Some((busiest, moved)) = busiest else {
+        queues.domains().domain(cpu).nr_balance_failed = 0;
+        queues.domains().lengthen_interval(cpu, all_pinned);
+        return;
+    };
+    if moved > 0 {
+        let domain = queues.domains().domain(cpu);
+        domain.nr_balance_failed = 0;
+        domain.balance_interval = MIN_INTERVAL_MS;
+        return;
+    }
+    attempt_failed(queues, platform, cpu, busiest);
+}
+
+/// There is an imbalance, but nothing moved. After the fourth time in a row the running task is pushed.
+fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, busiest: CpuId) {
+    let domain = queues.domains().domain(cpu);
+    domain.nr_balance_failed += 1;
+    let mut kicked = false;
+    if domain.nr_balance_failed > CACHE_NICE_TRIES + 2 {
+        if !queues.current_may_run_on(busiest, cpu) {
+            queues.domains().lengthen_interval(cpu, true);
+            return;
+        }
+        kicked = queues.domains().domain(busiest).push_cpu.is_none();
+        if kicked {
+            queues.domains().domain(busiest).push_cpu = Some(cpu);
+            queues.wake_migration_thread(platform, busiest);
+        }
+        // One more and a warm cache would not count: it does not for the push.
+        queues.domains().domain(cpu).nr_balance_failed = CACHE_NICE_TRIES + 1;
+    }
+    let interval = &mut queues.domains().domain(cpu).balance_interval;
+    if !kicked {
+        *interval = MIN_INTERVAL_MS;
+    } else if *interval < MAX_INTERVAL_MS {
+        *interval *= 2;
+    }
+}
+
+/// `idle_balance`: `cpu`, about to idle, pulls what it can get. Says whether it got anything.
+pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
+    let jiffies = platform.jiffies();
+    if queues.domains().loads.len() == 1 {
+        return false;
+    }
+    let mut pulled = 0;
+    while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
+        let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
+        pulled = queues
+            .move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance)
+            .tasks;
+        if pulled > 0 {
+            break;
+        }
+        queues.domains().exclude(busiest.cpu);
+    }
+    let domains = queues.domains();
+    domains.forget_excluded();
+    let longest = jiffies + LONGEST_S * domains.hz;
+    let interval = domains.interval(cpu, 1);
+    let domain = domains.domain(cpu);
+    domain.nr_balance_failed = 0;
+    if pulled == 0 {
+        // As an idle CPU it will want to look again soon.
+        domain.next_balance = longest.min(domain.last_balance + interval);
+    }
+    pulled > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CPUs with (weight of each task, how many), their averages settled.
+    fn domains(cpus: &[(u64, u32)]) -> Domains {
+        let mut domains = Domains::new(cpus.len() as u32, 1000);
+        for (number, &(weight, tasks)) in cpus.iter().enumerate() {
+            for _ in 0..tasks {
+                domains.inc_nr_running(CpuId(number as u32), weight);
+            }
+            for _ in 0..64 {
+                domains.update_cpu_load(CpuId(number as u32));
+            }
+        }
+        domains
+    }
+
+    fn found(cpu: u32, imbalance: u64) -> Option<Busiest> {
+        Some(Busiest {
+            cpu: CpuId(cpu),
+            imbalance,
+        })
+    }
+
+    #[test]
+    fn averages_follow_the_load_and_reach_it() {
+        let mut domains = Domains::new(1, 1000);
+        domains.inc_nr_running(CpuId(0), 100);
+        let mut averages = || {
+            domains.update_cpu_load(CpuId(0));
+            domains.loads[0].cpu_load
+        };
+        assert_eq!(averages(), [100, 50, 25]);
+        assert_eq!(averages(), [100, 75, 44]);
+        for _ in 0..30 {
+            averages();
+        }
+        assert_eq!(averages(), [100, 100, 100], "rising, rounded up");
+    }
+
+    #[test]
+    fn three_equal_hogs_on_two_cpus_stay_where_they_are() {
+        let domains = domains(&[(128, 2), (128, 1)]);
+        assert_eq!(domains.find_busiest(CpuId(1), Idle::Busy), None);
+        assert!(domains.find_busiest(CpuId(0), Idle::Busy).is_none());
+    }
+
+    #[test]
+    fn the_first_of_the_busiest_gives_up_to_the_average() {
+        let domains = domains(&[(128, 1), (128, 4), (128, 1), (128, 4)]);
+        // avg 320; seen from 2 the ring begins with 3.
+        assert_eq!(domains.find_busiest(CpuId(2), Idle::Busy), found(3, 192));
+        assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), found(1, 192));
+        assert_eq!(
+            domains.find_busiest(CpuId(1), Idle::Busy),
+            None,
+            "it is above the average itself"
+        );
+    }
+
+    #[test]
+    fn a_quarter_more_is_not_worth_it() {
+        // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so one would help.
+        for (tasks, worth) in [(100, false), (101, true)] {
+            let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);
+            assert_eq!(
+                domains.find_busiest(CpuId(0), Idle::Busy).is_some(),
+                worth,
+                "{tasks} * 5"
+            );
+            domains.exclude(CpuId(1));
+            assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), None);
+        }
+    }
+
+    #[test]
+    fn a_single_task_cannot_be_had_however_heavy() {
+        let domains = domains(&[(0, 0), (96_000, 1), (120, 2)]);
+        let busiest = domains.find_busiest(CpuId(0), Idle::Idle);
+        assert_eq!(busiest.map(|busiest| busiest.cpu), Some(CpuId(2)));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_counted() {
+        let mut domains = domains(&[(10, 2), (10, 1)]);
+        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0]);
+        domains.inc_nr_running(CpuId(1), 5);
+        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0, 1]);
+        domains.dec_nr_running(CpuId(0), 10);
+        domains.dec_nr_running(CpuId(1), 5);
+        assert_eq!(domains.overloaded(0, 2).count(), 0);
+        assert_eq!(domains.load(CpuId(1)).raw_weighted_load(), 10);
+    }
+
+    #[test]
+    fn overloaded_cpus_are_found_between_any_two() {
+        let mut domains = Domains::new(200, 1000);
+        for cpu in [0, 63, 64, 128, 199] {
+            domains.inc_nr_running(CpuId(cpu), 1);
+            domains.inc_nr_running(CpuId(cpu), 1);
+        }
+        let between = |from, to| domains.overloaded(from, to).collect::<Vec<_>>();
+        assert_eq!(between(0, 200), [0, 63, 64, 128, 199]);
+        assert_eq!(between(1, 128), [63, 64]);
+        assert_eq!(between(64, 129), [64, 128]);
+        assert_eq!(between(200, 200), [0; 0]);
+        assert_eq!(between(0, 0), [0; 0]);
+    }
+
+    #[test]
+    fn a_woken_task_comes_to_an_idle_waker_only_if_its_own_cpu_was_busy() {
+        let domains = domains(&[(0, 0), (128, 1), (0, 0)]);
+        assert!(
+            domains.wakes_here(CpuId(0), CpuId(1), 128, 0),
+            "128 here is at most 112 % of 128 there"
+        );
+        assert!(!domains.wakes_here(CpuId(1), CpuId(0), 128, 0));
+        // Both idle: the sum of both loads is at most one task's.
+        assert!(domains.wakes_here(CpuId(0), CpuId(2), 128, 0));
+        // The waker is about to leave.
+        assert!(domains.wakes_here(CpuId(1), CpuId(0), 128, 128));
+    }
+}

@@ -1,0 +1,223 @@
+//! What stands on a queue: a task, or a group's representative on one CPU. Weights and virtual time.
+//!
+//! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache line; what is looked at once
+//! a hook is in [`Info`]. Both are found by the same handle.
+
+use crate::classes::Pid;
+use crate::pelt::Average;
+
+/// No entity, no queue.
+pub const NONE: u32 = u32::MAX;
+
+/// Weights are stored shifted left by this much, so that groups' shares lose little when they are divided among CPUs.
+pub const WEIGHT_SHIFT: u32 = 10;
+
+/// The stored weight of nice 0, by which virtual time is measured.
+pub const NICE_0_WEIGHT: u64 = 1024 << WEIGHT_SHIFT;
+
+/// A stored weight as it is used in sums: shifted back, at least 2 unless it is 0.
+#[inline]
+pub fn unscaled(weight: u64) -> u64 {
+    if weight == 0 {
+        0
+    } else {
+        (weight >> WEIGHT_SHIFT).max(2)
+    }
+}
+
+/// a comes before b, on the circle of u64s.
+#[inline]
+pub fn before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// The earlier of two times on the circle.
+#[inline]
+pub fn earlier(a: u64, b: u64) -> u64 {
+    if before(b, a) { b } else { a }
+}
+
+/// What the tree and the sums look at.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Entity {
+    /// Virtual time served, ns of a nice-0 task's time. Wraps.
+    pub vruntime: u64,
+    /// Virtual deadline of the present request. Wraps.
+    pub deadline: u64,
+    /// The smallest vruntime (6.12 on) or deadline (6.6) in the subtree of which this is the top.
+    pub min_other: u64,
+    /// Not queued: the lag with which it left, V - vruntime. Running: its protection (`vprot`, or before 6.18 the mark
+    /// "vlag = deadline"): kernels keep both in one place, and it shows (see `reweight`).
+    pub vlag: i64,
+    /// Request length, ns of real time.
+    pub slice: u32,
+    /// The smallest slice in the subtree, as exact as the kernel has it.
+    pub min_slice: u32,
+    /// Unscaled weight.
+    pub weight: u32,
+    /// Virtual time = real time * `vt_factor` >> `vt_shift`.
+    vt_factor: u32,
+    vt_shift: u8,
+    /// Queued, which the running one is too.
+    pub on_rq: bool,
+    /// Queued, but asleep: its dequeue waits until it is eligible.
+    pub sched_delayed: bool,
+}
+
+/// What of an entity is looked at less often.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// The task, if it is one.
+    pub task: Option<Pid>,
+    /// The queue of its own, if it is a group.
+    pub my_q: u32,
+    /// The queue on which it stands or stood.
+    pub queue: u32,
+    /// The group entity above it.
+    pub parent: u32,
+    /// Number of entities above it.
+    pub depth: u16,
+    /// The slice was set by the user, or for a group by its children.
+    pub custom_slice: bool,
+    /// `deadline` is relative to `vruntime`.
+    pub rel_deadline: bool,
+    /// Idle policy: a `SCHED_IDLE` task or an idle group.
+    pub idle: bool,
+    /// The stored weight.
+    pub load: u64,
+    /// Clock at which its time was last charged, ns.
+    pub exec_start: u64,
+    /// CPU time, ns.
+    pub sum_exec_runtime: u64,
+    /// Group: runnable tasks below.
+    pub runnable: u32,
+    /// Load tracking.
+    pub avg: Average,
+}
+
+impl Entity {
+    /// A new entity, not queued, of nice 0.
+    pub fn new(slice: u32) -> Entity {
+        let mut entity = Entity {
+            vruntime: 0,
+            deadline: 0,
+            min_other: 0,
+            vlag: 0,
+            slice,
+            min_slice: slice,
+            weight: 0,
+            vt_factor: 0,
+            vt_shift: 0,
+            on_rq: false,
+            sched_delayed: false,
+        };
+        entity.set_weight(NICE_0_WEIGHT, None);
+        entity
+    }
+
+    /// Takes a stored weight. `inverse` comes from the table for tasks and is computed for groups.
+    pub fn set_weight(&mut self, stored: u64, inverse: Option<u32>) {
+        self.weight = unscaled(stored) as u32;
+        let inverse = inverse.unwrap_or_else(|| u32::MAX / self.weight.max(1));
+        // Real time times 1024, which is 2^32 of it at nice 0, is cut down to 32 bits, and the shift with it.
+        let mut factor = 1024 * u64::from(inverse);
+        let mut shift = 32;
+        if stored == NICE_0_WEIGHT {
+            factor = 1 << 31;
+            shift = 31;
+        }
+        let excess = 64 - (factor >> 32).leading_zeros();
+        factor >>= excess;
+        shift -= excess;
+        self.vt_factor = factor as u32;
+        self.vt_shift = shift as u8;
+    }
+
+    /// Real time as this entity's virtual time: slower the heavier it is.
+    #[inline]
+    pub fn vt(&self, delta_ns: u64) -> u64 {
+        if delta_ns >> 32 == 0 {
+            return (delta_ns * u64::from(self.vt_factor)) >> self.vt_shift;
+        }
+        ((u128::from(delta_ns) * u128::from(self.vt_factor)) >> self.vt_shift) as u64
+    }
+}
+
+impl Info {
+    /// A new task's.
+    pub fn of_task(task: Pid) -> Info {
+        Info {
+            task: Some(task),
+            my_q: NONE,
+            queue: NONE,
+            parent: NONE,
+            depth: 0,
+            custom_slice: false,
+            rel_deadline: false,
+            idle: false,
+            load: NICE_0_WEIGHT,
+            exec_start: 0,
+            sum_exec_runtime: 0,
+            runnable: 0,
+            avg: Average::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
+
+    fn at_nice(nice: i32) -> Entity {
+        let mut entity = Entity::new(0);
+        entity.set_weight(
+            u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT,
+            Some(wmult_of_nice(nice)),
+        );
+        entity
+    }
+
+    #[test]
+    fn an_entity_fills_a_cache_line() {
+        assert_eq!(core::mem::size_of::<Entity>(), 64);
+    }
+
+    #[test]
+    fn virtual_time_of_the_worked_examples() {
+        assert_eq!(at_nice(0).vt(1_234_567_891_011), 1_234_567_891_011);
+        assert_eq!(at_nice(5).vt(1_000_000), 3_056_716);
+        assert_eq!(at_nice(-5).vt(1_000_000), 328_099);
+        assert_eq!(at_nice(19).vt(1_000_000), 68_266_666);
+        assert_eq!(at_nice(-20).vt(1_000_000), 11_536);
+        assert_eq!(at_nice(10).vt(2_800_000), 26_065_454);
+        assert_eq!(at_nice(5).vt(2_800_000), 8_558_806);
+        let mut idle = Entity::new(0);
+        idle.set_weight(u64::from(WEIGHT_IDLEPRIO) << WEIGHT_SHIFT, Some(WMULT_IDLEPRIO));
+        assert_eq!(idle.vt(1_000_000), 341_333_333);
+    }
+
+    #[test]
+    fn long_times_take_the_wide_product() {
+        let entity = at_nice(5);
+        let seconds = 100_000_000_000;
+        let narrow = (seconds as u128 * u128::from(entity.vt_factor)) >> entity.vt_shift;
+        assert_eq!(u128::from(entity.vt(seconds)), narrow);
+    }
+
+    #[test]
+    fn a_group_of_nice_0_weight_is_exact_and_others_use_a_computed_inverse() {
+        let mut group = Entity::new(0);
+        group.set_weight(NICE_0_WEIGHT, None);
+        assert_eq!(group.vt(1_000_003), 1_000_003);
+        group.set_weight(2 * NICE_0_WEIGHT, None);
+        // floor(0xffffffff / 2048) = 2097151, a little less than 2^21.
+        assert_eq!(group.vt(1_000_000), 499_999);
+    }
+
+    #[test]
+    fn small_weights_have_a_floor_of_two() {
+        assert_eq!([0, 1, 2047, 3072, 1 << 20].map(unscaled), [0, 2, 2, 3, 1024]);
+    }
+}

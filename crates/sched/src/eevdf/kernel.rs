@@ -1,0 +1,758 @@
+//! The core of a 6.x kernel: `schedule()`, wakeups, forks and system calls, and which class is asked.
+//!
+//! The list of classes is deadline, real-time, fair. What differs from the core of 2.6.3x
+//! ([`class_list`](crate::classes::class_list)):
+//!
+//! * A task that blocks leaves its queue in that moment, or, if the fair class delays it, later.
+//! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor set anew: its protection and
+//!   its place stay as they are.
+//! * The request to reschedule is cleared when the switch is over; what the charges of the pick and of the put ask for is lost.
+//! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before the pick.
+
+use super::enqueue::{Dequeue, Enqueue};
+use super::fair::Fair;
+use crate::classes::deadline::{Deadline, server};
+use crate::classes::rt::{self, RealTime};
+use crate::classes::runqueue::{Settings, prio_of};
+use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
+use crate::interface::Load;
+use crate::platform::Refusal;
+use crate::{
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Linux 6.6, 6.12 or 6.18.
+#[derive(Debug)]
+pub struct Eevdf {
+    /// Threads and runqueues.
+    pub core: Core,
+    /// `SCHED_DEADLINE`.
+    pub deadline: Deadline,
+    /// `SCHED_FIFO`, `SCHED_RR`.
+    pub rt: RealTime,
+    /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
+    pub fair: Fair,
+}
+
+impl Eevdf {
+    #[inline]
+    fn class_of(&self, pid: Pid) -> ClassId {
+        self.core.thread(pid).class
+    }
+
+    /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may hold a task back.
+    fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let cpu = core.cpu_of(pid);
+        match core.thread(pid).class {
+            ClassId::Fair => {
+                let initial = why == classes::Enqueue::New;
+                fair.enqueue_task(core, platform, pid, Enqueue { initial });
+            }
+            ClassId::Rt => {
+                rt.enqueue_task(core, platform, cpu, pid, why);
+                fair.add_nr_running(core, cpu);
+            }
+            ClassId::Deadline => {
+                deadline.enqueue_task(core, platform, cpu, pid, why);
+                fair.note_overload(core, cpu);
+            }
+            ClassId::Idle => unreachable!("idle threads are not queued"),
+        }
+        core.thread_mut(pid).on_rq = true;
+    }
+
+    /// `deactivate_task`. False: the fair class has delayed it.
+    fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let cpu = core.cpu_of(pid);
+        let listed = if why.sleep {
+            classes::Dequeue::Sleep
+        } else {
+            classes::Dequeue::Save
+        };
+        match core.thread(pid).class {
+            ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
+            ClassId::Rt => {
+                rt.dequeue_task(core, platform, cpu, pid, listed);
+                core.sub_nr_running(cpu);
+            }
+            ClassId::Deadline => {
+                deadline.dequeue_task(core, platform, cpu, pid, listed);
+            }
+            ClassId::Idle => unreachable!("idle threads are not queued"),
+        }
+        core.thread_mut(pid).on_rq = false;
+        true
+    }
+
+    fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        match core.thread(pid).class {
+            ClassId::Fair => fair.put_prev_task(core, platform, pid),
+            ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
+            ClassId::Deadline => deadline.put_prev_task(core, platform, cpu, pid),
+            ClassId::Idle => {}
+        }
+    }
+
+    fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        match core.thread(pid).class {
+            ClassId::Fair => fair.set_next_task(core, platform, pid),
+            ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
+            ClassId::Deadline => deadline.set_curr_task(core, platform, cpu, pid),
+            ClassId::Idle => {}
+        }
+    }
+
+    /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one the class says.
+    fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let cpu = core.cpu_of(pid);
+        let curr = core.curr(cpu);
+        match (core.thread(pid).class, core.thread(curr).class) {
+            (ClassId::Fair, ClassId::Fair) => {
+                fair.wakeup_preempt(core, platform, curr, pid, challenge == Challenge::Fork);
+            }
+            (ClassId::Rt, ClassId::Rt) => rt.check_preempt_curr(core, platform, cpu, pid, challenge),
+            (ClassId::Deadline, ClassId::Deadline) => {
+                deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
+            }
+            (new, old) if new > old => core.resched_curr(platform, cpu),
+            (ClassId::Fair, _) if deadline.has_fair_server() => {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+            _ => {}
+        }
+    }
+
+    /// What the real-time or the deadline class may want to do after a wakeup.
+    fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
+        let Self {
+            core, deadline, rt, ..
+        } = self;
+        let cpu = core.cpu_of(pid);
+        match core.thread(pid).class {
+            ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
+            ClassId::Deadline => deadline.task_woken(core, platform, cpu, pid),
+            _ => {}
+        }
+        self.tell_moves();
+    }
+
+    /// Tells the fair class what another class has moved.
+    #[inline]
+    fn tell_moves(&mut self) {
+        while let Some((pid, _)) = self.core.moved.pop() {
+            let to = self.core.cpu_of(pid);
+            self.fair.came_to_cpu(pid, to);
+            self.fair.note_overload(&self.core, to);
+        }
+    }
+
+    /// The stopper's turn on `cpu`, if it is wanted: pushes tasks away. The running one has been put.
+    fn stopper(&mut self, platform: &mut Platform, cpu: CpuId, prev: Pid) {
+        self.put_prev(platform, cpu, prev);
+        let stopper = self.core.migration_thread(cpu);
+        self.core.thread_mut(prev).need_resched = false;
+        self.core.rqs[cpu.index()].curr = stopper;
+        self.core.add_nr_running(cpu);
+        if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
+            self.fair.active_load_balance(&mut self.core, platform, cpu);
+        }
+        while let Some((pid, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
+            if self.core.cpu_of(pid) == cpu && !self.core.is_allowed(pid, cpu) && self.core.thread(pid).on_rq
+            {
+                self.move_queued(platform, pid, to);
+            }
+        }
+        self.core.sub_nr_running(cpu);
+    }
+
+    /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
+    fn move_queued(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
+        self.core.update_rq_clock(platform, self.core.cpu_of(pid));
+        if self.class_of(pid) == ClassId::Fair {
+            self.fair.detach_task(&mut self.core, platform, pid, to);
+        } else {
+            self.deactivate(platform, pid, Dequeue::default());
+            self.fair.set_task_cpu(&mut self.core, platform, pid, to, false);
+        }
+        self.core.update_rq_clock(platform, to);
+        self.activate(platform, pid, classes::Enqueue::Migrated);
+        self.wakeup_preempt(platform, pid, Challenge::Other);
+    }
+
+    /// `__schedule`: who runs on `cpu` from now on.
+    fn pick_and_switch(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
+        self.core.update_rq_clock(platform, cpu);
+        let first = self.core.curr(cpu);
+        let rq = &self.core.rqs[cpu.index()];
+        if rq.active_balance || !rq.migration_queue.is_empty() {
+            self.stopper(platform, cpu, first);
+        }
+        let prev = self.core.curr(cpu);
+        let is_stopper = self.core.is_migration_thread(prev);
+        let prev_class = self.class_of(prev);
+        if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
+            let Self {
+                core, deadline, rt, ..
+            } = self;
+            match prev_class {
+                ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
+                _ => deadline.pre_schedule(core, platform, cpu, prev),
+            }
+            self.tell_moves();
+            // Charged here, as that may end its budget.
+            self.put_prev(platform, cpu, prev);
+        }
+        if self.deadline.fair_server_competes(cpu) {
+            self.charge_fair_server(platform, cpu, prev);
+        }
+        let (next, is_fair) = self.pick_next(platform, cpu);
+        let Self { core, fair, .. } = self;
+        match (prev_class == ClassId::Fair, is_fair) {
+            (true, true) if prev == next => {}
+            (true, true) => fair.switch(core, platform, prev, next),
+            (true, false) => fair.put_prev_task(core, platform, prev),
+            (false, true) => fair.set_next_task(core, platform, next),
+            (false, false) => {}
+        }
+        core.rqs[cpu.index()].curr = next;
+        core.thread_mut(prev).need_resched = false;
+        core.thread_mut(next).need_resched = false;
+        platform.clear_resched(cpu);
+        if first != next {
+            fair.task_switched_away(core, first);
+        }
+        next
+    }
+
+    /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let idle = core.idle_thread(cpu);
+        let mut urgent = deadline.pick_next_task(core, platform, cpu);
+        if urgent == Some(idle) {
+            // The fair server's turn.
+            if let Some(task) = fair.pick_task(core, platform, cpu) {
+                return (task, true);
+            }
+            deadline.fair_server_stop(core, cpu);
+            urgent = deadline.pick_next_task(core, platform, cpu);
+        }
+        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
+            if deadline.has_fair_server() && fair.is_wanted(cpu) {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+            return (pid, false);
+        }
+        match fair.pick_or_pull(core, platform, cpu) {
+            Some(task) => (task, true),
+            None => (idle, false),
+        }
+    }
+
+    /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
+    fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
+        let Self {
+            core, deadline, fair, ..
+        } = self;
+        if core.thread(task).class == ClassId::Fair {
+            fair.charge(core, platform, task);
+        }
+        deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+    }
+
+    /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a new protection.
+    fn change(&mut self, platform: &mut Platform, pid: Pid, change: impl FnOnce(&mut Self, &mut Platform)) {
+        let cpu = self.core.cpu_of(pid);
+        let queued = self.core.thread(pid).on_rq;
+        let running = self.core.is_running(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if queued {
+            self.deactivate(platform, pid, Dequeue::default());
+        }
+        if running {
+            self.put_prev(platform, cpu, pid);
+        }
+        change(self, platform);
+        if queued {
+            self.activate(platform, pid, classes::Enqueue::Restored);
+        }
+        if running {
+            self.set_next(platform, cpu, pid);
+        }
+    }
+
+    /// Writes the attributes of `pid` down. It is on no queue.
+    fn set_params(&mut self, platform: &mut Platform, pid: Pid, attr: &SchedAttr) {
+        self.core.settings[pid.index()].attr = *attr;
+        let thread = self.core.thread_mut(pid);
+        thread.policy = attr.policy;
+        thread.class = ClassId::of(attr.policy);
+        thread.prio = prio_of(attr);
+        self.fair.set_load_weight(&mut self.core, platform, pid, attr);
+    }
+
+    /// Where `pid` may go that may not stay where it is.
+    fn fallback_cpu(&self, pid: Pid) -> CpuId {
+        let allowed = &self.core.settings[pid.index()].allowed;
+        allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))
+    }
+}
+
+impl Scheduler for Eevdf {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        self.core.make_room(task);
+        let pid = self.core.pid(task);
+        self.deadline.thread_born(&self.core, pid);
+        let mut sched = attr.sched;
+        if sched.policy == Policy::Deadline {
+            let admitted = match parent {
+                Parent::Task { task, .. } if self.class_of(self.core.pid(task)) == ClassId::Deadline => {
+                    Err(Refusal::Again)
+                }
+                _ => self.deadline.admit(&self.core, pid, &sched, &attr.allowed),
+            };
+            if let Err(why) = admitted {
+                platform.refuse(task, why);
+                sched = SchedAttr::nice(sched.nice);
+            }
+        }
+        *self.core.thread_mut(pid) = Thread {
+            nr_cpus_allowed: attr.allowed.count(self.core.cpus()),
+            runnable: true,
+            ..Thread::default()
+        };
+        self.core.settings[pid.index()] = Settings {
+            attr: sched,
+            allowed: attr.allowed.clone(),
+            address_space: attr.address_space,
+        };
+        let cpu = match parent {
+            Parent::Outside => self.fair.emptiest_cpu(&self.core, &attr.allowed),
+            Parent::Task { cpu, .. } => cpu,
+        };
+        self.core.act_on(cpu);
+        self.core.outsider = parent == Parent::Outside;
+        self.core.thread_mut(pid).cpu = cpu.0;
+        self.rt.thread_born(&self.core, platform, pid, parent);
+        self.fair.thread_born(pid, attr.group.0, cpu);
+        self.set_params(platform, pid, &sched);
+        if let Parent::Task { .. } = parent {
+            let chosen = match self.class_of(pid) {
+                ClassId::Fair => self.fair.select_at_fork(&self.core, &attr.allowed, cpu),
+                _ if attr.allowed.contains(cpu) => cpu,
+                _ => self.fallback_cpu(pid),
+            };
+            self.core.thread_mut(pid).cpu = chosen.0;
+            self.fair.came_to_cpu(pid, chosen);
+        }
+        self.core.update_rq_clock(platform, self.core.cpu_of(pid));
+        self.fair.wake_up_new(&self.core, pid);
+        self.activate(platform, pid, classes::Enqueue::New);
+        self.wakeup_preempt(platform, pid, Challenge::Fork);
+        self.task_woken(platform, pid);
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        let pid = self.core.pid(task);
+        self.core.act_on(waker.cpu());
+        self.core.outsider = matches!(waker, Waker::Process { .. });
+        self.core.thread_mut(pid).runnable = true;
+        let sync = waker.is_sync();
+        let cpu = self.core.cpu_of(pid);
+        self.core.update_rq_clock(platform, cpu);
+        let running = self.core.is_running(pid);
+        if self.core.thread(pid).on_rq {
+            // Asleep, but its dequeue was delayed: woken where it is.
+            self.fair.wake_delayed(&mut self.core, platform, pid);
+            if !running {
+                self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
+            }
+            return;
+        }
+        if !running {
+            let select = Select::Wakeup { sync };
+            let Self {
+                core,
+                deadline,
+                rt,
+                fair,
+            } = self;
+            let mut chosen = match core.thread(pid).class {
+                ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
+                ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
+                _ => deadline.select_task_rq(core, platform, pid, select),
+            };
+            if !self.core.is_allowed(pid, chosen) {
+                chosen = self.fallback_cpu(pid);
+            }
+            self.fair
+                .set_task_cpu(&mut self.core, platform, pid, chosen, true);
+            self.core.update_rq_clock(platform, chosen);
+        }
+        self.activate(platform, pid, classes::Enqueue::Wakeup);
+        if !running {
+            self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
+        }
+        self.task_woken(platform, pid);
+    }
+
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason) {
+        let pid = self.core.pid(task);
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        self.core.thread_mut(pid).runnable = false;
+        let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
+        self.deactivate(
+            platform,
+            pid,
+            Dequeue {
+                sleep: true,
+                special,
+                ..Dequeue::default()
+            },
+        );
+        if reason == BlockReason::Dead {
+            self.fair.task_dead(pid);
+            if self.class_of(pid) == ClassId::Deadline {
+                self.deadline.leave(platform, pid);
+            }
+        }
+        self.core.resched_curr(platform, cpu);
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let curr = core.curr(cpu);
+        match core.thread(curr).class {
+            ClassId::Fair => fair.task_tick(core, platform, curr),
+            // One that has just blocked pays no tick.
+            ClassId::Rt if core.thread(curr).on_rq => rt.task_tick(core, platform, cpu, curr),
+            ClassId::Deadline => deadline.task_tick(core, platform, cpu, curr),
+            ClassId::Rt | ClassId::Idle => {}
+        }
+        if deadline.has_fair_server() {
+            deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+            if core.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+        }
+        fair.periodic_balance(core, platform, cpu);
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        self.core.act_on(cpu);
+        let next = self.pick_and_switch(platform, cpu);
+        if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
+            let Self {
+                core, deadline, rt, ..
+            } = self;
+            match core.thread(next).class {
+                ClassId::Rt => rt.post_schedule(core, platform, cpu),
+                ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
+                _ => {}
+            }
+            self.tell_moves();
+        }
+        self.core.task(next)
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(cpu);
+        self.core.update_rq_clock(platform, cpu);
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        match core.thread(pid).class {
+            ClassId::Fair => fair.yield_task(core, platform, pid),
+            ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
+            _ => deadline.yield_task(core, platform, cpu, pid),
+        }
+        self.core.resched_curr(platform, cpu);
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
+        let pid = self.core.pid(task);
+        self.core.act_on(by);
+        let old = self.core.settings[pid.index()].attr;
+        let (old_class, class) = (ClassId::of(old.policy), ClassId::of(attr.policy));
+        if class == ClassId::Deadline {
+            let allowed = self.core.settings[pid.index()].allowed.clone();
+            if let Err(why) = self.deadline.admit(&self.core, pid, attr, &allowed) {
+                platform.refuse(task, why);
+                return;
+            }
+        }
+        if class != old_class && self.fair.is_delayed(pid) {
+            // Asleep in fact: it leaves the fair class as a sleeper.
+            self.fair.finish_delayed(&mut self.core, platform, pid);
+        }
+        self.change(platform, pid, |this, platform| {
+            this.set_params(platform, pid, attr);
+            if old_class == ClassId::Deadline && class != old_class {
+                this.deadline.leave(platform, pid);
+            }
+        });
+        if !self.core.thread(pid).on_rq {
+            return;
+        }
+        let cpu = self.core.cpu_of(pid);
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        if class != old_class {
+            match old_class {
+                ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
+                ClassId::Deadline => deadline.switched_from(core, platform, cpu, pid),
+                _ => {}
+            }
+            match class {
+                ClassId::Fair if core.curr(cpu) == pid => core.resched_curr(platform, cpu),
+                ClassId::Fair => self.wakeup_preempt(platform, pid, Challenge::Other),
+                ClassId::Rt => rt.switched_to(core, platform, cpu, pid),
+                _ => deadline.switched_to(core, platform, cpu, pid),
+            }
+        } else {
+            let old_prio = prio_of(&old);
+            match class {
+                ClassId::Fair => fair.prio_changed(core, platform, pid, old.nice, attr.nice),
+                ClassId::Rt => rt.prio_changed(core, platform, cpu, pid, old_prio),
+                _ => deadline.prio_changed(core, platform, cpu, pid, old_prio),
+            }
+            if class == ClassId::Fair && self.fair.asks_check(&self.core, pid) {
+                self.wakeup_preempt(platform, pid, Challenge::Other);
+            }
+        }
+        self.tell_moves();
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        let pid = self.core.pid(task);
+        let cpu = self.core.cpu_of(pid);
+        let nr = allowed.count(self.core.cpus());
+        let class = self.class_of(pid);
+        if class == ClassId::Deadline && nr != self.core.cpus() {
+            platform.refuse(task, Refusal::Busy);
+            return;
+        }
+        self.core.update_rq_clock(platform, cpu);
+        self.core.settings[pid.index()].allowed = allowed.clone();
+        if class == ClassId::Rt {
+            self.rt.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
+        }
+        self.core.thread_mut(pid).nr_cpus_allowed = nr;
+        if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
+            // A sleeper finds its place when it wakes.
+            return;
+        }
+        let to = self.fallback_cpu(pid);
+        if self.core.is_running(pid) {
+            self.core.rqs[cpu.index()].migration_queue.push((pid, to));
+            self.core.resched_curr(platform, cpu);
+        } else {
+            self.move_queued(platform, pid, to);
+            self.tell_moves();
+        }
+    }
+
+    fn kill(&mut self, platform: &mut Platform, task: TaskId) {
+        let pid = self.core.pid(task);
+        self.core.update_rq_clock(platform, self.core.cpu_of(pid));
+        if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
+            self.deactivate(
+                platform,
+                pid,
+                Dequeue {
+                    sleep: true,
+                    special: true,
+                    ..Dequeue::default()
+                },
+            );
+        }
+        self.core.thread_mut(pid).runnable = false;
+        if self.class_of(pid) == ClassId::Deadline {
+            self.deadline.leave(platform, pid);
+        }
+        self.fair.task_dead(pid);
+        self.fair.task_switched_away(&self.core, pid);
+    }
+
+    fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {
+        let pid = self.core.pid(task);
+        self.fair.reap(pid);
+    }
+
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        if key == rt::PERIOD_TIMER {
+            self.rt.period_timer(&mut self.core, platform);
+        } else {
+            let Self {
+                core, deadline, fair, ..
+            } = self;
+            deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
+        }
+        self.tell_moves();
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.core.cpu_of(self.core.pid(task))
+    }
+
+    fn group_new(
+        &mut self,
+        _platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
+        Ok(GroupId(self.fair.group_new(parent.0, shares)))
+    }
+
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        if group == GroupId::ROOT {
+            return Err("the root group has no shares".into());
+        }
+        self.fair
+            .group_set_shares(&mut self.core, platform, group.0, shares);
+        Ok(())
+    }
+
+    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        let pid = self.core.pid(task);
+        self.change(platform, pid, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
+        });
+        if self.core.is_running(pid) {
+            self.core.resched_curr(platform, self.core.cpu_of(pid));
+        }
+        Ok(())
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        let mut all = self.fair.tunables();
+        all.extend(self.rt.tunables());
+        all.extend(self.deadline.tunables());
+        if self.fair.version.has_fair_server() {
+            all.extend(self.deadline.fair_server_tunables());
+        }
+        all
+    }
+
+    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if rt::TUNABLES.contains(&name) {
+            self.rt.set_tunable(platform, name, value)?;
+            let value_of = |name| {
+                self.rt
+                    .tunables()
+                    .iter()
+                    .find(|knob| knob.name == name)
+                    .map(|knob| knob.value)
+            };
+            if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
+                self.deadline.set_limit(runtime, period as u64);
+            }
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
+            let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
+            values[which] = value as u64;
+            self.deadline.set_fair_server(values[0], values[1]);
+            return Ok(());
+        }
+        if classes::deadline::TUNABLES.contains(&name) {
+            self.deadline.set_tunable(name, value);
+            return Ok(());
+        }
+        self.fair.set_tunable(name, value);
+        Ok(())
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        self.fair.promises(load)
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        for cpu in (0..self.core.cpus()).map(CpuId) {
+            let counted = self.core.nr_running[cpu.index()];
+            let found = self
+                .core
+                .threads
+                .iter()
+                .enumerate()
+                .filter(|(number, thread)| {
+                    thread.cpu == cpu.0
+                        && thread.on_rq
+                        && thread.class != ClassId::Idle
+                        && !self.deadline.is_throttled(Pid(*number as u32))
+                })
+                .count();
+            if counted as usize != found {
+                return Err(alloc::format!(
+                    "CPU {}: nr_running is {counted}, but {found} threads are on it",
+                    cpu.0
+                ));
+            }
+        }
+        self.rt.audit(&self.core)?;
+        self.deadline.audit(&self.core)?;
+        self.fair.audit(&self.core)
+    }
+}

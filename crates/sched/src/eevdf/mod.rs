@@ -1,0 +1,172 @@
+//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12 and 6.18, with their real-time and deadline classes.
+//!
+//! # The algorithm
+//!
+//! Ideally every runnable task would run all the time, each at the rate that its weight is of all weights. The queue's virtual
+//! time **V** advances as in that ideal; a task's **vruntime** is what it really got, in the same measure (real time, divided
+//! by its weight). The difference is its **lag**: positive, it is owed time; negative, it has had too much.
+//!
+//! ```text
+//!    has had too much                          is owed time
+//!    (vruntime > V: not eligible)     V        (vruntime <= V: eligible)
+//! ```
+//!
+//! Tasks ask for time in *requests* of a **slice** (some ms). A request is due at the task's virtual **deadline**: the vruntime
+//! at which it began, plus the slice divided by the weight. The rule is in the name: of those that are **eligible**, the one
+//! with the **earliest virtual deadline** runs. Being eligible keeps the CPU fairly divided; the deadline decides who is first,
+//! so that a short slice means *sooner*, not *more*.
+//!
+//! The running task is **protected** from being passed until its request is served (6.18: until the shortest of the others'
+//! requests would be), so that not every wakeup switches. Time is charged at ticks and at events; when the request is found to be
+//! used up, the next one begins. There is no bonus for sleepers: a task keeps its lag over a sleep, and that is all.
+//!
+//! # Where to read
+//!
+//! | file | what |
+//! |---|---|
+//! | [`queue`] | V, and who is eligible |
+//! | [`place`] | lag; where a task enters; what a new weight does |
+//! | [`pick`] | charging, protection, whose turn it is, who interrupts whom |
+//! | [`enqueue`] | coming and going; delayed dequeue |
+//! | [`tree`], [`entity`] | how the earliest eligible deadline is found; weights |
+//! | [`group`] | task groups |
+//! | [`load`] | when load tracking ([`pelt`](crate::pelt)) is brought up to date |
+//! | [`select`], [`balance`] | several CPUs: where a task wakes, who takes work from whom |
+//! | [`fair`] | the class itself, and what runs |
+//! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
+//! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
+//! | [`audit`] | promises and checks |
+//!
+//! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline) and
+//! [`rt`](crate::classes::rt).
+//!
+//! # Cost
+//!
+//! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue. Pick: O(depth * log n), each
+//! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks. Balancing: O(CPUs), 32 tasks.
+//!
+//! # Releases
+//!
+//! 6.6 has a tree by vruntime, knows no delayed dequeue and no custom slices, and its children start with a full request. 6.12
+//! brought those. 6.18 protects up to a point in virtual time, and places anew what is reweighted. [`Version`] names each
+//! difference.
+
+pub mod audit;
+pub mod balance;
+pub mod enqueue;
+pub mod entity;
+pub mod fair;
+pub mod group;
+pub mod kernel;
+pub mod knobs;
+pub mod load;
+pub mod pick;
+pub mod place;
+pub mod queue;
+pub mod select;
+#[cfg(test)]
+mod tests;
+pub mod tree;
+pub mod version;
+
+pub use kernel::Eevdf;
+pub use version::Version;
+
+use crate::Policy;
+use crate::classes::Core;
+use crate::classes::deadline::Deadline;
+use crate::classes::domains::{DomainParams, Domains};
+use crate::classes::rt::{RealTime, RtVersion};
+use crate::registry::{Build, BuildConfig, Entry, Release};
+use alloc::boxed::Box;
+use fair::Fair;
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "eevdf",
+    title: "Earliest eligible virtual deadline first",
+    summary: "of the tasks that are owed time, the one whose request is due first runs",
+    releases: &[
+        Release {
+            version: "6.18",
+            also: &["6.18.15"],
+            summary: "the running task is protected up to a point in virtual time",
+            golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 4096,
+            policies: &Policy::ALL,
+            groups: true,
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
+        },
+        Release {
+            version: "6.12",
+            also: &["6.12.117"],
+            summary: "delayed dequeue, custom slices",
+            golden: &[("eevdf", "6.12.117")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 4096,
+            policies: &Policy::ALL,
+            groups: true,
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
+        },
+        Release {
+            version: "6.6",
+            also: &["6.6.93"],
+            summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
+            golden: &[("eevdf", "6.6.93")],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: 4096,
+            policies: &Policy::ALL,
+            groups: true,
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
+        },
+    ],
+};
+
+/// What domains look like to the real-time class, which looks for CPUs that are near.
+const DOMAIN: DomainParams = DomainParams {
+    min_interval_ms: 1,
+    max_interval_ms: 2,
+    busy_factor: 16,
+    imbalance_pct: 117,
+    cache_nice_tries: 1,
+    busy_idx: 0,
+    idle_idx: 0,
+    newidle_idx: 0,
+    wake_idx: 0,
+    forkexec_idx: 0,
+    balance_newidle: true,
+    balance_exec: true,
+    balance_fork: true,
+    balance_wake: false,
+    wake_affine: true,
+    share_cpupower: false,
+    prefer_sibling: false,
+    smt_gain: 1024,
+};
+
+impl Eevdf {
+    /// An idle machine.
+    pub fn new(version: Version, config: &BuildConfig) -> Eevdf {
+        let cpus = config.topology.cpus();
+        let real_time = RtVersion {
+            throttling: !version.has_fair_server(),
+            // RT_RUNTIME_SHARE is off since 5.10.
+            runtime_share: false,
+            push_pull: true,
+        };
+        let mut deadline = Deadline::new(cpus);
+        if version.has_fair_server() {
+            deadline.set_fair_server(50_000_000, 1_000_000_000);
+        }
+        Eevdf {
+            core: Core::new(Domains::new(&config.topology, |_| DOMAIN)),
+            deadline,
+            rt: RealTime::new(real_time, cpus, config.hz),
+            fair: Fair::new(version, cpus, config.hz),
+        }
+    }
+}

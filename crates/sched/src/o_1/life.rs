@@ -1,0 +1,260 @@
+//! Fork and exit, yield, changes of nice value and policy.
+
+use super::O1;
+use super::rules::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
+use super::task::{Activated, ArrayId, Pid, State, Task};
+use crate::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
+
+impl O1 {
+    /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but with a full slice.
+    pub(super) fn fork_from_outside(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr) {
+        let now = platform.now_ns();
+        let mut child = Task {
+            cpu: self.start_cpu(attr),
+            sleep_avg: self.child_sleep_avg(MAX_BONUS / 2),
+            timestamp: now,
+            last_ran: now,
+            state: State::Running,
+            first_time_slice: true,
+            ..Task::default()
+        };
+        self.set_policy(&mut child, &attr.sched);
+        child.static_prio = static_prio(attr.sched.nice);
+        self.derive_prio(&mut child);
+        child.time_slice = self.rules.task_timeslice(&child);
+        let cpu = child.cpu;
+        self.tasks
+            .insert(task, child, attr.allowed.clone(), attr.address_space);
+        self.enqueue_runnable(self.tasks.pid(task));
+        // Whatever runs there.
+        platform.resched(CpuId(cpu));
+    }
+
+    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
+    fn start_cpu(&self, attr: &TaskAttr) -> u32 {
+        let running = self.loads.all_running();
+        if attr.allowed == CpuSet::All {
+            // Two plain passes are faster than one that looks at everything.
+            let fewest = running.iter().copied().min().unwrap_or(0);
+            return running.iter().position(|&count| count == fewest).unwrap_or(0) as u32;
+        }
+        let allowed = (0..self.cpus).filter(|&cpu| attr.allowed.contains(CpuId(cpu)));
+        allowed.min_by_key(|&cpu| running[cpu as usize]).unwrap_or(0)
+    }
+
+    /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy of itself.
+    ///
+    /// The copy inherits everything; if the child is to have other attributes than its parent, it is given them right
+    /// afterwards, as a program would.
+    pub(super) fn fork_by_parent(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        attr: &TaskAttr,
+        parent: TaskId,
+        cpu: u32,
+    ) {
+        let now = platform.now_ns();
+        let is_thread = attr.address_space == self.tasks.address_space(parent);
+        let parent = self.tasks.pid(parent);
+        let time_slice = self.split_parents_slice(platform, parent, cpu);
+
+        // Both lose what is left of a step of bonus, the child a little more, so that forking does not multiply it.
+        let bonus = self.rules.bonus(self.tasks[parent].sleep_avg);
+        self.tasks[parent].sleep_avg = u64::from(bonus) * self.rules.bonus_step_ns;
+        let mut child = Task {
+            cpu: if attr.allowed.contains(CpuId(cpu)) {
+                cpu
+            } else {
+                // It never was the parent's mask; there is no balancing at fork.
+                attr.allowed.first(self.cpus).map_or(cpu, |cpu| cpu.0)
+            },
+            time_slice,
+            first_time_slice: true,
+            interactive_credit: 0,
+            sleep_avg: self.child_sleep_avg(bonus),
+            timestamp: now,
+            last_ran: now,
+            ..self.tasks[parent].clone()
+        };
+        child.array = ArrayId::None;
+        child.state = State::Running;
+        child.prio = self.rules.effective_prio(&child);
+        let child_cpu = child.cpu;
+        self.tasks
+            .insert(task, child, attr.allowed.clone(), attr.address_space);
+        let child = self.tasks.pid(task);
+
+        let is_thread = is_thread && self.rules.version == Version::V2_6_22;
+        if child_cpu != cpu {
+            self.enqueue_runnable(child);
+            self.check_preempt(platform, child);
+        } else if is_thread {
+            // No preemption: parent and child share their memory, so nothing is won by the child's running first.
+            self.enqueue_runnable(child);
+        } else {
+            self.enqueue_before_parent(child, parent);
+            platform.resched(CpuId(cpu));
+        }
+        self.set_attr_of(platform, child, &attr.sched);
+    }
+
+    /// Parent and child share what is left of the parent's slice. Returns the child's part.
+    fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: u32) -> u32 {
+        let whole = self.tasks[parent].time_slice;
+        self.tasks[parent].time_slice = whole / 2;
+        if whole / 2 == 0 {
+            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole tick, so that the CPU may
+            // balance once more.
+            self.tasks[parent].time_slice = 1;
+            match self.rules.version {
+                Version::V2_6_0 => self.scheduler_tick(platform, cpu),
+                Version::V2_6_22 => self.charge_tick(platform, cpu, parent),
+            }
+        }
+        whole.div_ceil(2)
+    }
+
+    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and what the parent would write until
+    /// then would have to be copied.
+    fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
+        let Task { cpu, prio, array, .. } = self.tasks[parent];
+        if !self.tasks[parent].is_queued() {
+            return self.enqueue_runnable(child);
+        }
+        self.tasks[child].prio = prio;
+        self.rqs[cpu as usize].arrays[array.index()].enqueue_before(&mut self.tasks, child, parent);
+        self.tasks[child].array = array;
+        self.count_in(child);
+    }
+
+    /// The estimate of a child whose parent has `bonus`, ns: 95 percent of it in whole steps.
+    fn child_sleep_avg(&self, bonus: u32) -> u64 {
+        u64::from(bonus * CHILD_PENALTY / 100) * self.rules.bonus_step_ns
+    }
+
+    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one that was a hog is held
+    /// against its parent.
+    pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
+        let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
+        let (gives_back, most) = match self.rules.version {
+            Version::V2_6_0 => (true, self.rules.max_timeslice),
+            Version::V2_6_22 => (child.cpu == parent_now.cpu, self.rules.task_timeslice(child)),
+        };
+        let time_slice = if child.first_time_slice && gives_back {
+            (parent_now.time_slice + child.time_slice).min(most)
+        } else {
+            parent_now.time_slice
+        };
+        let mut sleep_avg = parent_now.sleep_avg;
+        if child.sleep_avg < sleep_avg {
+            sleep_avg = sleep_avg / (EXIT_WEIGHT + 1) * EXIT_WEIGHT + child.sleep_avg / (EXIT_WEIGHT + 1);
+        }
+        let parent = &mut self.tasks[parent];
+        parent.time_slice = time_slice;
+        parent.sleep_avg = sleep_avg;
+    }
+
+    /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of its own priority.
+    pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        let rq = &self.rqs[cpu as usize];
+        let array = if self.tasks[p].is_rt() {
+            self.tasks[p].array.index()
+        } else {
+            rq.expired()
+        };
+        self.move_to(p, array);
+        platform.resched(CpuId(cpu));
+    }
+
+    /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own: `setscheduler`, then
+    /// `set_user_nice`, which are system calls of their own.
+    pub(super) fn set_attr_of(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
+        let task = &self.tasks[p];
+        if task.policy != attr.policy || u32::from(task.rt_priority) != attr.rt_priority {
+            self.setscheduler(platform, p, attr);
+        }
+        if self.tasks[p].static_prio != static_prio(attr.nice) {
+            self.set_user_nice(platform, p, attr.nice);
+        }
+    }
+
+    fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
+        let was_queued = self.tasks[p].is_queued();
+        if was_queued {
+            self.deactivate_task(p);
+        }
+        let mut task = self.tasks[p].clone();
+        let old_prio = task.prio;
+        self.set_policy(&mut task, attr);
+        if !attr.policy.is_realtime() {
+            // The bonus is lost until the next wakeup or end of slice.
+            task.prio = task.static_prio;
+        }
+        task.load_weight = self.rules.load_weight(&task);
+        let new_prio = task.prio;
+        self.tasks[p] = task;
+        if was_queued {
+            self.enqueue_runnable(p);
+            if !self.is_current(p) {
+                self.check_preempt(platform, p);
+            } else if new_prio > old_prio {
+                platform.resched(CpuId(self.tasks[p].cpu));
+            }
+        }
+    }
+
+    fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, nice: i32) {
+        let queued_in = self.tasks[p].array;
+        let was_queued = self.tasks[p].is_queued();
+        if self.tasks[p].is_rt() {
+            // Only for when it is no longer.
+            self.tasks[p].static_prio = static_prio(nice);
+            return;
+        }
+        if was_queued {
+            self.deactivate_task(p);
+        }
+        let task = &mut self.tasks[p];
+        let old_prio = task.prio;
+        task.static_prio = static_prio(nice);
+        task.prio = match self.rules.version {
+            // The bonus is lost until the next wakeup or end of slice.
+            Version::V2_6_0 => task.static_prio,
+            Version::V2_6_22 => self.rules.effective_prio(task),
+        };
+        task.load_weight = self.rules.load_weight(task);
+        let (cpu, new_prio) = (task.cpu, task.prio);
+        if was_queued {
+            self.enqueue_task(p, queued_in.index());
+            self.count_in(p);
+            if new_prio < old_prio || (new_prio > old_prio && self.is_current(p)) {
+                platform.resched(CpuId(cpu));
+            }
+        }
+    }
+
+    /// Policy and real-time priority, and the priority that a real-time task has by them.
+    fn set_policy(&self, task: &mut Task, attr: &SchedAttr) {
+        task.policy = attr.policy;
+        task.rt_priority = attr.rt_priority.min(99) as u8;
+        if attr.policy.is_realtime() {
+            task.prio = 99 - task.rt_priority;
+        }
+    }
+
+    /// The rest of a new task's numbers.
+    fn derive_prio(&self, task: &mut Task) {
+        if !task.policy.is_realtime() {
+            task.prio = task.static_prio;
+            task.prio = self.rules.effective_prio(task);
+        }
+        task.load_weight = self.rules.load_weight(task);
+        task.activated = Activated::No;
+    }
+}
+
+/// 100..139 for nice -20..19.
+fn static_prio(nice: i32) -> u8 {
+    (120 + nice.clamp(-20, 19)) as u8
+}

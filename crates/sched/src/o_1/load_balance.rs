@@ -1,0 +1,228 @@
+//! 2.6.0: load balancing by number of tasks.
+//!
+//! Who has too little to do looks for the longest queue of the machine and takes from it. A CPU does so when it is about to go
+//! idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU wants to see the imbalance twice: it goes by
+//! the smaller of a queue's length now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
+//!
+//! # The ping-pong quirk
+//!
+//! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the first task taken makes it
+//! -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2 becomes 1 : 4, and later the other way round.
+
+use super::O1;
+use super::loads::Loads;
+use super::task::Pid;
+use crate::Platform;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What each CPU saw as every CPU's `nr_running` at its own previous attempt to balance (`prev_cpu_load`).
+///
+/// In the kernel an array in each runqueue: CPUs x CPUs numbers, written anew at every tick of every idle CPU. But CPUs that
+/// look while nothing changes see the same, so here they share what they saw; the contents are the kernel's to the number.
+#[derive(Clone, Debug)]
+pub(super) struct LoadHistory {
+    /// What was seen, a number for each CPU.
+    views: Vec<Vec<u32>>,
+    /// How many CPUs saw it last.
+    seen_by: Vec<u32>,
+    /// Views that nobody refers to.
+    free: Vec<u32>,
+    /// By CPU: which view it had.
+    of_cpu: Vec<u32>,
+    /// The view that is newest and the version of the loads that it shows.
+    newest: Option<(u64, u32)>,
+    /// The lowest CPU with the longest queue, if that is more than one task, for a version of the loads.
+    longest: (u64, Option<usize>),
+}
+
+impl LoadHistory {
+    /// Nobody has looked yet: all saw 0 everywhere.
+    pub(super) fn new(cpus: usize) -> LoadHistory {
+        LoadHistory {
+            views: vec![vec![0; cpus]],
+            seen_by: vec![cpus as u32],
+            free: Vec::new(),
+            of_cpu: vec![0; cpus],
+            newest: None,
+            longest: (0, None),
+        }
+    }
+
+    /// What `cpu` saw at its previous attempt.
+    pub(super) fn seen(&self, cpu: usize) -> &[u32] {
+        &self.views[self.of_cpu[cpu] as usize]
+    }
+
+    /// `cpu` looks.
+    pub(super) fn look(&mut self, cpu: usize, loads: &Loads) {
+        let view = match self.newest {
+            Some((shown, view)) if shown == loads.version() => view,
+            _ => self.new_view(cpu, loads),
+        };
+        if self.of_cpu[cpu] != view {
+            self.forget(cpu);
+            self.of_cpu[cpu] = view;
+            self.seen_by[view as usize] += 1;
+        }
+    }
+
+    /// A view of the present, in place of one that is not needed any more.
+    fn new_view(&mut self, cpu: usize, loads: &Loads) -> u32 {
+        let own = self.of_cpu[cpu];
+        let view = if self.seen_by[own as usize] == 1 {
+            own
+        } else if let Some(view) = self.free.pop() {
+            view
+        } else {
+            self.views.push(vec![0; loads.all_running().len()]);
+            self.seen_by.push(0);
+            self.views.len() as u32 - 1
+        };
+        self.views[view as usize].copy_from_slice(loads.all_running());
+        self.newest = Some((loads.version(), view));
+        view
+    }
+
+    fn forget(&mut self, cpu: usize) {
+        let view = self.of_cpu[cpu];
+        self.seen_by[view as usize] -= 1;
+        if self.seen_by[view as usize] == 0 {
+            self.free.push(view);
+            if self.newest.is_some_and(|(_, newest)| newest == view) {
+                self.newest = None;
+            }
+        }
+    }
+
+    /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
+    pub(super) fn longest(&mut self, this: usize, loads: &Loads) -> Option<usize> {
+        if self.longest.0 != loads.version() {
+            self.longest = (loads.version(), longest_queue(loads, usize::MAX));
+        }
+        match self.longest.1 {
+            Some(cpu) if cpu == this => longest_queue(loads, this),
+            found => found,
+        }
+    }
+}
+
+fn longest_queue(loads: &Loads, except: usize) -> Option<usize> {
+    let queues = loads.overloaded(0..loads.all_running().len());
+    let (mut longest, mut most) = (None, 1);
+    for cpu in queues {
+        if loads.nr_running(cpu) > most && cpu != except {
+            (longest, most) = (Some(cpu), loads.nr_running(cpu));
+        }
+    }
+    longest
+}
+
+/// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw last time and of what it is
+/// now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
+fn longest_for_busy(loads: &Loads, seen: &[u32], this: usize) -> Option<(usize, u32)> {
+    let (mut longest, mut most) = (None, 1);
+    for cpu in loads.overloaded(0..seen.len()) {
+        let load = loads.nr_running(cpu).min(seen[cpu]);
+        if load > most && cpu != this {
+            (longest, most) = (Some((cpu, load)), load);
+        }
+    }
+    longest
+}
+
+impl O1 {
+    /// `rebalance_tick`: is it time?
+    #[inline]
+    pub(super) fn rebalance_tick(&mut self, platform: &mut Platform, this: u32, idle: bool) {
+        if self.cpus == 1 {
+            return;
+        }
+        let every = u64::from(if idle {
+            self.rules.hz / 1000
+        } else {
+            self.rules.hz / 5
+        });
+        if every <= 1 || platform.jiffies().is_multiple_of(every) {
+            self.load_balance(platform, this, idle);
+        }
+    }
+
+    /// Evens out the queues in favour of `this` CPU.
+    pub(super) fn load_balance(&mut self, platform: &mut Platform, this: u32, idle: bool) {
+        let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle) else {
+            return;
+        };
+        // May be 0, and then no count stops what follows.
+        let mut left = imbalance / 2;
+        let rq = &self.rqs[busiest as usize];
+        let (active, expired) = (rq.active(), rq.expired());
+        // Those in expired have cooled down longest. (Nothing happens for an array that is empty.)
+        for array in [expired, active] {
+            let mut from = 0;
+            while let Some(prio) = self.rqs[busiest as usize].arrays[array].next_list(from) {
+                let mut at = self.rqs[busiest as usize].arrays[array].tail(prio);
+                while at != Pid::NONE {
+                    let p = at;
+                    at = self.tasks[p].prev;
+                    if !self.can_migrate_task(platform, p, this, idle) {
+                        continue;
+                    }
+                    self.pull_task(platform, p, this, self.rqs[this as usize].active());
+                    left -= 1;
+                    if idle || left == 0 {
+                        return;
+                    }
+                }
+                from = prio + 1;
+            }
+        }
+    }
+
+    /// The longest queue, and by how many tasks it exceeds this one, if that is worth anything.
+    pub(super) fn find_busiest_queue(&mut self, this: usize, idle: bool) -> Option<(u32, i64)> {
+        let loads = &self.loads;
+        let mut mine = loads.nr_running(this);
+        let found = if idle {
+            let longest = self.history.longest(this, loads);
+            longest.map(|cpu| (cpu, loads.nr_running(cpu)))
+        } else {
+            let seen = self.history.seen(this);
+            mine = mine.max(seen[this]);
+            longest_for_busy(loads, seen, this)
+        };
+        self.history.look(this, loads);
+
+        let (busiest, most) = found?;
+        let imbalance = i64::from(most) - i64::from(mine);
+        // A busy CPU does not care for less than a quarter.
+        if !idle && imbalance * 4 < i64::from(most) {
+            return None;
+        }
+        if loads.nr_running(busiest) <= mine {
+            return None;
+        }
+        Some((busiest as u32, imbalance))
+    }
+
+    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and a busy CPU not one that has
+    /// just run (its data may still be in the other CPU's cache).
+    fn can_migrate_task(&self, platform: &Platform, p: Pid, this: u32, idle: bool) -> bool {
+        let task = &self.tasks[p];
+        let cold = || {
+            let since = self.rules.long(platform.now_ns().wrapping_sub(task.timestamp));
+            since > self.cache_decay_ticks * self.rules.jiffy_ns
+        };
+        (idle || cold()) && !self.is_current(p) && self.tasks.may_run_on(p, this)
+    }
+
+    /// Moves the waiting task `p` to `this` CPU, into array `array`.
+    #[inline]
+    pub(super) fn pull_task(&mut self, platform: &mut Platform, p: Pid, this: u32, array: usize) {
+        self.deactivate_task(p);
+        self.set_task_cpu(platform, p, this);
+        self.enqueue_task(p, array);
+        self.count_in(p);
+        self.check_preempt(platform, p);
+    }
+}

@@ -1,0 +1,108 @@
+//! Affinity, and the migration thread of each CPU that moves tasks off it.
+//!
+//! The thread is a `SCHED_FIFO` task of the best priority. It is woken, preempts, does its work in no time and sleeps again,
+//! all before anything else runs on its CPU ([`schedule_cpu`](O1::schedule_cpu)). While it is awake it counts in its queue's
+//! `nr_running`, but weighs nothing.
+
+use super::O1;
+use super::rules::Version;
+use super::task::{ArrayId, Pid, State, Tasks};
+use crate::{CpuId, CpuSet, Platform, TaskId, Waker};
+
+impl O1 {
+    /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or runs on a CPU that it may
+    /// not use any more is moved by that CPU's migration thread.
+    pub(super) fn set_cpus_allowed(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        let p = self.tasks.pid(task);
+        let cpu = self.tasks[p].cpu;
+        self.tasks.set_allowed(task, allowed.clone());
+        if allowed.contains(CpuId(cpu)) {
+            return;
+        }
+        if !self.tasks[p].is_queued() {
+            let to = self.lowest_allowed(task);
+            self.set_task_cpu(platform, p, to);
+            return;
+        }
+        self.rqs[cpu as usize].migration_queue.push(p);
+        self.wake_migration_thread_first(platform, cpu);
+        if self.is_current(p) {
+            // Even if it is itself of priority 0: it waits until it has been moved.
+            platform.resched(CpuId(cpu));
+        }
+    }
+
+    /// Wakes the migration thread of `cpu` like any real-time task.
+    pub(super) fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: u32) {
+        let thread = Tasks::migration_thread(cpu);
+        self.tasks[thread].state = State::Running;
+        if !self.tasks[thread].is_queued() {
+            self.enqueue_task(thread, self.rqs[cpu as usize].active());
+            self.count_in(thread);
+        }
+        self.check_preempt(platform, thread);
+    }
+
+    /// Wakes the migration thread of `cpu` to take a task off a CPU that is forbidden to it. It goes even before `SCHED_FIFO`
+    /// 99 tasks, which have the same priority, so that none of them can be picked where it may not run.
+    fn wake_migration_thread_first(&mut self, platform: &mut Platform, cpu: u32) {
+        self.wake_migration_thread(platform, cpu);
+        let thread = Tasks::migration_thread(cpu);
+        self.dequeue_task(thread);
+        let rq = &mut self.rqs[cpu as usize];
+        let active = rq.active();
+        rq.arrays[active].enqueue_head(&mut self.tasks, thread);
+        self.tasks[thread].array = ArrayId::of(active);
+    }
+
+    /// What the migration thread of `cpu` does once it has the CPU.
+    pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: u32) {
+        if core::mem::take(&mut self.rqs[cpu as usize].active_balance) {
+            self.active_load_balance(platform, cpu);
+        }
+        while !self.rqs[cpu as usize].migration_queue.is_empty() {
+            let p = self.rqs[cpu as usize].migration_queue.remove(0);
+            // Meanwhile it may have been pulled, or allowed to stay.
+            if self.tasks[p].cpu == cpu
+                && self.tasks[p].state != State::Dead
+                && !self.tasks.may_run_on(p, cpu)
+            {
+                self.move_task_to_allowed(platform, p);
+            }
+        }
+    }
+
+    /// Moves `p` to the lowest CPU that it may use. If it was queued it counts as activated there: the time it waited is
+    /// sleep to the estimator.
+    fn move_task_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
+        let from = self.tasks[p].cpu;
+        let to = self.lowest_allowed(self.tasks.task_id(p));
+        if !self.tasks[p].is_queued() {
+            self.set_task_cpu(platform, p, to);
+            return;
+        }
+        self.deactivate_task(p);
+        self.set_task_cpu(platform, p, to);
+        let mut now = platform.now_ns();
+        if self.rules.version == Version::V2_6_22 {
+            self.shift_timestamp(p, from, to);
+            now = self.queue_time(platform, from, to);
+        }
+        self.activate_task(p, now, Waker::Process { cpu: CpuId(from) });
+        self.check_preempt(platform, p);
+    }
+
+    /// 2.6.22: `p` comes from queue `from` to queue `to`, and its timestamp from the clock of the one to that of the other.
+    #[inline]
+    pub(super) fn shift_timestamp(&mut self, p: Pid, from: u32, to: u32) {
+        let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;
+        let (from, to) = (clock(from), clock(to));
+        let task = &mut self.tasks[p];
+        task.timestamp = task.timestamp.wrapping_sub(from).wrapping_add(to);
+    }
+
+    fn lowest_allowed(&self, task: TaskId) -> u32 {
+        let allowed = self.tasks.allowed(task);
+        allowed.first(self.cpus).map_or(0, |cpu| cpu.0)
+    }
+}

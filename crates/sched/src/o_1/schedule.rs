@@ -1,0 +1,119 @@
+//! `schedule()`: put the current task away, pick the next.
+
+use super::O1;
+use super::rules::Version;
+use super::task::{Activated, Pid, State, Tasks};
+use crate::{CpuId, Platform};
+
+impl O1 {
+    /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That thread does its work in no
+    /// time and sleeps again.
+    pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+        loop {
+            let next = self.schedule_once(platform, cpu);
+            if next != Tasks::migration_thread(cpu) {
+                return next;
+            }
+            self.run_migration_thread(platform, cpu);
+            self.tasks[next].state = State::Interruptible;
+        }
+    }
+
+    fn schedule_once(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+        let now = platform.now_ns();
+        let prev = self.rqs[cpu as usize].curr;
+        let mut run_time = 0;
+        if prev != Pid::NONE {
+            run_time = self.rules.run_time(&self.tasks[prev], now);
+            if self.tasks[prev].state != State::Running {
+                self.deactivate_task(prev);
+            }
+        }
+        let next = self.pick_next(platform, cpu, now);
+        // Whatever has asked for this reschedule since it began (a pull, while `prev` was still current) has been served.
+        platform.clear_resched(CpuId(cpu));
+        if prev != Pid::NONE {
+            let prev = &mut self.tasks[prev];
+            self.rules.charge(prev, run_time);
+            prev.timestamp = now;
+            prev.last_ran = now;
+        }
+        if next != Pid::NONE {
+            self.tasks[next].last_ran = now;
+            if next != prev {
+                self.tasks[next].timestamp = now;
+            }
+        }
+        let rq = &mut self.rqs[cpu as usize];
+        rq.most_recent_timestamp = now;
+        rq.curr = next;
+        next
+    }
+
+    /// The head of the best list of the active array; if there is none, of what expired; if that is empty, of what can be had
+    /// from other CPUs; else the idle task.
+    fn pick_next(&mut self, platform: &mut Platform, cpu: u32, now: u64) -> Pid {
+        if self.loads.nr_running(cpu as usize) == 0 {
+            self.idle_balance(platform, cpu);
+            if self.loads.nr_running(cpu as usize) == 0 {
+                self.rqs[cpu as usize].expired_timestamp = 0;
+                return Pid::NONE;
+            }
+        }
+        let rq = &mut self.rqs[cpu as usize];
+        if rq.arrays[rq.active()].nr_active == 0 {
+            rq.swap_arrays();
+        }
+        let next = rq.arrays[rq.active()]
+            .first()
+            .expect("a queue with runnable tasks has one in the active array after a swap");
+        self.requeue_on_pick(next, now);
+        self.tasks[next].activated = Activated::No;
+        next
+    }
+
+    /// The queue of `cpu` is empty: it asks the others.
+    fn idle_balance(&mut self, platform: &mut Platform, cpu: u32) {
+        match self.rules.version {
+            _ if self.cpus == 1 => {}
+            Version::V2_6_0 => self.load_balance(platform, cpu, true),
+            Version::V2_6_22 => self.load_balance_newidle(platform, cpu),
+        }
+    }
+
+    /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become better by waiting. It runs
+    /// now in any case, but from its new place in the lists: at the next `schedule()` whoever is then the first is picked.
+    fn requeue_on_pick(&mut self, next: Pid, now: u64) {
+        let task = &mut self.tasks[next];
+        if !matches!(task.activated, Activated::Process | Activated::Interrupt) {
+            return;
+        }
+        // Negative if a pull has shifted the timestamp beyond the present.
+        let waited = (now.wrapping_sub(task.timestamp) as i64).max(0) as u64;
+        let until = task
+            .timestamp
+            .wrapping_add(self.rules.wait_that_counts(task, waited));
+        let array = task.array.index();
+        match self.rules.version {
+            Version::V2_6_0 => {
+                // Real-time tasks too, and even if nothing changes: it moves to the tail.
+                self.dequeue_task(next);
+                self.rules.recalc_task_prio(&mut self.tasks[next], until);
+                self.enqueue_task(next, array);
+            }
+            Version::V2_6_22 => {
+                if task.is_rt() {
+                    return;
+                }
+                let queued_by = task.prio;
+                self.rules.recalc_task_prio(task, until);
+                let prio = core::mem::replace(&mut task.prio, queued_by);
+                if prio != queued_by {
+                    self.dequeue_task(next);
+                    self.tasks[next].prio = prio;
+                    self.enqueue_task(next, array);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! 2.6.22: worked examples, and the rules that no golden schedule decides.
+
+use super::*;
+use crate::o_1::sched_domains::{Found, IdleKind};
+use crate::o_1::task::{Activated, Tasks};
+
+fn rig(cpus: u32) -> Rig {
+    Rig::new(Version::V2_6_22, cpus)
+}
+
+// Worked examples.
+
+#[test]
+fn two_hogs_take_turns_of_100_ms() {
+    let mut rig = rig(1);
+    rig.hog(0);
+    rig.hog(0);
+    rig.run_to(300);
+    assert_eq!(rig.slices, [(0, 0, 100, 0), (0, 100, 200, 1), (0, 200, 300, 0)]);
+}
+
+#[test]
+fn how_long_a_burst_stays_interactive() {
+    let mut rig = rig(1);
+    let _hog = rig.hog(0);
+    let burst = rig.add(NICE_0, CpuSet::All, &[Run(1), Sleep(900), Run(EVER)]);
+    rig.run_to(101);
+    assert_eq!(rig.sched.sleep_avg_ns(burst), 399_750_000);
+    rig.run_to(1001);
+    assert_eq!(
+        (rig.sched.sleep_avg_ns(burst), rig.sched.prio(burst)),
+        (799 * MS, 118)
+    );
+    rig.run_to(2200);
+    assert_eq!(
+        rig.slices,
+        [
+            (0, 0, 100, 0),
+            (0, 100, 101, 1),
+            (0, 101, 1001, 0),
+            (0, 1001, 1900, 1),
+            (0, 1900, 2000, 0),
+            (0, 2000, 2100, 1),
+            (0, 2100, 2200, 0),
+        ]
+    );
+}
+
+#[test]
+fn three_hogs_on_two_cpus_stay_two_to_one() {
+    let mut rig = rig(2);
+    for cpu in [0, 0, 1] {
+        rig.hog_on(0, cpu);
+    }
+    rig.run_to(5000);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
+    assert!(rig.platform.migrations.is_empty());
+}
+
+#[test]
+fn ten_nice_19_hogs_weigh_less_than_one_of_nice_0() {
+    let mut rig = rig(2);
+    for _ in 0..10 {
+        rig.hog_on(19, 0);
+    }
+    rig.hog_on(0, 1);
+    rig.run_to(1000);
+    assert_eq!(rig.weights(), [60, 128]);
+    assert_eq!(rig.sched.loads.all_running(), [10, 1]);
+}
+
+// Starvation.
+
+#[test]
+fn the_starvation_limit_must_be_exceeded() {
+    let mut rig = rig(1);
+    rig.hog(0);
+    rig.hog(0);
+    rig.run_to(1);
+    rig.sched.rqs[0].expired_timestamp = 10;
+    rig.platform.set_jiffies(10 + 2000);
+    assert!(!rig.sched.expired_starving(&rig.platform, 0));
+    rig.platform.set_jiffies(10 + 2001);
+    assert!(rig.sched.expired_starving(&rig.platform, 0));
+}
+
+#[test]
+fn nobody_waits_in_expired_for_one_of_worse_nice_value() {
+    let mut rig = rig(1);
+    rig.hog(1);
+    rig.run_to(1);
+    for (best, starving) in [(140, false), (121, false), (120, true)] {
+        rig.sched.rqs[0].best_expired_prio = best;
+        assert_eq!(rig.sched.expired_starving(&rig.platform, 0), starving);
+    }
+    rig.sched.rqs[0].swap_arrays();
+    assert_eq!(rig.sched.rqs[0].best_expired_prio, 140);
+}
+
+// Fork, exit, nice, policy.
+
+#[test]
+fn a_child_process_goes_before_its_parent() {
+    let mut rig = rig(1);
+    let (parent, other) = (rig.hog(0), rig.hog(0));
+    rig.run_to(1);
+    let child = rig.fork(parent, 0, 9);
+    assert_eq!(rig.active(0, 121), [child.0, parent.0, other.0]);
+    assert!(rig.platform.resched_pending(CpuId(0)));
+    assert_eq!(
+        (rig.sched.time_slice(parent), rig.sched.time_slice(child)),
+        (49, 50)
+    );
+}
+
+#[test]
+fn a_thread_goes_behind_and_nobody_is_asked() {
+    let mut rig = rig(1);
+    let (parent, other) = (rig.hog(0), rig.hog(0));
+    rig.run_to(1);
+    // Bonus 5, so that the child's is 4, like that of the others.
+    rig.row(parent).sleep_avg = 500 * MS;
+    let child = rig.fork(parent, 0, parent.0);
+    assert_eq!(rig.sched.sleep_avg_ns(child), 400 * MS);
+    assert_eq!(rig.active(0, 121), [parent.0, other.0, child.0]);
+    assert!(!rig.platform.resched_pending(CpuId(0)));
+}
+
+#[test]
+fn the_rest_of_a_slice_comes_back_only_on_the_same_cpu() {
+    for (cpu, expect) in [(0, 99), (1, 49)] {
+        let mut rig = rig(2);
+        let parent = rig.hog_on(0, 0);
+        rig.run_to(1);
+        let child = rig.fork(parent, 0, 9);
+        rig.sched.kill(&mut rig.platform, child);
+        rig.row(child).cpu = cpu;
+        rig.sched.reap(&mut rig.platform, child, Some(parent));
+        assert_eq!(rig.sched.time_slice(parent), expect);
+    }
+}
+
+#[test]
+fn the_slice_that_comes_back_is_capped_at_the_childs_full_one() {
+    let mut rig = rig(1);
+    let parent = rig.hog(0);
+    rig.run_to(1);
+    let child = rig.fork(parent, 0, 9);
+    rig.row(parent).time_slice = 90;
+    rig.sched.kill(&mut rig.platform, child);
+    rig.sched.reap(&mut rig.platform, child, Some(parent));
+    assert_eq!(rig.sched.time_slice(parent), 100);
+}
+
+#[test]
+fn a_new_nice_value_keeps_the_bonus_and_changes_the_weight() {
+    let mut rig = rig(1);
+    let (a, b) = (rig.hog(0), rig.hog(0));
+    rig.run_to(10);
+    rig.sched
+        .set_attr(&mut rig.platform, b, &SchedAttr::nice(-10), CpuId(0));
+    assert_eq!(rig.sched.prio(b), 111);
+    assert_eq!(rig.weights(), [128 + 768]);
+    assert!(rig.platform.resched_pending(CpuId(0)));
+    rig.reschedule();
+    assert_eq!(rig.running(0), Some(b.0));
+    let _ = a;
+    rig.sched.audit().unwrap();
+}
+
+#[test]
+fn batch_tasks_wait_in_expired() {
+    let mut rig = rig(1);
+    let batch = SchedAttr {
+        policy: Policy::Batch,
+        ..NICE_0
+    };
+    rig.hog(0);
+    let task = rig.add(batch, CpuSet::All, &[Run(EVER)]);
+    rig.run_to(1);
+    assert_eq!(rig.expired(0, 121), [task.0]);
+    rig.sched.set_attr(&mut rig.platform, task, &fifo(1), CpuId(0));
+    assert_eq!(rig.active(0, 98), [task.0]);
+    assert_eq!(rig.weights(), [128 + 1024 + 1]);
+}
+
+// Affinity.
+
+#[test]
+fn a_running_task_is_moved_and_its_time_goes_with_it() {
+    let mut rig = rig(2);
+    let a = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
+    let b = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
+    rig.run_to(10);
+    rig.pass(MS / 2);
+    rig.sched
+        .set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
+    rig.reschedule();
+    // It waited for 10.5 ms, whatever the clocks of the two queues say. But it arrives by the clock of CPU 1, which stands
+    // at 10 ms, so that the last half counts twice: the second time at 38/128.
+    let twice = (MS / 2) * 38 / 128;
+    assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS + 10 * MS + MS / 2 + twice);
+    rig.sched
+        .set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
+    rig.reschedule();
+    assert_eq!((rig.running(0), rig.running(1)), (None, Some(b.0)));
+    assert_eq!(rig.sched.loads.all_running(), [0, 2]);
+}
+
+// Wakeups.
+
+/// `waker` runs on CPU 0; `woken` sleeps and last ran on CPU 1, which idles.
+fn two_tasks(rig: &mut Rig) -> (TaskId, TaskId) {
+    let waker = rig.hog_on(0, 0);
+    let woken = rig.hog_on(0, 1);
+    rig.run_to(5);
+    rig.sleep(woken, 1, BlockReason::Interruptible);
+    rig.run_to(150);
+    (waker, woken)
+}
+
+fn by(task: TaskId, cpu: u32, sync: bool) -> Waker {
+    Waker::Task {
+        task,
+        cpu: CpuId(cpu),
+        sync,
+    }
+}
+
+#[test]
+fn a_woken_task_comes_to_a_synchronous_waker_that_is_alone() {
+    for (sync, cpu) in [(true, 0), (false, 1)] {
+        let mut rig = rig(2);
+        let (waker, woken) = two_tasks(&mut rig);
+        rig.sched.wake(&mut rig.platform, woken, by(waker, 0, sync));
+        // Without the waker CPU 0 is as empty as CPU 1; with it it is too full.
+        assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
+        // It has slept all the same.
+        assert_eq!(rig.row(woken).activated, Activated::Process);
+        assert_eq!(rig.row(woken).timestamp, 150 * MS);
+        // Its priority is better than that of the waker, who has promised to sleep.
+        assert!(rig.sched.prio(woken) < rig.sched.prio(waker));
+        assert!(!rig.platform.resched_pending(CpuId(0)));
+    }
+}
+
+#[test]
+fn a_woken_task_comes_if_12_percent_are_not_exceeded() {
+    // 100 * (this_load + weight) <= 112 * load.
+    for (load, cpu) in [(228, 1), (229, 0)] {
+        let mut rig = rig(2);
+        let (waker, woken) = two_tasks(&mut rig);
+        rig.sched.loads.set_for_test(1, 2, load, load);
+        let p = rig.sched.tasks.pid(woken);
+        rig.sched.wake_affine(&mut rig.platform, p, by(waker, 0, false));
+        assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
+    }
+}
+
+#[test]
+fn a_woken_task_stays_where_the_wakers_cpu_is_forbidden() {
+    let mut rig = rig(2);
+    let (waker, woken) = two_tasks(&mut rig);
+    rig.sched
+        .set_affinity(&mut rig.platform, woken, &CpuSet::only(CpuId(1)));
+    rig.sched.wake(&mut rig.platform, woken, by(waker, 0, true));
+    assert_eq!(rig.sched.cpu_of(woken), CpuId(1));
+}
+
+#[test]
+fn realtime_tasks_wake_without_the_estimator() {
+    let mut rig = rig(1);
+    let task = rig.add(fifo(5), CpuSet::All, &[Run(5), Sleep(100), Run(EVER)]);
+    rig.run_to(5);
+    let before = rig.row(task).clone();
+    rig.run_to(104);
+    rig.sched
+        .wake(&mut rig.platform, task, Waker::Interrupt { cpu: CpuId(0) });
+    let after = rig.row(task);
+    assert_eq!(
+        (after.sleep_avg, after.timestamp, after.activated),
+        (before.sleep_avg, before.timestamp, before.activated)
+    );
+}
+
+// Balancing.
+
+/// What `cpu` 0 finds, as an idle CPU, where each CPU has so many tasks of so much weight together.
+fn find(loads: &[(u32, u32)]) -> Option<Found> {
+    let mut rig = rig(loads.len() as u32);
+    let all = &mut rig.sched.loads;
+    for (cpu, &(tasks, weight)) in loads.iter().enumerate() {
+        all.set_for_test(cpu, tasks, weight, weight);
+    }
+    rig.sched.find_busiest_group(0, IdleKind::Idle)
+}
+
+fn found(busiest: u32, imbalance: u64) -> Option<Found> {
+    Some(Found { busiest, imbalance })
+}
+
+#[test]
+fn a_quarter_more_is_not_enough() {
+    assert_eq!(find(&[(8, 1024), (10, 1280)]), None);
+    assert_eq!(find(&[(8, 1024), (11, 1408)]), found(1, 192));
+}
+
+#[test]
+fn a_load_that_does_not_exceed_a_task_is_left() {
+    // This CPU's only task weighs nothing, so that the last rule of all would move one.
+    assert_eq!(find(&[(1, 0), (2, 256)]), found(1, 128));
+    let mut rig = rig(2);
+    let all = &mut rig.sched.loads;
+    all.set_for_test(0, 1, 0, 0);
+    all.set_for_test(1, 2, 256, 128);
+    assert_eq!(rig.sched.find_busiest_group(0, IdleKind::Idle), None);
+}
+
+#[test]
+fn below_the_average_no_more_than_a_task_is_taken() {
+    // CPUs 1 and 3 carry most, but have only one task each.
+    assert_eq!(find(&[(0, 0), (1, 1024), (3, 384), (1, 1024)]), found(2, 128));
+}
+
+#[test]
+fn the_first_in_ring_order_wins_among_equals() {
+    assert_eq!(find(&[(0, 0), (4, 512), (4, 512)]), found(1, 171));
+    let mut rig = rig(3);
+    let all = &mut rig.sched.loads;
+    all.set_for_test(0, 4, 512, 512);
+    all.set_for_test(2, 4, 512, 512);
+    let found = rig.sched.find_busiest_group(1, IdleKind::Idle);
+    assert_eq!(found.map(|found| found.busiest), Some(2));
+}
+
+#[test]
+fn active_balancing_moves_even_the_heaviest_task() {
+    let mut rig = rig(2);
+    // What runs on CPU 1 is better, so that only weight decides.
+    rig.hog_on(0, 1);
+    rig.reschedule();
+    let p = rig.sched.tasks.pid(TaskId(0));
+    rig.sched
+        .set_attr(&mut rig.platform, TaskId(0), &fifo(99), CpuId(1));
+    let task = rig.add(fifo(98), CpuSet::only(CpuId(0)), &[Run(EVER)]);
+    rig.start(task);
+    rig.reschedule();
+    rig.sched.tasks.set_allowed(task, CpuSet::All);
+    assert_eq!(rig.sched.tasks[rig.sched.tasks.pid(task)].load_weight, 1149);
+    rig.sched.domains[1].nr_balance_failed = 2;
+    rig.sched.rqs[0].active_balance = true;
+    rig.sched.rqs[0].push_cpu = 1;
+    rig.sched.wake_migration_thread(&mut rig.platform, 0);
+    assert_eq!(rig.sched.loads.all_running(), [2, 1]);
+    rig.reschedule();
+    assert_eq!(rig.sched.cpu_of(task), CpuId(1));
+    assert_eq!(rig.sched.loads.all_running(), [0, 2]);
+    assert!(!rig.sched.tasks[Tasks::migration_thread(0)].is_queued());
+    let _ = p;
+}
+
+#[test]
+fn a_cpu_that_finds_all_balanced_looks_less_and_less() {
+    let mut rig = rig(2);
+    let mut intervals = vec![];
+    for ms in [0, 1, 2, 3, 4, 8] {
+        rig.run_to(ms);
+        intervals.push(rig.sched.domains[1].balance_interval);
+    }
+    assert_eq!(intervals, [1, 2, 2, 4, 4, 4]);
+}

@@ -1,0 +1,139 @@
+//! The tick (`scheduler_tick`): the slice of the running task goes down; at its end the task changes array.
+
+use super::O1;
+use super::rules::Version;
+use super::task::{ArrayId, Pid};
+use crate::{CpuId, Platform, Policy};
+
+impl O1 {
+    pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: u32) {
+        let curr = self.rqs[cpu as usize].curr;
+        let idle = curr == Pid::NONE;
+        match self.rules.version {
+            Version::V2_6_0 => {
+                if !idle {
+                    self.charge_tick(platform, cpu, curr);
+                }
+                self.rebalance_tick(platform, cpu, idle);
+            }
+            Version::V2_6_22 => {
+                let now = platform.now_ns();
+                self.rqs[cpu as usize].most_recent_timestamp = now;
+                if !idle {
+                    self.tasks[curr].last_ran = now;
+                    self.charge_tick(platform, cpu, curr);
+                }
+                self.loads.update_cpu_load(cpu as usize);
+                if platform.jiffies() >= self.rqs[cpu as usize].next_balance {
+                    self.rebalance_domains(platform, cpu, idle);
+                }
+            }
+        }
+    }
+
+    /// Whoever runs when the tick comes pays a whole jiffy, however short it ran.
+    #[inline]
+    pub(super) fn charge_tick(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        let active = ArrayId::of(self.rqs[cpu as usize].active());
+        let task = &mut self.tasks[p];
+        if task.array != active {
+            // It expired or yielded, and has not yet been switched away.
+            platform.resched(CpuId(cpu));
+            return;
+        }
+        if task.is_rt() {
+            if task.policy == Policy::RoundRobin {
+                self.charge_round_robin(platform, cpu, p);
+            }
+            return;
+        }
+        task.time_slice = task.time_slice.saturating_sub(1);
+        if task.time_slice == 0 {
+            self.slice_end(platform, cpu, p);
+        } else if task.prio <= self.rules.level(task).interactive_prio {
+            self.split_slice(platform, cpu, p);
+        }
+    }
+
+    /// `SCHED_RR`: at the end of its slice a task goes behind those of its own priority. (`SCHED_FIFO` has no slices.)
+    fn charge_round_robin(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        let task = &mut self.tasks[p];
+        task.time_slice = task.time_slice.saturating_sub(1);
+        if task.time_slice == 0 {
+            task.time_slice = self.rules.task_timeslice(task);
+            task.first_time_slice = false;
+            platform.resched(CpuId(cpu));
+            self.move_to(p, self.rqs[cpu as usize].active());
+        }
+    }
+
+    /// The slice is used up: a new one, and a new priority; then to expired, unless the task is interactive and those in
+    /// expired have not been waiting too long.
+    ///
+    /// The estimate does not yet know of the time run since the task was switched in (`schedule()` takes that), so the
+    /// priority lags by up to a slice.
+    fn slice_end(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        self.dequeue_task(p);
+        platform.resched(CpuId(cpu));
+        let task = &mut self.tasks[p];
+        task.prio = self.rules.effective_prio(task);
+        task.time_slice = self.rules.task_timeslice(task);
+        task.first_time_slice = false;
+        let interactive = self.rules.is_interactive(task);
+
+        let rq = &mut self.rqs[cpu as usize];
+        if rq.expired_timestamp == 0 {
+            // Even if it stays active.
+            rq.expired_timestamp = platform.jiffies();
+        }
+        let array = if interactive && !self.expired_starving(platform, cpu as usize) {
+            self.rqs[cpu as usize].active()
+        } else {
+            let static_prio = self.tasks[p].static_prio;
+            let rq = &mut self.rqs[cpu as usize];
+            rq.best_expired_prio = rq.best_expired_prio.min(static_prio);
+            rq.expired()
+        };
+        self.enqueue_task(p, array);
+    }
+
+    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like everybody, because those in
+    /// expired have waited long enough. The more tasks are runnable, the longer that takes.
+    pub(super) fn expired_starving(&self, platform: &Platform, cpu: usize) -> bool {
+        let rq = &self.rqs[cpu];
+        if self.rules.version == Version::V2_6_22
+            && rq.curr != Pid::NONE
+            && self.tasks[rq.curr].static_prio > rq.best_expired_prio
+        {
+            // Nobody waits in expired for one of worse nice value.
+            return true;
+        }
+        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running(cpu));
+        rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
+    }
+
+    /// Interactive tasks, whose slices may follow each other without end, take turns within them: every so often
+    /// (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
+    fn split_slice(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        let task = &mut self.tasks[p];
+        let granularity = self.rules.timeslice_granularity(task, self.cpus);
+        // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes it wrap.
+        let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
+        if task.time_slice < granularity || !used.is_multiple_of(granularity) {
+            return;
+        }
+        platform.resched(CpuId(cpu));
+        self.dequeue_task(p);
+        if self.rules.version == Version::V2_6_0 {
+            let task = &mut self.tasks[p];
+            task.prio = self.rules.effective_prio(task);
+        }
+        self.enqueue_task(p, self.rqs[cpu as usize].active());
+    }
+
+    /// Moves `p`, which is queued, to the tail of its list in array `array`.
+    pub(super) fn move_to(&mut self, p: Pid, array: usize) {
+        self.dequeue_task(p);
+        self.enqueue_task(p, array);
+    }
+}

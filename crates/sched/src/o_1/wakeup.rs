@@ -1,0 +1,103 @@
+//! Wakeups: `try_to_wake_up`.
+
+use super::O1;
+use super::rules::Version;
+use super::task::{Activated, Pid, State};
+use crate::{Platform, Waker};
+
+impl O1 {
+    /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been switched away, that is all.
+    pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
+        let slept = core::mem::replace(&mut self.tasks[p].state, State::Running);
+        if self.tasks[p].is_queued() {
+            return;
+        }
+        match self.rules.version {
+            Version::V2_6_0 => {
+                self.pull_to_sync_waker(platform, p, waker);
+                self.mark_disk_sleep(p, slept);
+                if waker.is_sync() && self.tasks[p].cpu == waker.cpu().0 {
+                    // The waker has promised to sleep: no preemption, and no time for the estimator either.
+                    self.enqueue_runnable(p);
+                    return;
+                }
+                self.activate_task(p, platform.now_ns(), waker);
+                self.check_preempt(platform, p);
+            }
+            Version::V2_6_22 => {
+                self.wake_affine(platform, p, waker);
+                self.mark_disk_sleep(p, slept);
+                let now = self.queue_time(platform, waker.cpu().0, self.tasks[p].cpu);
+                self.activate_task(p, now, waker);
+                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu().0) {
+                    self.check_preempt(platform, p);
+                }
+            }
+        }
+    }
+
+    /// `activate_task`: the time since `p` went to sleep goes into its estimate, and it is queued.
+    pub(super) fn activate_task(&mut self, p: Pid, now: u64, waker: Waker) {
+        let task = &mut self.tasks[p];
+        if self.rules.version == Version::V2_6_0 || !task.is_rt() {
+            self.rules.recalc_task_prio(task, now);
+            if task.activated == Activated::No {
+                task.activated = match waker {
+                    Waker::Interrupt { .. } => Activated::Interrupt,
+                    Waker::Process { .. } | Waker::Task { .. } => Activated::Process,
+                };
+            }
+            task.timestamp = now;
+        }
+        self.enqueue_runnable(p);
+    }
+
+    fn mark_disk_sleep(&mut self, p: Pid, slept: State) {
+        if slept == State::Uninterruptible {
+            self.tasks[p].activated = Activated::Uninterruptible;
+        }
+    }
+
+    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker takes the task to its own. All others leave it where it
+    /// slept, be that CPU ever so busy.
+    fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
+        let this = waker.cpu().0;
+        if waker.is_sync() && self.tasks.may_run_on(p, this) {
+            self.set_task_cpu(platform, p, this);
+        }
+    }
+
+    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
+    pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
+        const WAKE_IDX: usize = 1;
+        /// Half of what `imbalance_pct` (125) allows.
+        const IMBALANCE: u64 = 100 + (125 - 100) / 2;
+        let (this, own) = (waker.cpu().0 as usize, self.tasks[p].cpu as usize);
+        if this == own || !self.tasks.may_run_on(p, this as u32) {
+            return;
+        }
+        let load = self.loads.source_load(own, WAKE_IDX);
+        let mut this_load = self.loads.target_load(this, WAKE_IDX);
+        let average = self.loads.avg_load_per_task(this);
+        let curr = self.rqs[this].curr;
+        if waker.is_sync() && curr != Pid::NONE {
+            // As good as asleep.
+            this_load -= u64::from(self.tasks[curr].load_weight);
+        }
+        let light = this_load <= load && this_load + self.loads.target_load(own, WAKE_IDX) <= average;
+        let weight = u64::from(self.tasks[p].load_weight);
+        if light || 100 * (this_load + weight) <= IMBALANCE * load {
+            self.set_task_cpu(platform, p, this as u32);
+        }
+    }
+
+    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` can tell it. Every queue's clock stands still between its
+    /// own ticks and `schedule()` calls, and CPUs do not trust each other's.
+    pub(super) fn queue_time(&self, platform: &Platform, by: u32, of: u32) -> u64 {
+        if by == of {
+            return platform.now_ns();
+        }
+        let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;
+        platform.now_ns().wrapping_sub(clock(by)).wrapping_add(clock(of))
+    }
+}

@@ -1,0 +1,251 @@
+//! Per-entity load tracking (PELT, since 3.8; this arithmetic since 4.15, checked against 6.18.15): how much something
+//! ran, waited and weighed *lately*.
+//!
+//! # The idea
+//!
+//! Time is cut into periods of 1024 us (a us here is 1024 ns, so that shifts do for divisions). What happened in a period
+//! that is n periods old counts with y^n, where y^32 = 1/2: after 32 ms half is forgotten, after a third of a second almost
+//! all. A sum over all periods of "how many us of it" times y^n is a number between 0 and
+//! [`LOAD_AVG_MAX`] = 47742, and is brought up to date by one multiplication, however long nobody looked:
+//!
+//! ```text
+//!          oldest          whole periods           newest
+//!   ... |----#####|##########|##########|##########|###------|
+//!            d1               d2                    d3        now
+//!
+//!   sum = decay(old sum + d1, p) + (a full sum, less its p newest periods' worth of older ones) + d3
+//! ```
+//!
+//! Three such sums are kept, which differ in what they count:
+//!
+//! | signal | of a task | of a queue |
+//! |---|---|---|
+//! | load | 1 while queued or running | the queued weight |
+//! | runnable | 1 while queued or running (0 when its dequeue is delayed) | number of runnable tasks |
+//! | util | 1 while running | 1 while any of its tasks runs |
+//!
+//! The averages are the sums divided by what they would be had the thing been there for ever; they are renewed only when a
+//! period has ended.
+//!
+//! Everything truncates as the kernel's integers do, and the vectors in `vectors/` (made with the kernel's own arithmetic)
+//! are met to the last bit.
+
+/// The limit of the sum of 1024 * y^n in this arithmetic.
+pub const LOAD_AVG_MAX: u64 = 47742;
+
+/// What a full sum is divided by when a period has just ended: the newest period is still empty.
+pub const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX - 1024;
+
+/// 2^32 * y^n for n = 0..31, as the kernel's table has it.
+const INVERSE: [u32; 32] = [
+    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb, 0xdbfbb796,
+    0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9, 0xbd08a39e, 0xb8fbaf46,
+    0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9, 0xa2704302, 0x9ef5325f, 0x9b8d39b9,
+    0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
+];
+
+/// `value` as it counts `periods` later.
+#[inline]
+pub fn decay(value: u64, periods: u64) -> u64 {
+    if periods > 63 * 32 {
+        return 0;
+    }
+    let value = value >> (periods / 32);
+    ((u128::from(value) * u128::from(INVERSE[(periods % 32) as usize])) >> 32) as u64
+}
+
+/// The sums and averages of an entity or a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Average {
+    /// Up to when the sums are counted, ns.
+    pub last_update_time: u64,
+    /// us * y^n of load: for a queue times its weight.
+    pub load_sum: u64,
+    /// us * y^n * 1024 of being runnable.
+    pub runnable_sum: u64,
+    /// us * y^n * 1024 of running.
+    pub util_sum: u32,
+    /// How far into the newest period, us, 0..1023.
+    pub period_contrib: u32,
+    /// Average load, in weights.
+    pub load_avg: u64,
+    /// Average number of runnable tasks, times 1024.
+    pub runnable_avg: u64,
+    /// Average utilisation, 1024 = a whole CPU.
+    pub util_avg: u64,
+}
+
+impl Average {
+    /// What a full sum would be now.
+    #[inline]
+    pub fn divider(&self) -> u64 {
+        PELT_MIN_DIVIDER + u64::from(self.period_contrib)
+    }
+
+    /// Counts the time up to `now_ns`, during which the signals stood at `load`, `runnable` and `running`. A period has ended
+    /// if it returns true: the averages are to be renewed.
+    #[inline]
+    pub fn accumulate(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool) -> bool {
+        let delta = now_ns.wrapping_sub(self.last_update_time);
+        if (delta as i64) < 0 {
+            self.last_update_time = now_ns;
+            return false;
+        }
+        // What is less than a us is left for the next time.
+        let delta = delta >> 10;
+        if delta == 0 {
+            return false;
+        }
+        self.last_update_time = self.last_update_time.wrapping_add(delta << 10);
+        // What weighs nothing neither waits nor runs.
+        let (runnable, running) = if load == 0 {
+            (0, false)
+        } else {
+            (runnable, running)
+        };
+
+        let total = delta + u64::from(self.period_contrib);
+        let periods = total / 1024;
+        let mut contrib = delta;
+        if periods > 0 {
+            self.load_sum = decay(self.load_sum, periods);
+            self.runnable_sum = decay(self.runnable_sum, periods);
+            self.util_sum = decay(u64::from(self.util_sum), periods) as u32;
+            if load > 0 {
+                // d1 decayed, the whole periods between, and d3.
+                contrib = decay(u64::from(1024 - self.period_contrib), periods)
+                    + (LOAD_AVG_MAX - decay(LOAD_AVG_MAX, periods) - 1024)
+                    + total % 1024;
+            }
+        }
+        self.period_contrib = (total % 1024) as u32;
+        if load > 0 {
+            self.load_sum += load * contrib;
+        }
+        if runnable > 0 {
+            self.runnable_sum += (runnable * contrib) << 10;
+        }
+        if running {
+            self.util_sum = self.util_sum.wrapping_add((contrib << 10) as u32);
+        }
+        periods > 0
+    }
+
+    /// Renews the averages from the sums. `weight` is the entity's unscaled weight, or 1 for a queue, whose load sum has its
+    /// weights in it.
+    #[inline]
+    pub fn renew(&mut self, weight: u64) {
+        let divider = self.divider();
+        self.load_avg = weight * self.load_sum / divider;
+        self.runnable_avg = self.runnable_sum / divider;
+        self.util_avg = u64::from(self.util_sum) / divider;
+    }
+
+    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended, which is returned.
+    #[inline]
+    pub fn update(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool, weight: u64) -> bool {
+        let ended = self.accumulate(now_ns, load, runnable, running);
+        if ended {
+            self.renew(weight);
+        }
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn worked_examples_of_decay() {
+        assert_eq!(decay(47742, 1), 46718);
+        assert_eq!(decay(1024, 32), 511);
+        assert_eq!(decay(1000, 0), 999);
+        assert_eq!(decay(u64::MAX >> 20, 2017), 0);
+    }
+
+    #[test]
+    fn a_new_task_after_one_period() {
+        let mut average = Average::default();
+        assert!(average.update(1_048_576, 1, 1, true, 1024));
+        assert_eq!(average.load_sum, 1002);
+        assert_eq!((average.load_avg, average.util_avg), (21, 21));
+    }
+
+    #[test]
+    fn half_after_32_periods_and_all_in_the_end() {
+        let mut average = Average::default();
+        for k in 1..=400 {
+            average.update(k * 1_048_576, 1, 1, true, 1024);
+            if k == 32 {
+                assert!((510..=514).contains(&average.util_avg), "{}", average.util_avg);
+            }
+        }
+        assert!((1022..=1024).contains(&average.util_avg), "{}", average.util_avg);
+    }
+
+    #[test]
+    fn time_that_goes_back_is_taken_note_of_and_else_ignored() {
+        let mut average = Average {
+            last_update_time: 5_000_000,
+            load_sum: 7,
+            ..Average::default()
+        };
+        assert!(!average.update(4_000_000, 1, 1, true, 1024));
+        assert_eq!((average.last_update_time, average.load_sum), (4_000_000, 7));
+    }
+
+    /// Each line: now, load, runnable, running, weight, then what comes of it: renewed, last_update_time, period_contrib,
+    /// the three sums, the three averages. The first line is the state to begin with, in the order of the last eight.
+    fn check(vectors: &str) {
+        let mut average = Average::default();
+        let mut steps = 0;
+        for (number, line) in vectors.lines().enumerate() {
+            let row: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+            let state = |row: &[u64]| Average {
+                last_update_time: row[0],
+                period_contrib: row[1] as u32,
+                load_sum: row[2],
+                runnable_sum: row[3],
+                util_sum: row[4] as u32,
+                load_avg: row[5],
+                runnable_avg: row[6],
+                util_avg: row[7],
+            };
+            if number == 0 {
+                average = state(&row);
+                continue;
+            }
+            let renewed = average.update(row[0], row[1], row[2], row[3] != 0, row[4]);
+            assert_eq!(
+                (renewed, average),
+                (row[5] != 0, state(&row[6..])),
+                "line {}: {line}",
+                number + 1
+            );
+            steps += 1;
+        }
+        assert!(steps > 70);
+    }
+
+    #[test]
+    fn vectors_of_a_running_task() {
+        check(include_str!("vectors/task-always-running.txt"));
+    }
+
+    #[test]
+    fn vectors_of_a_blocked_task() {
+        check(include_str!("vectors/task-decay.txt"));
+    }
+
+    #[test]
+    fn vectors_of_random_states() {
+        check(include_str!("vectors/entity-random.txt"));
+    }
+
+    #[test]
+    fn vectors_of_a_queue() {
+        check(include_str!("vectors/runqueue-random.txt"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The priority array: a first-in-first-out list for each of 141 levels, and a bit for each that is not empty.
+//!
+//! Lists are doubly linked through a table of links with a row for each task, so that nothing is ever allocated, and taking a
+//! task out of the middle is as cheap as at the ends.
+
+use super::MAX_PRIO;
+use super::task::Pid;
+
+/// A task's neighbours in its list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    next: Pid,
+    prev: Pid,
+}
+
+impl Link {
+    pub(super) const UNLINKED: Link = Link {
+        next: Pid::NONE,
+        prev: Pid::NONE,
+    };
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: Pid,
+    tail: Pid,
+}
+
+/// One of a CPU's two array objects.
+#[derive(Clone, Debug)]
+pub(super) struct PrioArray {
+    /// A bit for each level below 140 that has tasks.
+    bitmap: [u64; 3],
+    lists: [List; MAX_PRIO as usize + 1],
+    /// SD: the best nice level that was seen here in this rotation.
+    pub(super) best_static_prio: u8,
+    /// RSDL: for each of the levels 100 to 139 what is left of the quotas handed out there, µs.
+    pub(super) level_quota: [i64; 40],
+}
+
+impl PrioArray {
+    pub(super) const fn new() -> PrioArray {
+        PrioArray {
+            bitmap: [0; 3],
+            lists: [List {
+                head: Pid::NONE,
+                tail: Pid::NONE,
+            }; MAX_PRIO as usize + 1],
+            best_static_prio: MAX_PRIO - 1,
+            level_quota: [0; 40],
+        }
+    }
+
+    /// The best level from `from` on that has tasks; 140 = none. (Level 140 itself is not looked at.)
+    #[inline]
+    pub(super) fn best_from(&self, from: u8) -> u8 {
+        let first = usize::from(from) / 64;
+        let mut bits = self.bitmap[first] & (u64::MAX << (from % 64));
+        for word in first..3 {
+            if word > first {
+                bits = self.bitmap[word];
+            }
+            if bits != 0 {
+                return (word as u32 * 64 + bits.trailing_zeros()) as u8;
+            }
+        }
+        MAX_PRIO
+    }
+
+    /// The first of a level.
+    #[inline]
+    pub(super) fn head(&self, level: u8) -> Option<Pid> {
+        let head = self.lists[usize::from(level)].head;
+        (head != Pid::NONE).then_some(head)
+    }
+
+    /// The last of a level.
+    #[inline]
+    pub(super) fn tail(&self, level: u8) -> Option<Pid> {
+        let tail = self.lists[usize::from(level)].tail;
+        (tail != Pid::NONE).then_some(tail)
+    }
+
+    /// To the tail of a level.
+    #[inline]
+    pub(super) fn push(&mut self, links: &mut [Link], level: u8, task: Pid) {
+        let list = &mut self.lists[usize::from(level)];
+        let prev = core::mem::replace(&mut list.tail, task);
+        links[task.index()] = Link {
+            next: Pid::NONE,
+            prev,
+        };
+        if prev == Pid::NONE {
+            list.head = task;
+            if level < MAX_PRIO {
+                self.bitmap[usize::from(level) / 64] |= 1 << (level % 64);
+            }
+        } else {
+            links[prev.index()].next = task;
+        }
+    }
+
+    /// Out of its level.
+    #[inline]
+    pub(super) fn remove(&mut self, links: &mut [Link], level: u8, task: Pid) {
+        let Link { next, prev } = core::mem::replace(&mut links[task.index()], Link::UNLINKED);
+        let list = &mut self.lists[usize::from(level)];
+        if prev == Pid::NONE {
+            list.head = next;
+        } else {
+            links[prev.index()].next = next;
+        }
+        if next == Pid::NONE {
+            list.tail = prev;
+        } else {
+            links[next.index()].prev = prev;
+        }
+        if list.head == Pid::NONE && level < MAX_PRIO {
+            self.bitmap[usize::from(level) / 64] &= !(1 << (level % 64));
+        }
+    }
+
+    /// Whether the bit of a level says what its list says.
+    pub(super) fn bit_agrees(&self, level: u8) -> bool {
+        let bit = self.bitmap[usize::from(level) / 64] >> (level % 64) & 1 == 1;
+        bit == (level < MAX_PRIO && self.head(level).is_some())
+    }
+}
+
+/// The task behind `task` in its list.
+#[inline]
+pub(super) fn next(links: &[Link], task: Pid) -> Option<Pid> {
+    let next = links[task.index()].next;
+    (next != Pid::NONE).then_some(next)
+}
+
+/// The task before `task` in its list.
+#[inline]
+pub(super) fn prev(links: &[Link], task: Pid) -> Option<Pid> {
+    let prev = links[task.index()].prev;
+    (prev != Pid::NONE).then_some(prev)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn levels_are_first_in_first_out_and_found_by_their_bits() {
+        let mut links = [Link::UNLINKED; 5];
+        let mut array = PrioArray::new();
+        assert_eq!(array.best_from(0), 140);
+        for (task, level) in [(0, 139), (1, 120), (2, 120), (3, 120), (4, 140)] {
+            array.push(&mut links, level, Pid(task));
+        }
+        assert_eq!(
+            (array.best_from(0), array.best_from(121), array.best_from(139)),
+            (120, 139, 139)
+        );
+        array.remove(&mut links, 120, Pid(2));
+        let mut order = Vec::new();
+        let mut at = array.head(120);
+        while let Some(task) = at {
+            order.push(task.0);
+            at = next(&links, task);
+        }
+        assert_eq!(order, [1, 3]);
+        assert_eq!(array.tail(120).and_then(|task| prev(&links, task)), Some(Pid(1)));
+        array.remove(&mut links, 120, Pid(1));
+        array.remove(&mut links, 120, Pid(3));
+        array.remove(&mut links, 139, Pid(0));
+        assert_eq!(array.best_from(0), 140, "the idle-priority list has no bit");
+        assert_eq!(array.head(140), Some(Pid(4)));
+        assert!((0..=140).all(|level| array.bit_agrees(level)));
+    }
+}

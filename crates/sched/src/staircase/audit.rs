@@ -1,0 +1,67 @@
+//! Checks the books: lists against bits, counts and places.
+
+use super::task::ArrayRef;
+use super::{MAX_PRIO, Staircase, array};
+use crate::CpuId;
+use alloc::format;
+use alloc::string::String;
+
+impl Staircase {
+    /// Everybody is where he thinks he is, and everything that is counted is there.
+    pub(super) fn check_books(&self) -> Result<(), String> {
+        let mut listed = 0;
+        for (number, rq) in self.cpus.iter().enumerate() {
+            let cpu = CpuId(number as u32);
+            let (mut weight, mut idleprio, mut on_cpu) = (0, 0, 0);
+            for (object, array) in rq.arrays.iter().enumerate() {
+                for level in 0..=MAX_PRIO {
+                    if !array.bit_agrees(level) {
+                        return Err(format!("CPU {number} array {object} level {level}: wrong bit"));
+                    }
+                    let mut at = array.head(level);
+                    while let Some(p) = at {
+                        let task = &self.tasks[p.index()];
+                        let place = ArrayRef {
+                            cpu,
+                            object: object as u8,
+                        };
+                        if !task.queued || task.array != place || task.prio != level || task.cpu != cpu {
+                            return Err(format!(
+                                "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
+                            ));
+                        }
+                        weight += u64::from(task.load_weight);
+                        idleprio += u32::from(level == MAX_PRIO);
+                        on_cpu += 1;
+                        at = array::next(&self.links, p);
+                    }
+                }
+            }
+            listed += on_cpu;
+            let load = self.domains.load(cpu);
+            let counted = (load.nr_running(), load.raw_weighted_load(), rq.nr_idleprio);
+            if counted != (on_cpu, weight, idleprio) {
+                return Err(format!(
+                    "CPU {number}: counted {counted:?}, found {:?}",
+                    (on_cpu, weight, idleprio)
+                ));
+            }
+            if rq.curr.is_some_and(|curr| !self.tasks[curr.index()].queued) {
+                return Err(format!("CPU {number}: its running task is not queued"));
+            }
+        }
+        let queued = self.tasks.iter().filter(|task| task.queued).count();
+        if queued != listed as usize {
+            return Err(format!("{queued} tasks think that they are queued, {listed} are"));
+        }
+        if let Some((number, task)) = self
+            .tasks
+            .iter()
+            .enumerate()
+            .find(|(_, task)| task.runnable && !task.queued)
+        {
+            return Err(format!("task {number} is runnable but not queued: {task:?}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! How tasks begin, where they wake, and what they leave when they end.
+
+use super::Staircase;
+use super::task::Pid;
+use crate::{CpuId, CpuSet, Platform, Waker};
+
+impl Staircase {
+    /// The allowed CPU with the fewest runnable tasks.
+    pub(super) fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
+        allowed
+            .iter(self.cpus.len() as u32)
+            .min_by_key(|&cpu| self.domains.load(cpu).nr_running())
+            .unwrap_or(CpuId(0))
+    }
+
+    /// The lowest CPU in `allowed`.
+    pub(super) fn first_allowed(&self, allowed: &CpuSet) -> CpuId {
+        allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
+    }
+
+    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU would leave it a fresh staircase.
+    pub(super) fn start(&mut self, platform: &mut Platform, p: Pid) {
+        let cpu = self.tasks[p.index()].cpu;
+        self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
+        self.set_quota_and_weight(p);
+        let task = &mut self.tasks[p.index()];
+        // An ordinary task will be given its quota with its place.
+        task.time_slice = task.quota;
+        task.runnable = true;
+        self.activate_task(cpu, p);
+        platform.resched(cpu);
+    }
+
+    /// The child of a running task: it stands where its parent does, and has half of what that has left.
+    pub(super) fn start_beside(&mut self, platform: &mut Platform, p: Pid, parent: Pid, parent_cpu: CpuId) {
+        let from = &mut self.tasks[parent.index()];
+        let half = from.time_slice.max(0) / 2;
+        let time_slice = if from.time_slice > 0 { half.max(1) } else { 0 };
+        if from.time_slice > 0 {
+            from.time_slice = half;
+        }
+        let (bitmap, rotation, array, prio) = (from.bitmap, from.rotation, from.array, from.prio);
+        let address_space = from.address_space;
+        let task = &mut self.tasks[p.index()];
+        task.time_slice = time_slice;
+        task.first_time_slice = true;
+        (task.bitmap, task.rotation, task.array, task.prio) = (bitmap, rotation, array, prio);
+        task.prio = task.normal_prio();
+        task.runnable = true;
+        let (cpu, shares_memory) = (task.cpu, task.address_space == address_space);
+        self.activate_task(cpu, p);
+        if cpu == parent_cpu && !shares_memory {
+            platform.resched(cpu);
+        } else {
+            self.resched_if_preempted(platform, p);
+        }
+    }
+
+    /// `sched_exit`: what is left of a first slice goes back to the parent on the same CPU.
+    pub(super) fn sched_exit(&mut self, p: Pid) {
+        let task = &self.tasks[p.index()];
+        if !task.first_time_slice {
+            return;
+        }
+        let (left, cpu) = (task.time_slice.max(0), task.cpu);
+        if let Some(parent) = task.parent {
+            let parent = self.pid(parent);
+            let parent = &mut self.tasks[parent.index()];
+            if parent.cpu == cpu && parent.time_slice < parent.quota {
+                parent.time_slice = (parent.time_slice + left).min(parent.quota);
+            }
+        }
+    }
+
+    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load that it may as well come
+    /// there. No idle CPU is looked for.
+    pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
+        let task = &self.tasks[p.index()];
+        let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);
+        if this_cpu == prev_cpu || !task.allowed.contains(this_cpu) {
+            return prev_cpu;
+        }
+        let leaving = match self.cpus[this_cpu.index()].curr {
+            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr.index()].load_weight),
+            _ => 0,
+        };
+        if self
+            .domains
+            .wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving)
+        {
+            this_cpu
+        } else {
+            prev_cpu
+        }
+    }
+
+    /// Moves a queued task to a CPU that it may use.
+    pub(super) fn move_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
+        let from = self.tasks[p.index()].cpu;
+        let to = self.first_allowed(&self.tasks[p.index()].allowed);
+        self.deactivate_task(from, p);
+        self.set_task_cpu(platform, p, to);
+        self.activate_task(to, p);
+        self.resched_if_preempted(platform, p);
+    }
+}

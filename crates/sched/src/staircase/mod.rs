@@ -1,0 +1,691 @@
+//! The staircase schedulers: SD, the Staircase Deadline scheduler of 2.6.22-ck1 (July 2007), and its predecessor RSDL, the
+//! Rotating Staircase Deadline scheduler (March 2007). Con Kolivas, out of tree.
+//!
+//! # The algorithm (SD)
+//!
+//! Nobody estimates who is interactive. Each CPU lives through **rotations**. In a rotation every task may use certain **slots**,
+//! which are priority levels: the better its nice value, the more of them. In each it may run for one **quota** (6 ms). When
+//! the quota is used up it steps *down* to its next slot. After the last one it waits on the **expired** array until everybody
+//! on that CPU is through; then the arrays are swapped, and a new rotation begins.
+//!
+//! ```text
+//! level 101  A B          A: 6 ms here, then to 103       nice 0 may use 101, 103, 105, ... 139: 20 slots
+//! level 103      C        B: the same                     nice 10 may use 103, 107, 111, ... 139: 10 slots
+//! level 105               C, A, B run at 103, ...
+//! ```
+//!
+//! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left, so it preempts the hogs,
+//! which have stepped down; but within a rotation it gets no more CPU than a hog of its nice level. So the longest wait is known
+//! in advance: about one rotation of all the others.
+//!
+//! # The algorithm (RSDL)
+//!
+//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, as neither its source nor its own
+//! description was at hand.
+//!
+//! # Cost
+//!
+//! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A rotation ends in O(1) by swapping
+//! two arrays. Balancing as in 2.6.22: O(CPUs) to find the busiest, then O(tasks looked at).
+//!
+//! # Where to look
+//!
+//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and the way down, `rsdl.rs` what
+//! RSDL does instead; `task.rs` what a nice level is worth; `array.rs` the queues; `life.rs` starts, forks, exits and where
+//! tasks wake; `attributes.rs` changes of nice and policy; `moving.rs` and [`crate::domains_2622`] several CPUs.
+//!
+//! # Not here
+//!
+//! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always empty and its allowance limits
+//! nobody. Hyperthreads and NUMA.
+
+mod array;
+mod attributes;
+mod audit;
+mod life;
+mod moving;
+mod rsdl;
+mod sd;
+mod task;
+
+#[cfg(test)]
+mod tests;
+
+use self::array::{Link, PrioArray};
+use self::task::{ArrayRef, Pid, Task};
+use crate::domains_2622::{Domains, newly_idle_balance, rebalance};
+use crate::interface::Load;
+use crate::registry::{Build, BuildConfig, Entry, Release};
+use crate::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Tunable, TunableError, Waker, tunables,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// SD in the registry.
+pub static SD: Entry = Entry {
+    name: "sd",
+    title: "Staircase Deadline",
+    summary: "each task steps down its own staircase of priority slots, one quota a step, once a rotation",
+    releases: &[Release {
+        version: "2.6.22-ck1",
+        also: &[],
+        summary: "SD as in Con Kolivas's 2.6.22-ck1",
+        golden: &[("sd", "2.6.22-ck1")],
+        hz_default: 1000,
+        hz_range: (100, 1000),
+        cpus_max: 4096,
+        policies: &[
+            Policy::Other,
+            Policy::Batch,
+            Policy::Idle,
+            Policy::Fifo,
+            Policy::RoundRobin,
+        ],
+        groups: false,
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
+    }],
+};
+
+/// RSDL in the registry.
+pub static RSDL: Entry = Entry {
+    name: "rsdl",
+    title: "Rotating Staircase Deadline (a reconstruction)",
+    summary: "SD's predecessor, reconstructed from published descriptions, not checked against its code: levels have \
+              quotas too, and sink as a whole",
+    releases: &[Release {
+        version: "0.36",
+        also: &[],
+        summary: "a reconstruction of RSDL 0.20 to 0.36 (2.6.20 and 2.6.21-rc); no golden schedules",
+        golden: &[],
+        hz_default: 1000,
+        hz_range: (100, 1000),
+        cpus_max: 4096,
+        policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
+        groups: false,
+        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
+    }],
+};
+
+/// The level of `SCHED_ISO`; what is better is real-time.
+const ISO_PRIO: u8 = 99;
+/// The level of `SCHED_IDLEPRIO`, behind all others; also "no level".
+const MAX_PRIO: u8 = 140;
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edition {
+    /// Rotating Staircase Deadline, a reconstruction.
+    Rsdl,
+    /// Staircase Deadline, 2.6.22-ck1.
+    Sd,
+}
+
+/// A CPU.
+#[derive(Clone, Debug)]
+struct Runqueue {
+    arrays: [PrioArray; 2],
+    /// Which of the array objects is active. The other is the expired one. Object 0 also has the list of idle-priority tasks.
+    active: u8,
+    /// The running task, which stays in its array; none = the idle task.
+    curr: Option<Pid>,
+    /// Runnable tasks on the idle-priority list.
+    nr_idleprio: u32,
+    /// Counts rotations.
+    prio_rotation: u64,
+    /// SD: for each nice level from -20 the lowest level from which one of it was picked in this rotation.
+    prio_level: [u8; 40],
+    /// RSDL: the level that this rotation has reached.
+    level_reached: u8,
+    /// When it last charged, ns.
+    most_recent_timestamp: u64,
+}
+
+impl Runqueue {
+    fn new() -> Runqueue {
+        Runqueue {
+            arrays: [PrioArray::new(), PrioArray::new()],
+            active: 0,
+            curr: None,
+            nr_idleprio: 0,
+            prio_rotation: 0,
+            prio_level: [0; 40],
+            level_reached: 100,
+            most_recent_timestamp: 0,
+        }
+    }
+
+    fn active(&self, cpu: CpuId) -> ArrayRef {
+        ArrayRef {
+            cpu,
+            object: self.active,
+        }
+    }
+
+    fn expired(&self, cpu: CpuId) -> ArrayRef {
+        ArrayRef {
+            cpu,
+            object: self.active ^ 1,
+        }
+    }
+
+    fn active_mut(&mut self) -> &mut PrioArray {
+        &mut self.arrays[usize::from(self.active)]
+    }
+
+    fn expired_mut(&mut self) -> &mut PrioArray {
+        &mut self.arrays[usize::from(self.active ^ 1)]
+    }
+}
+
+/// SD or RSDL on a machine of equal CPUs.
+#[derive(Debug)]
+pub struct Staircase {
+    edition: Edition,
+    /// A tick, ns.
+    tick_ns: i64,
+    /// ms.
+    rr_interval: i64,
+    sched_interactive: bool,
+    sched_iso_cpu: i64,
+    sched_iso_period: i64,
+    cache_hot_time_ns: i64,
+    /// The CPUs' migration threads, then all tasks by number.
+    tasks: Vec<Task>,
+    links: Vec<Link>,
+    cpus: Vec<Runqueue>,
+    domains: Domains,
+}
+
+impl Staircase {
+    /// An idle machine.
+    pub fn new(edition: Edition, config: &BuildConfig) -> Staircase {
+        let cpus = config.topology.cpus();
+        let migration_thread = |cpu| Task {
+            policy: Policy::Fifo,
+            rt_priority: 99,
+            prio: 0,
+            cpu,
+            allowed: CpuSet::only(cpu),
+            ..Task::default()
+        };
+        Staircase {
+            edition,
+            tick_ns: i64::from(1_000_000_000 / config.hz),
+            rr_interval: match edition {
+                Edition::Rsdl => i64::from(1000_u32.div_ceil(config.hz)).max(6),
+                Edition::Sd => 6 * (1 + i64::from(cpus.ilog2())),
+            },
+            sched_interactive: true,
+            sched_iso_cpu: 80,
+            sched_iso_period: 5,
+            cache_hot_time_ns: 2_500_000,
+            tasks: config.topology.iter().map(migration_thread).collect(),
+            links: alloc::vec![Link::UNLINKED; cpus as usize],
+            cpus: alloc::vec![Runqueue::new(); cpus as usize],
+            domains: Domains::new(cpus, config.hz),
+        }
+    }
+
+    /// How many rotations `cpu` has been through.
+    pub fn prio_rotation(&self, cpu: CpuId) -> u64 {
+        self.cpus[cpu.index()].prio_rotation
+    }
+
+    /// The level of `task`, 0 best.
+    pub fn prio(&self, task: TaskId) -> u8 {
+        self.tasks[self.pid(task).index()].prio
+    }
+
+    /// What `task` has left of its present slot, µs.
+    pub fn time_slice_us(&self, task: TaskId) -> i32 {
+        self.tasks[self.pid(task).index()].time_slice
+    }
+
+    #[inline]
+    fn pid(&self, task: TaskId) -> Pid {
+        Pid(task.0 + self.cpus.len() as u32)
+    }
+
+    /// None: a migration thread.
+    #[inline]
+    fn task_id(&self, p: Pid) -> Option<TaskId> {
+        p.0.checked_sub(self.cpus.len() as u32).map(TaskId)
+    }
+
+    #[inline]
+    fn migration_thread(&self, cpu: CpuId) -> Pid {
+        Pid(cpu.0)
+    }
+
+    // Queues.
+
+    /// To the tail of its level in its array.
+    fn put_in_array(&mut self, cpu: CpuId, p: Pid) {
+        let task = &mut self.tasks[p.index()];
+        let rq = &mut self.cpus[cpu.index()];
+        debug_assert!(!task.queued && task.array.cpu == cpu);
+        task.queued = true;
+        rq.arrays[usize::from(task.array.object)].push(&mut self.links, task.prio, p);
+        rq.nr_idleprio += u32::from(task.prio == MAX_PRIO);
+    }
+
+    /// Finds the task its place, and puts it there.
+    fn enqueue_task(&mut self, cpu: CpuId, p: Pid) {
+        if self.tasks[p.index()].is_realtime() {
+            self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
+        } else {
+            match self.edition {
+                Edition::Rsdl => self.rsdl_place(cpu, p),
+                Edition::Sd => self.recalc_task_prio(cpu, p),
+            }
+        }
+        self.put_in_array(cpu, p);
+    }
+
+    fn dequeue_task(&mut self, cpu: CpuId, p: Pid) {
+        let task = &mut self.tasks[p.index()];
+        let rq = &mut self.cpus[cpu.index()];
+        debug_assert!(task.queued && task.array.cpu == cpu);
+        task.queued = false;
+        rq.arrays[usize::from(task.array.object)].remove(&mut self.links, task.prio, p);
+        rq.nr_idleprio -= u32::from(task.prio == MAX_PRIO);
+    }
+
+    /// Quota and weight by policy and nice level.
+    fn set_quota_and_weight(&mut self, p: Pid) {
+        let is_thread = self.task_id(p).is_none();
+        let task = &mut self.tasks[p.index()];
+        task.quota = if task.is_realtime() {
+            (self.rr_interval * 1000) as i32
+        } else {
+            task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval)
+        };
+        task.load_weight = if is_thread {
+            0
+        } else {
+            task::load_weight(task, self.rr_interval)
+        };
+    }
+
+    /// Becomes runnable on `cpu`.
+    fn activate_task(&mut self, cpu: CpuId, p: Pid) {
+        self.set_quota_and_weight(p);
+        let task = &mut self.tasks[p.index()];
+        task.prio = task.normal_prio();
+        self.enqueue_task(cpu, p);
+        self.domains
+            .inc_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+    }
+
+    /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it wakes up with.
+    fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
+        self.dequeue_task(cpu, p);
+        self.domains
+            .dec_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+    }
+
+    fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: CpuId) {
+        let from = core::mem::replace(&mut self.tasks[p.index()].cpu, cpu);
+        if let Some(task) = self.task_id(p)
+            && from != cpu
+        {
+            platform.migrated(task, from, cpu);
+        }
+    }
+
+    // Running.
+
+    /// `update_cpu_clock`: takes from the running task's slot what it has run. Fractions of a microsecond are lost, and
+    /// what cannot be is made a tick (at a tick) or a microsecond (at a reschedule: so one in the nanosecond of a tick costs 1 µs).
+    fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
+        let rq = &mut self.cpus[cpu.index()];
+        rq.most_recent_timestamp = now_ns;
+        let Some(curr) = rq.curr else { return };
+        let task = &mut self.tasks[curr.index()];
+        let mut ran_ns = now_ns as i64 - task.last_ran as i64;
+        if from_tick {
+            if !(0..=2 * self.tick_ns).contains(&ran_ns) {
+                ran_ns = self.tick_ns;
+            }
+        } else if !(1..=self.tick_ns).contains(&ran_ns) {
+            ran_ns = 1000;
+        }
+        task.last_ran = now_ns;
+        if task.policy != Policy::Fifo {
+            let ran_us = (ran_ns / 1000) as i32;
+            task.time_slice -= ran_us;
+            if self.edition == Edition::Rsdl {
+                self.rsdl_charge_level(cpu, curr, ran_us);
+            }
+        }
+    }
+
+    /// `task_expired_entitlement`: a queued task has used its quota up.
+    fn task_expired_entitlement(&mut self, cpu: CpuId, p: Pid) {
+        let task = &mut self.tasks[p.index()];
+        if task.is_realtime() {
+            task.time_slice += task.quota;
+            self.dequeue_task(cpu, p);
+            self.put_in_array(cpu, p);
+            return;
+        }
+        let overrun = match self.edition {
+            Edition::Rsdl => 0,
+            Edition::Sd => task.time_slice,
+        };
+        self.dequeue_task(cpu, p);
+        self.enqueue_task(cpu, p);
+        self.tasks[p.index()].time_slice += overrun;
+    }
+
+    /// Everybody is through: the expired array becomes the active one.
+    fn major_rotation(&mut self, cpu: CpuId) {
+        self.cpus[cpu.index()].active ^= 1;
+        self.new_rotation(cpu);
+    }
+
+    fn new_rotation(&mut self, cpu: CpuId) {
+        self.cpus[cpu.index()].prio_rotation += 1;
+        match self.edition {
+            Edition::Rsdl => self.rsdl_forget_rotation(cpu),
+            Edition::Sd => self.forget_rotation(cpu),
+        }
+    }
+
+    /// The task that `cpu` should run; none = idle.
+    fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
+        if self.domains.load(cpu).nr_running() == 0 {
+            // An idle moment ends the rotation: whoever wakes next has a full staircase.
+            match self.edition {
+                Edition::Rsdl => self.major_rotation(cpu),
+                Edition::Sd => self.new_rotation(cpu),
+            }
+            return None;
+        }
+        let rq = &mut self.cpus[cpu.index()];
+        let best = rq.active_mut().best_from(0);
+        if best <= ISO_PRIO {
+            return rq.active_mut().head(best);
+        }
+        Some(match self.edition {
+            Edition::Rsdl => self.rsdl_pick(cpu),
+            Edition::Sd => self.pick_ordinary(cpu),
+        })
+    }
+
+    /// `TASK_PREEMPTS_CURR`: whether `p`, queued, is better than what its CPU runs. Equals are not.
+    fn preempts_curr(&self, p: Pid) -> bool {
+        let task = &self.tasks[p.index()];
+        let rq = &self.cpus[task.cpu.index()];
+        match rq.curr {
+            None => true,
+            Some(curr) => task.array == rq.active(task.cpu) && task.prio < self.tasks[curr.index()].prio,
+        }
+    }
+
+    fn resched_if_preempted(&self, platform: &mut Platform, p: Pid) {
+        if self.preempts_curr(p) {
+            platform.resched(self.tasks[p.index()].cpu);
+        }
+    }
+}
+
+impl Scheduler for Staircase {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        let (cpu, parent_task) = match parent {
+            Parent::Outside => (self.start_cpu(&attr.allowed), None),
+            Parent::Task { task, cpu } if attr.allowed.contains(cpu) => (cpu, Some(task)),
+            Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
+        };
+        let p = self.pid(task);
+        if p.index() >= self.tasks.len() {
+            self.tasks.resize_with(p.index() + 1, Task::default);
+            self.links.resize(p.index() + 1, Link::UNLINKED);
+        }
+        let mut new = Task {
+            policy: attr.sched.policy,
+            static_prio: (120 + attr.sched.nice) as u8,
+            rt_priority: attr.sched.rt_priority as u8,
+            last_ran: platform.now_ns(),
+            cpu,
+            parent: parent_task,
+            address_space: attr.address_space,
+            allowed: attr.allowed.clone(),
+            ..Task::default()
+        };
+        new.prio = new.static_prio;
+        new.prio = new.normal_prio();
+        self.tasks[p.index()] = new;
+        match parent {
+            Parent::Outside => self.start(platform, p),
+            Parent::Task { task, cpu } => self.start_beside(platform, p, self.pid(task), cpu),
+        }
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        let p = self.pid(task);
+        self.tasks[p.index()].runnable = true;
+        if self.tasks[p.index()].queued {
+            // It has not got round to leaving its CPU.
+            self.tasks[p.index()].uninterruptible = false;
+            return;
+        }
+        let cpu = self.wake_cpu(p, waker);
+        self.set_task_cpu(platform, p, cpu);
+        self.activate_task(cpu, p);
+        self.tasks[p.index()].uninterruptible = false;
+        // A waker that is about to sleep need not be told to leave its CPU.
+        if !(waker.is_sync() && waker.cpu() == cpu) {
+            self.resched_if_preempted(platform, p);
+        }
+    }
+
+    fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
+        let p = self.pid(task);
+        let row = &mut self.tasks[p.index()];
+        // It stays queued, and is charged, until its CPU reschedules.
+        row.runnable = false;
+        row.uninterruptible = reason == BlockReason::Uninterruptible;
+        if reason == BlockReason::Dead {
+            self.sched_exit(p);
+        }
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.update_cpu_clock(platform.now_ns(), cpu, true);
+        let curr = self.cpus[cpu.index()].curr;
+        if let Some(p) = curr
+            && self.tasks[p.index()].policy != Policy::Fifo
+        {
+            let Task {
+                prio,
+                array,
+                time_slice,
+                ..
+            } = self.tasks[p.index()];
+            if time_slice <= 0 {
+                platform.resched(cpu);
+                self.task_expired_entitlement(cpu, p);
+            }
+            if self.edition == Edition::Rsdl && prio > ISO_PRIO && array == self.cpus[cpu.index()].active(cpu)
+            {
+                self.rsdl_check_level(platform, cpu, prio);
+            }
+        }
+        self.domains.update_cpu_load(cpu);
+        rebalance(self, platform, cpu, curr.is_none());
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        let now_ns = platform.now_ns();
+        let prev = self.cpus[cpu.index()].curr;
+        if let Some(p) = prev {
+            let task = &self.tasks[p.index()];
+            if !task.runnable {
+                self.deactivate_task(cpu, p);
+            } else if !task.allowed.contains(cpu) {
+                self.move_to_allowed(platform, p);
+            }
+        }
+        if self.domains.load(cpu).nr_running() == 0 {
+            newly_idle_balance(self, platform, cpu);
+        }
+        let next = self.pick(cpu);
+        // What was pulled may have asked for this very reschedule.
+        platform.clear_resched(cpu);
+        // Only now, so the charge has no say in the choice.
+        self.update_cpu_clock(now_ns, cpu, false);
+        if next != prev {
+            if let Some(p) = next {
+                self.tasks[p.index()].last_ran = now_ns;
+            }
+            self.cpus[cpu.index()].curr = next;
+        }
+        let next = next?;
+        if next == self.migration_thread(cpu) {
+            // It takes no time. The CPU reschedules again at once, and passes for idle till then.
+            self.migration_thread_runs(platform, cpu);
+        }
+        self.task_id(next)
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        platform.resched(cpu);
+        if self.domains.load(cpu).nr_running() == 1 {
+            return;
+        }
+        let p = self.pid(task);
+        self.dequeue_task(cpu, p);
+        if self.tasks[p.index()].is_realtime() {
+            self.put_in_array(cpu, p);
+        } else if self.tasks[p.index()].policy == Policy::Idle {
+            self.enqueue_task(cpu, p);
+        } else {
+            // It gives up the rest of its rotation.
+            match self.edition {
+                Edition::Rsdl => self.rsdl_expire(cpu, p),
+                Edition::Sd => self.queue_expired(cpu, p),
+            }
+            self.put_in_array(cpu, p);
+        }
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
+        let p = self.pid(task);
+        let (static_prio, rt_priority) = ((120 + attr.nice) as u8, attr.rt_priority as u8);
+        let row = &self.tasks[p.index()];
+        if (row.policy, row.rt_priority) != (attr.policy, rt_priority) {
+            self.set_policy(platform, p, attr.policy, rt_priority);
+        }
+        if self.tasks[p.index()].static_prio != static_prio {
+            self.set_user_nice(platform, p, static_prio);
+        }
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        let p = self.pid(task);
+        self.tasks[p.index()].allowed = allowed.clone();
+        let Task { cpu, queued, .. } = self.tasks[p.index()];
+        if allowed.contains(cpu) {
+            return;
+        }
+        if self.cpus[cpu.index()].curr == Some(p) {
+            // The reschedule moves it.
+            platform.resched(cpu);
+        } else if queued {
+            self.move_to_allowed(platform, p);
+        } else {
+            self.tasks[p.index()].cpu = self.first_allowed(allowed);
+        }
+    }
+
+    fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
+        let p = self.pid(task);
+        self.sched_exit(p);
+        self.tasks[p.index()].runnable = false;
+        if self.tasks[p.index()].queued {
+            self.deactivate_task(self.tasks[p.index()].cpu, p);
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.tasks[self.pid(task).index()].cpu
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        let cache_hot_time = Tunable {
+            name: "cache_hot_time_ns",
+            value: self.cache_hot_time_ns,
+            range: (0, i64::MAX),
+            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot on real machines)",
+        };
+        if self.edition == Edition::Rsdl {
+            return alloc::vec![cache_hot_time];
+        }
+        alloc::vec![
+            Tunable {
+                name: "rr_interval",
+                value: self.rr_interval,
+                range: (1, 1000),
+                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next wakeup on",
+            },
+            Tunable {
+                name: "sched_interactive",
+                value: i64::from(self.sched_interactive),
+                range: (0, 1),
+                help: "1: a woken task may take slots above those that its nice level has reached in this rotation",
+            },
+            Tunable {
+                name: "sched_iso_cpu",
+                value: self.sched_iso_cpu,
+                range: (0, 100),
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+            },
+            Tunable {
+                name: "sched_iso_period",
+                value: self.sched_iso_period,
+                range: (1, 100),
+                help: "over how long that is averaged, s; without effect",
+            },
+            cache_hot_time,
+        ]
+    }
+
+    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        match name {
+            "rr_interval" => self.rr_interval = value,
+            "sched_interactive" => self.sched_interactive = value != 0,
+            "sched_iso_cpu" => self.sched_iso_cpu = value,
+            "sched_iso_period" => self.sched_iso_period = value,
+            _ => self.cache_hot_time_ns = value,
+        }
+        Ok(())
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        if self.cpus.len() > 1 {
+            // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by itself.
+            return Promises::default();
+        }
+        // What one task can run in a rotation: a quota for each level that it may use, and one more as the best is had twice.
+        // Each may end a tick late.
+        let quota_us = task::quota_us(self.edition, load.nice_min, self.rr_interval) as u64;
+        let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            // At worst everybody has all of this rotation before it, and all of the next. (No new tasks meanwhile: they would
+            // bring new staircases into the old rotation.)
+            wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
+            // Hogs of one nice level have the same staircase. Of several, the better ones end the others' rotation early.
+            hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.check_books()
+    }
+}

@@ -1,0 +1,129 @@
+//! RSDL, from which SD came: a **reconstruction** from published descriptions, not checked against its code.
+//!
+//! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139. And it charges twice: what a
+//! task runs is taken from its own quota and from that of its **level**, which is the sum of the quotas handed out there. When
+//! a level has used its quota up, everybody who is still there goes down a level, with time left or not (a **minor
+//! rotation**): so those who wait further down know when their turn comes at the latest, which is what the "deadline" in
+//! the name means. Nobody enters above the level that the rotation has reached.
+
+use super::array;
+use super::task::Pid;
+use super::{MAX_PRIO, Staircase};
+use crate::{CpuId, Platform};
+
+impl Staircase {
+    /// Where an ordinary task goes on `cpu`: the best level that it has not yet had, not above the one that is reached.
+    pub(super) fn rsdl_place(&mut self, cpu: CpuId, p: Pid) {
+        self.carry_over_rotation(cpu, p);
+        let rq = &mut self.cpus[cpu.index()];
+        let (active, expired) = (rq.active(cpu), rq.expired(cpu));
+        let task = &mut self.tasks[p.index()];
+        if task.rotation != rq.prio_rotation {
+            task.rotation = rq.prio_rotation;
+            task.bitmap = 0;
+            task.time_slice = 0;
+        } else if task.array == expired {
+            self.rsdl_expire(cpu, p);
+            return;
+        } else if task.time_slice > 0 {
+            task.array = active;
+            task.prio = task.prio.max(rq.level_reached);
+            return;
+        }
+        let from = task.static_prio.max(rq.level_reached) - 100;
+        let left = !task.bitmap & (u64::MAX << from) & ((1 << 40) - 1);
+        if left == 0 {
+            self.rsdl_expire(cpu, p);
+            return;
+        }
+        let level = left.trailing_zeros();
+        task.array = active;
+        task.prio = 100 + level as u8;
+        task.bitmap |= 1 << level;
+        task.time_slice = task.quota;
+        task.first_time_slice = false;
+        rq.active_mut().level_quota[level as usize] += i64::from(task.quota);
+    }
+
+    /// To the expired array, at its own level.
+    pub(super) fn rsdl_expire(&mut self, cpu: CpuId, p: Pid) {
+        let rq = &mut self.cpus[cpu.index()];
+        let task = &mut self.tasks[p.index()];
+        let column = task.user_prio();
+        task.rotation = rq.prio_rotation;
+        task.array = rq.expired(cpu);
+        task.prio = task.static_prio;
+        task.bitmap = 1 << column;
+        task.time_slice = task.quota;
+        task.first_time_slice = false;
+        rq.expired_mut().level_quota[column] += i64::from(task.quota);
+    }
+
+    /// The second charge: to the quota of the level at which the task runs.
+    pub(super) fn rsdl_charge_level(&mut self, cpu: CpuId, p: Pid, used_us: i32) {
+        let task = &self.tasks[p.index()];
+        if !task.is_realtime() && task.array.cpu == cpu {
+            let array = &mut self.cpus[cpu.index()].arrays[usize::from(task.array.object)];
+            array.level_quota[usize::from(task.prio - 100)] -= i64::from(used_us);
+        }
+    }
+
+    /// At a tick that found a task running at `level`: if the level has used its quota up and tasks are left there, they go
+    /// down.
+    pub(super) fn rsdl_check_level(&mut self, platform: &mut Platform, cpu: CpuId, level: u8) {
+        let active = self.cpus[cpu.index()].active_mut();
+        if active.level_quota[usize::from(level - 100)] <= 0 && active.head(level).is_some() {
+            self.minor_rotation(cpu, level);
+            platform.resched(cpu);
+        }
+    }
+
+    /// Everybody at `level` goes down a level, in order; from the last level to the expired array.
+    fn minor_rotation(&mut self, cpu: CpuId, level: u8) {
+        let mut at = self.cpus[cpu.index()].active_mut().head(level);
+        while let Some(p) = at {
+            at = array::next(&self.links, p);
+            self.dequeue_task(cpu, p);
+            if level == MAX_PRIO - 1 {
+                self.rsdl_expire(cpu, p);
+            } else {
+                let task = &mut self.tasks[p.index()];
+                task.prio = level + 1;
+                task.bitmap |= 1 << (level + 1 - 100);
+                let quota = &mut self.cpus[cpu.index()].active_mut().level_quota;
+                quota[usize::from(level + 1 - 100)] += i64::from(task.time_slice);
+            }
+            self.put_in_array(cpu, p);
+        }
+        if level < MAX_PRIO - 1 {
+            self.cpus[cpu.index()].level_reached = level + 1;
+        }
+    }
+
+    /// The task to run when no real-time task wants to, of those there are.
+    pub(super) fn rsdl_pick(&mut self, cpu: CpuId) -> Pid {
+        loop {
+            let level = self.cpus[cpu.index()].active_mut().best_from(100);
+            if level == MAX_PRIO {
+                self.major_rotation(cpu);
+                continue;
+            }
+            let rq = &mut self.cpus[cpu.index()];
+            let next = rq.active_mut().head(level).expect("its bit is set");
+            if self.tasks[next.index()].time_slice <= 0 {
+                self.task_expired_entitlement(cpu, next);
+                continue;
+            }
+            rq.level_reached = rq.level_reached.max(level);
+            self.tasks[next.index()].rotation = rq.prio_rotation;
+            return next;
+        }
+    }
+
+    /// What RSDL forgets with each rotation.
+    pub(super) fn rsdl_forget_rotation(&mut self, cpu: CpuId) {
+        let rq = &mut self.cpus[cpu.index()];
+        rq.level_reached = 100;
+        rq.expired_mut().level_quota = [0; 40];
+    }
+}

@@ -1,0 +1,438 @@
+//! Rules that no golden schedule decides.
+
+use super::*;
+use crate::domains_2622::Balanced;
+
+const MS: u64 = 1_000_000;
+const CPU0: CpuId = CpuId(0);
+const CPU1: CpuId = CpuId(1);
+
+fn attr(sched: SchedAttr, address_space: u32) -> TaskAttr {
+    TaskAttr {
+        sched,
+        address_space,
+        ..TaskAttr::default()
+    }
+}
+
+fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
+    SchedAttr {
+        policy,
+        rt_priority,
+        ..SchedAttr::default()
+    }
+}
+
+/// A machine on which tasks have started at 0, each a process.
+fn machine(edition: Edition, cpus: u32, tasks: &[SchedAttr]) -> (Staircase, Platform) {
+    let config = BuildConfig::flat(cpus, 1000);
+    let (mut sched, mut platform) = (Staircase::new(edition, &config), config.platform());
+    for (number, &task) in tasks.iter().enumerate() {
+        let number = number as u32;
+        sched.fork(
+            &mut platform,
+            TaskId(number),
+            &attr(task, number),
+            Parent::Outside,
+        );
+    }
+    settle(&mut sched, &mut platform);
+    (sched, platform)
+}
+
+/// The reschedules of an instant.
+fn settle(sched: &mut Staircase, platform: &mut Platform) {
+    let mut from = 0;
+    while let Some(cpu) = platform.next_resched(from).or_else(|| platform.next_resched(0)) {
+        platform.clear_resched(cpu);
+        sched.schedule(platform, cpu);
+        from = cpu.0 + 1;
+    }
+    sched.audit().unwrap();
+}
+
+fn tick(sched: &mut Staircase, platform: &mut Platform, ms: u64) {
+    platform.set_now_ns(ms * MS);
+    platform.set_jiffies(ms);
+    for cpu in 0..platform.cpus() {
+        sched.tick(platform, CpuId(cpu));
+    }
+    settle(sched, platform);
+}
+
+fn sleep(sched: &mut Staircase, platform: &mut Platform, task: u32, reason: BlockReason) {
+    let cpu = sched.cpu_of(TaskId(task));
+    assert_eq!(running(sched, cpu), Some(task));
+    sched.block(platform, cpu, TaskId(task), reason);
+    platform.resched(cpu);
+    settle(sched, platform);
+}
+
+fn row(sched: &mut Staircase, task: u32) -> &mut Task {
+    let p = sched.pid(TaskId(task));
+    &mut sched.tasks[p.index()]
+}
+
+fn running(sched: &Staircase, cpu: CpuId) -> Option<u32> {
+    let curr = sched.cpus[cpu.index()].curr?;
+    sched.task_id(curr).map(|task| task.0)
+}
+
+const NICE0: SchedAttr = SchedAttr::nice(0);
+
+#[test]
+fn impossible_times_are_charged_as_a_tick_or_a_microsecond() {
+    let (mut sched, _) = machine(Edition::Sd, 1, &[NICE0]);
+    for (ran_ns, from_tick, charged_us) in [
+        (2 * MS, true, 2000),
+        (2 * MS + 1, true, 1000),
+        (0, true, 0),
+        (1999, true, 1),
+        (0, false, 1),
+        (1, false, 0),
+        (MS, false, 1000),
+        (MS + 1, false, 1),
+    ] {
+        row(&mut sched, 0).time_slice = 5000;
+        row(&mut sched, 0).last_ran = 100 * MS - ran_ns;
+        sched.update_cpu_clock(100 * MS, CPU0, from_tick);
+        assert_eq!(
+            row(&mut sched, 0).time_slice,
+            5000 - charged_us,
+            "{ran_ns} ns, tick {from_tick}"
+        );
+    }
+}
+
+#[test]
+fn a_child_stands_beside_its_parent_with_half_of_what_it_has() {
+    for (parent_has, parent_keeps, child_gets) in [(5001, 2500, 2500), (1, 0, 1), (0, 0, 0), (-7, -7, 0)] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0]);
+        for ms in 1..=13 {
+            tick(&mut sched, &mut platform, ms);
+        }
+        assert_eq!(row(&mut sched, 0).prio, 105, "two slots down");
+        row(&mut sched, 0).time_slice = parent_has;
+        let parent = Parent::Task {
+            task: TaskId(0),
+            cpu: CPU0,
+        };
+        sched.fork(&mut platform, TaskId(1), &attr(NICE0, 1), parent);
+        assert_eq!(
+            row(&mut sched, 0).time_slice,
+            parent_keeps,
+            "parent of {parent_has}"
+        );
+        if child_gets > 0 {
+            assert_eq!(
+                (row(&mut sched, 1).time_slice, row(&mut sched, 1).prio),
+                (child_gets, 105)
+            );
+        } else {
+            // Nothing to inherit: it takes the next slot.
+            assert_eq!(
+                (row(&mut sched, 1).time_slice, row(&mut sched, 1).prio),
+                (6000, 107)
+            );
+        }
+        assert!(platform.resched_pending(CPU0), "a process interrupts its parent");
+        sched.audit().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_does_not_interrupt_its_equal() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0]);
+    let parent = Parent::Task {
+        task: TaskId(0),
+        cpu: CPU0,
+    };
+    sched.fork(&mut platform, TaskId(1), &attr(NICE0, 0), parent);
+    assert!(!platform.resched_pending(CPU0));
+}
+
+#[test]
+fn a_short_lived_child_returns_its_share() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0]);
+    let parent = Parent::Task {
+        task: TaskId(0),
+        cpu: CPU0,
+    };
+    for (child, parent_has_then, parent_ends_with) in [(1, 2000, 5000), (2, 11_000, 12_000)] {
+        row(&mut sched, 0).time_slice = 6000;
+        sched.fork(&mut platform, TaskId(child), &attr(NICE0, 1), parent);
+        assert_eq!(row(&mut sched, child).time_slice, 3000);
+        row(&mut sched, 0).time_slice = parent_has_then;
+        sched.kill(&mut platform, TaskId(child));
+        assert_eq!(
+            row(&mut sched, 0).time_slice,
+            parent_ends_with,
+            "a quota of 12 ms at most"
+        );
+    }
+    row(&mut sched, 0).time_slice = 6000;
+    sched.fork(&mut platform, TaskId(3), &attr(NICE0, 1), parent);
+    sched.set_affinity(&mut platform, TaskId(3), &CpuSet::only(CPU1));
+    sched.kill(&mut platform, TaskId(3));
+    assert_eq!(row(&mut sched, 0).time_slice, 3000, "not from another CPU");
+}
+
+#[test]
+fn one_who_yields_gives_up_its_rotation_unless_alone() {
+    for edition in [Edition::Sd, Edition::Rsdl] {
+        let (mut sched, mut platform) = machine(edition, 1, &[NICE0]);
+        sched.yield_now(&mut platform, CPU0, TaskId(0));
+        assert!(platform.resched_pending(CPU0));
+        let array = row(&mut sched, 0).array;
+        assert_eq!(array, sched.cpus[0].active(CPU0), "alone");
+
+        let (mut sched, mut platform) = machine(edition, 1, &[NICE0, NICE0]);
+        sched.yield_now(&mut platform, CPU0, TaskId(0));
+        let array = row(&mut sched, 0).array;
+        assert_eq!(array, sched.cpus[0].expired(CPU0));
+        settle(&mut sched, &mut platform);
+        assert_eq!(running(&sched, CPU0), Some(1));
+    }
+}
+
+#[test]
+fn a_real_time_task_that_yields_goes_behind_its_equals() {
+    let fifo = with_policy(Policy::Fifo, 20);
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[fifo, fifo, NICE0]);
+    for next in [1, 0] {
+        let curr = running(&sched, CPU0).unwrap();
+        sched.yield_now(&mut platform, CPU0, TaskId(curr));
+        settle(&mut sched, &mut platform);
+        assert_eq!(running(&sched, CPU0), Some(next));
+    }
+}
+
+#[test]
+fn a_queued_task_keeps_its_level_when_its_nice_changes() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
+    sched.set_attr(&mut platform, TaskId(1), &SchedAttr::nice(10), CPU0);
+    let task = row(&mut sched, 1);
+    assert_eq!((task.prio, task.time_slice, task.quota), (101, 6000, 3000));
+    assert_eq!(sched.domains.load(CPU0).raw_weighted_load(), 4800 + 40 * 30);
+    assert!(!platform.resched_pending(CPU0));
+    sched.audit().unwrap();
+}
+
+#[test]
+fn a_change_of_policy_counts_at_once() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
+    sched.set_attr(
+        &mut platform,
+        TaskId(1),
+        &with_policy(Policy::RoundRobin, 5),
+        CPU0,
+    );
+    assert!(platform.resched_pending(CPU0), "a queued task became real-time");
+    settle(&mut sched, &mut platform);
+    assert_eq!(running(&sched, CPU0), Some(1));
+    sched.set_attr(
+        &mut platform,
+        TaskId(1),
+        &with_policy(Policy::RoundRobin, 50),
+        CPU0,
+    );
+    assert!(!platform.resched_pending(CPU0), "the running one got better");
+    sched.set_attr(&mut platform, TaskId(1), &NICE0, CPU0);
+    assert!(platform.resched_pending(CPU0), "and worse");
+    sched.audit().unwrap();
+}
+
+#[test]
+fn tasks_leave_a_forbidden_cpu_whatever_they_do() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0; 5]);
+    assert_eq!([0, 2, 4].map(|task| sched.cpu_of(TaskId(task))), [CPU0; 3]);
+    assert_eq!(running(&sched, CPU0), Some(0));
+    sched.set_affinity(&mut platform, TaskId(2), &CpuSet::only(CPU1));
+    assert_eq!(sched.cpu_of(TaskId(2)), CPU1, "queued");
+    sched.set_affinity(&mut platform, TaskId(0), &CpuSet::only(CPU1));
+    assert_eq!(
+        sched.cpu_of(TaskId(0)),
+        CPU0,
+        "running: its CPU must reschedule first"
+    );
+    settle(&mut sched, &mut platform);
+    assert_eq!((sched.cpu_of(TaskId(0)), running(&sched, CPU0)), (CPU1, Some(4)));
+    sleep(&mut sched, &mut platform, 4, BlockReason::Interruptible);
+    sched.set_affinity(&mut platform, TaskId(4), &CpuSet::only(CPU1));
+    assert_eq!(sched.cpu_of(TaskId(4)), CPU1, "asleep");
+    sched.wake(&mut platform, TaskId(4), Waker::Interrupt { cpu: CPU1 });
+    settle(&mut sched, &mut platform);
+}
+
+#[test]
+fn a_synchronous_wakeup_on_the_own_cpu_interrupts_nobody() {
+    for sync in [false, true] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
+        sleep(&mut sched, &mut platform, 0, BlockReason::Interruptible);
+        for ms in 1..=7 {
+            tick(&mut sched, &mut platform, ms);
+        }
+        let waker = Waker::Task {
+            task: TaskId(1),
+            cpu: CPU0,
+            sync,
+        };
+        sched.wake(&mut platform, TaskId(0), waker);
+        assert_eq!(platform.resched_pending(CPU0), !sync);
+        assert_eq!(row(&mut sched, 0).prio, 101, "it slept within the rotation");
+    }
+}
+
+#[test]
+fn a_task_may_come_to_its_waker() {
+    // CPU 0: task 0 alone. CPU 1: task 1 asleep, task 3 running; task 2 with task 0.
+    for (averaged, woken_on) in [(0, CPU1), (9600, CPU0)] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
+        assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
+        sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+        // What CPU 1 was busy with of late decides: less of it than of the waker's, and the task stays.
+        for task in [2, 3, 4] {
+            let task_attr = TaskAttr {
+                allowed: CpuSet::only(CPU1),
+                ..attr(NICE0, task)
+            };
+            sched.fork(&mut platform, TaskId(task), &task_attr, Parent::Outside);
+        }
+        settle(&mut sched, &mut platform);
+        if averaged > 0 {
+            sched.domains.update_cpu_load(CPU1);
+        }
+        let waker = Waker::Task {
+            task: TaskId(0),
+            cpu: CPU0,
+            sync: false,
+        };
+        sched.wake(&mut platform, TaskId(1), waker);
+        assert_eq!(sched.cpu_of(TaskId(1)), woken_on);
+    }
+}
+
+#[test]
+fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
+    let idle = with_policy(Policy::Idle, 0);
+    for (reason, level) in [
+        (BlockReason::Interruptible, 140),
+        (BlockReason::Uninterruptible, 139),
+    ] {
+        let (mut sched, mut platform) = machine(Edition::Sd, 1, &[idle]);
+        sleep(&mut sched, &mut platform, 0, reason);
+        sched.wake(&mut platform, TaskId(0), Waker::Interrupt { cpu: CPU0 });
+        settle(&mut sched, &mut platform);
+        assert_eq!(row(&mut sched, 0).prio, level, "{reason:?}");
+    }
+}
+
+#[test]
+fn a_level_from_which_nobody_was_picked_counts_as_100() {
+    // Nice 0 and nice 5 have been here; of nice 10 nobody yet. It enters at the level that nice 5 has reached.
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
+    sched.cpus[0].prio_level = [0; 40];
+    (sched.cpus[0].prio_level[20], sched.cpus[0].prio_level[25]) = (103, 109);
+    sched.fork(
+        &mut platform,
+        TaskId(2),
+        &attr(SchedAttr::nice(10), 2),
+        Parent::Outside,
+    );
+    assert_eq!(row(&mut sched, 2).prio, 111, "its first slot from 109 on");
+    assert_eq!(sched.cpus[0].prio_level[21], 100);
+}
+
+#[test]
+fn a_cpu_that_becomes_idle_takes_a_waiting_task() {
+    // Of a weight so small that without it CPU 1 has next to no load.
+    let light = SchedAttr {
+        policy: Policy::Idle,
+        ..SchedAttr::nice(19)
+    };
+    let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, light, NICE0]);
+    sched.set_tunable(&mut platform, "cache_hot_time_ns", 0).unwrap();
+    // Until the averages of the loads know the two hogs of CPU 0.
+    for ms in 1..=20 {
+        tick(&mut sched, &mut platform, ms);
+    }
+    assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (Some(2), Some(1)));
+    sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+    assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (Some(2), Some(0)));
+    assert_eq!(platform.migrations.len(), 1);
+}
+
+#[test]
+fn the_migration_thread_pushes_the_task_that_never_waits() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
+    sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+    let stays = TaskAttr {
+        allowed: CpuSet::only(CPU0),
+        ..attr(NICE0, 2)
+    };
+    sched.fork(&mut platform, TaskId(2), &stays, Parent::Outside);
+    settle(&mut sched, &mut platform);
+    assert_eq!(running(&sched, CPU0), Some(0), "task 2 waits, but is pinned");
+    for ms in 1..=60 {
+        tick(&mut sched, &mut platform, ms);
+    }
+    assert_eq!((running(&sched, CPU0), running(&sched, CPU1)), (Some(2), Some(0)));
+    assert!(sched.domains().take_push_cpu(CPU0).is_none());
+}
+
+#[test]
+fn rsdl_a_used_up_level_sinks_as_a_whole() {
+    let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0; 3]);
+    // Two quotas less than were handed out: the level is through after the first task's.
+    sched.cpus[0].active_mut().level_quota[20] = 6000;
+    for ms in 1..=6 {
+        tick(&mut sched, &mut platform, ms);
+    }
+    assert_eq!([0, 1, 2].map(|task| row(&mut sched, task).prio), [121; 3]);
+    assert_eq!(
+        [1, 2].map(|task| row(&mut sched, task).time_slice),
+        [6000; 2],
+        "with time left"
+    );
+    assert_eq!(sched.cpus[0].level_reached, 121);
+    assert_eq!(running(&sched, CPU0), Some(0), "it was there first");
+}
+
+#[test]
+fn rsdl_nobody_enters_above_the_level_that_is_reached() {
+    let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0, NICE0]);
+    for ms in 1..=20 {
+        tick(&mut sched, &mut platform, ms);
+        if ms == 7 {
+            sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
+        }
+    }
+    assert_eq!((row(&mut sched, 0).prio, row(&mut sched, 1).prio), (123, 120));
+    sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU0 });
+    assert_eq!(row(&mut sched, 1).prio, 123);
+    assert!(!platform.resched_pending(CPU0), "an equal does not preempt");
+    sched.fork(&mut platform, TaskId(2), &attr(NICE0, 2), Parent::Outside);
+    assert_eq!(row(&mut sched, 2).prio, 123, "nor a new one");
+}
+
+#[test]
+fn knobs_are_checked() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[]);
+    for (name, wrong) in [
+        ("rr_interval", 0),
+        ("rr_interval", 1001),
+        ("sched_interactive", 2),
+        ("sched_iso_cpu", 101),
+        ("sched_iso_period", 0),
+        ("cache_hot_time_ns", -1),
+    ] {
+        let error = sched.set_tunable(&mut platform, name, wrong).unwrap_err();
+        assert!(matches!(error, TunableError::Range { .. }), "{name} {wrong}");
+    }
+    sched.set_tunable(&mut platform, "rr_interval", 20).unwrap();
+    sched.fork(&mut platform, TaskId(0), &attr(NICE0, 0), Parent::Outside);
+    assert_eq!(row(&mut sched, 0).time_slice, 20_000);
+    let (mut rsdl, mut platform) = machine(Edition::Rsdl, 1, &[]);
+    let error = rsdl.set_tunable(&mut platform, "rr_interval", 6).unwrap_err();
+    assert!(matches!(error, TunableError::Unknown { .. }));
+}
