@@ -12,6 +12,7 @@ use super::text::Fault;
 use crate::diagnostic::Diagnostic;
 use schedlab_sched::{CpuSet, GroupId};
 use std::collections::HashMap;
+use std::fmt;
 
 /// The period of a limit that sets none, us.
 pub const PERIOD_DEFAULT_US: u64 = 100_000;
@@ -55,6 +56,18 @@ pub enum Feature {
     Cpuset,
     /// Stopped: `cgroup.freeze`, `freezer.state`.
     Frozen,
+}
+
+/// What is missing of it where only weights count.
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Feature::Idle => "an idle group weighs 3 and is otherwise like any other here",
+            Feature::Limit => "limits of groups are not simulated: only weights count",
+            Feature::Cpuset => "CPUs of groups are not simulated: only weights count",
+            Feature::Frozen => "stopping groups is not simulated: the tasks run",
+        })
+    }
 }
 
 impl Group {
@@ -119,6 +132,19 @@ impl GroupPlan {
         self.notes
             .iter()
             .chain(self.groups.iter().flat_map(|group| &group.notes))
+    }
+
+    /// What groups need of a scheduler besides weight, each with the first group that does.
+    pub fn features(&self) -> Vec<(Feature, &Group)> {
+        let mut found: Vec<(Feature, &Group)> = Vec::new();
+        for group in &self.groups {
+            for feature in group.features() {
+                if found.iter().all(|&(other, _)| other != feature) {
+                    found.push((feature, group));
+                }
+            }
+        }
+        found
     }
 
     /// The numbers of the groups `paths`, if those of the plan have been numbered `ids`.
@@ -590,6 +616,8 @@ mod tests {
             .collect();
         let all = vec![Feature::Idle, Feature::Limit, Feature::Cpuset, Feature::Frozen];
         assert_eq!(features, [all, vec![Feature::Cpuset, Feature::Frozen]]);
+        let first: Vec<&str> = plan.features().iter().map(|(_, group)| group.path.as_str()).collect();
+        assert_eq!(first, ["/a"; 4]);
     }
 
     #[test]
