@@ -14,10 +14,7 @@ pub struct Output {
 impl Output {
     /// Standard output.
     pub fn new() -> Output {
-        Output {
-            to: BufWriter::new(io::stdout()),
-            terminal: io::stdout().is_terminal(),
-        }
+        Output { to: BufWriter::new(io::stdout()), terminal: io::stdout().is_terminal() }
     }
 }
 
@@ -56,7 +53,8 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        let style =
+            ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar }

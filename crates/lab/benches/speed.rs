@@ -78,10 +78,7 @@ impl Workload for Synthetic {
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         self.sleeps_next = vec![false; self.tasks as usize];
         let task = |number: u32| NewTask {
-            attr: TaskAttr {
-                address_space: number,
-                ..TaskAttr::default()
-            },
+            attr: TaskAttr { address_space: number, ..TaskAttr::default() },
             start_ns: 0,
         };
         (0..self.tasks).map(task).collect()
@@ -127,10 +124,7 @@ fn main() {
         return child(&args[1..]);
     }
     let full = args.iter().any(|arg| arg == "--full");
-    let only = args
-        .iter()
-        .position(|arg| arg == "--only")
-        .and_then(|place| args.get(place + 1));
+    let only = args.iter().position(|arg| arg == "--only").and_then(|place| args.get(place + 1));
     let choices = match only {
         Some(names) => names
             .split(',')
@@ -195,7 +189,9 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
 
 fn picks_table(choices: &[Choice], budget: Duration) {
     let sizes = [5, 50, 500, 5_000, 50_000, 500_000];
-    println!("\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n");
+    println!(
+        "\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n"
+    );
     print!("{:<22}", "scheduler");
     for tasks in sizes {
         print!(" {tasks:>11}");
@@ -224,10 +220,7 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         Case::Pick { tasks } => command.args(["pick", &tasks.to_string()]),
     };
     command.arg(budget.as_millis().to_string());
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this program can be started");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("this program can be started");
     let begun = Instant::now();
     while child.try_wait().expect("it is our child").is_none() {
         if begun.elapsed() > PATIENCE {
@@ -238,16 +231,9 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         std::thread::sleep(Duration::from_millis(2));
     }
     let mut text = String::new();
-    child
-        .stdout
-        .take()
-        .expect("it is piped")
-        .read_to_string(&mut text)
-        .expect("it is text");
-    let figures: Vec<f64> = text
-        .split_whitespace()
-        .map(|word| word.parse().expect("it is a figure"))
-        .collect();
+    child.stdout.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
+    let figures: Vec<f64> =
+        text.split_whitespace().map(|word| word.parse().expect("it is a figure")).collect();
     Some(figures.try_into().expect("there are four figures"))
 }
 
@@ -268,12 +254,7 @@ fn child(args: &[String]) {
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let scheduler = Built::new(choice, &BuildConfig::flat(cpus, hz));
-    let workload = Synthetic {
-        load,
-        tasks,
-        random: SplitMix64::new(1),
-        sleeps_next: vec![],
-    };
+    let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let begun = Instant::now();
     let told_the_future = scheduler.is_clairvoyant();
     let config = Config::idealised(cpus, hz);
@@ -299,11 +280,7 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
         let Ok(_) = machine.run_to(until_ns);
     }
     let wall = begun.elapsed();
-    [
-        machine.counts().events() - before,
-        wall.as_nanos() as u64,
-        start.as_nanos() as u64,
-    ]
+    [machine.counts().events() - before, wall.as_nanos() as u64, start.as_nanos() as u64]
 }
 
 /// Picks, ns for them, ns to start.
@@ -315,10 +292,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let mut scheduler = Built::new(choice, &build);
     let begun = Instant::now();
     for number in 0..tasks {
-        let attr = TaskAttr {
-            address_space: number,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { address_space: number, ..TaskAttr::default() };
         scheduler.fork(&mut platform, TaskId(number), &attr, Parent::Outside);
         platform.timer_orders.clear();
         platform.migrations.clear();
@@ -343,11 +317,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
             picks += 1;
         }
     }
-    [
-        picks,
-        begun.elapsed().as_nanos() as u64,
-        start.as_nanos() as u64,
-    ]
+    [picks, begun.elapsed().as_nanos() as u64, start.as_nanos() as u64]
 }
 
 /// The most memory this process ever had, KiB; 0 where the system does not tell.

@@ -103,10 +103,7 @@ impl Experiment {
 
     /// How the loader is to check the workload.
     pub fn target(&self) -> Target {
-        Target {
-            cpus: self.cpus,
-            limited: self.limit_ns.is_some(),
-        }
+        Target { cpus: self.cpus, limited: self.limit_ns.is_some() }
     }
 
     /// When the run is stopped at the latest, ns.
@@ -130,10 +127,7 @@ impl Experiment {
     fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options {
-            group_ids: self.groups.ids_of(&ids, &paths),
-            ..Options::default()
-        };
+        let options = Options { group_ids: self.groups.ids_of(&ids, &paths), ..Options::default() };
         let vm = Vm::new(self.model.clone(), &self.target(), options)?;
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
@@ -147,14 +141,8 @@ impl Experiment {
             .collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
-            (
-                Stats::new(self.cpus, &keys),
-                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
-            ),
-            (
-                self.record.then(SliceRecorder::new),
-                self.record.then(SpanRecorder::new),
-            ),
+            (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
+            (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
         );
         let build = choice.build_config(&self.needs());
         let mut config = Config::idealised(self.cpus, build.hz);
@@ -194,11 +182,7 @@ impl Experiment {
                 release: choice.release.version.into(),
                 title: choice.entry.title.into(),
             },
-            machine: MachineInfo {
-                cpus: self.cpus,
-                hz: build.hz,
-                model: "idealised".into(),
-            },
+            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: "idealised".into() },
             tunables: &scheduler.tunables(),
             seed: self.seed,
             end,
@@ -220,10 +204,7 @@ mod tests {
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
-        let target = Target {
-            cpus: CPUS_MAX,
-            limited: true,
-        };
+        let target = Target { cpus: CPUS_MAX, limited: true };
         let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
         Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")

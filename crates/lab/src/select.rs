@@ -52,10 +52,7 @@ pub struct UnknownScheduler(String);
 
 /// Every scheduler in its default release, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
-    let first = |entry: &&'static Entry| Choice {
-        entry,
-        release: &entry.releases[0],
-    };
+    let first = |entry: &&'static Entry| Choice { entry, release: &entry.releases[0] };
     registry::ALL.iter().map(first).collect()
 }
 
@@ -223,10 +220,7 @@ mod tests {
     #[test]
     fn what_a_release_lacks_is_refused_with_the_reason() {
         let choice = find("round_robin").unwrap();
-        let needs = Needs {
-            cpus: 1,
-            ..Needs::default()
-        };
+        let needs = Needs { cpus: 1, ..Needs::default() };
         assert_eq!(choice.refuses(&needs), None);
         let cases = [
             (Needs { cpus: 2, ..needs.clone() }, "one CPU"),

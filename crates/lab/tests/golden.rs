@@ -12,19 +12,13 @@ fn golden() -> PathBuf {
 /// The paths in the README's table of files that do not agree.
 fn known_to_disagree() -> BTreeSet<String> {
     let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
-    let (_, rest) = readme
-        .split_once("## Files that do not agree")
-        .expect("the README has the section");
+    let (_, rest) = readme.split_once("## Files that do not agree").expect("the README has the section");
     let section = rest.split("\n## ").next().expect("there is a first part");
     let path = |line: &str| {
         let cell = line.strip_prefix('|')?.split('|').next()?;
         Some(cell.trim().trim_matches('`').to_string())
     };
-    section
-        .lines()
-        .filter_map(path)
-        .filter(|cell| cell.contains(".json"))
-        .collect()
+    section.lines().filter_map(path).filter(|cell| cell.contains(".json")).collect()
 }
 
 #[test]

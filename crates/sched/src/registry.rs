@@ -17,10 +17,7 @@ pub struct BuildConfig {
 impl BuildConfig {
     /// A flat machine.
     pub fn flat(cpus: u32, hz: u32) -> BuildConfig {
-        BuildConfig {
-            topology: Topology::flat(cpus),
-            hz,
-        }
+        BuildConfig { topology: Topology::flat(cpus), hz }
     }
 
     /// The platform that goes with it.
@@ -114,10 +111,7 @@ pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupErro
         Some((name, version)) => (name, Some(version)),
         None => (spec, None),
     };
-    let entry = ALL
-        .iter()
-        .find(|entry| entry.name == name)
-        .ok_or(LookupError::Name)?;
+    let entry = ALL.iter().find(|entry| entry.name == name).ok_or(LookupError::Name)?;
     let release = match version {
         None => &entry.releases[0],
         Some(version) => entry

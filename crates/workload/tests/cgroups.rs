@@ -44,10 +44,7 @@ fn check_settings(settings: Result<GroupSettings, Diagnostic>) {
             for note in plan.notes() {
                 assert!(note.line() > 0 && !note.to_string().is_empty());
             }
-            assert_eq!(
-                plan.groups().iter().filter(|group| group.path == "/own").count(),
-                1
-            );
+            assert_eq!(plan.groups().iter().filter(|group| group.path == "/own").count(), 1);
         }
     }
 }
@@ -55,15 +52,8 @@ fn check_settings(settings: Result<GroupSettings, Diagnostic>) {
 /// The rules of groups.
 fn check_group(group: &Group, parent: Option<&Group>) {
     let above = parent.map_or("", |parent| &parent.path);
-    let name = group
-        .path
-        .strip_prefix(above)
-        .and_then(|rest| rest.strip_prefix('/'));
-    assert!(
-        name.is_some_and(|name| !name.is_empty() && !name.contains('/')),
-        "{}",
-        group.path
-    );
+    let name = group.path.strip_prefix(above).and_then(|rest| rest.strip_prefix('/'));
+    assert!(name.is_some_and(|name| !name.is_empty() && !name.contains('/')), "{}", group.path);
     assert!((2..=262_144).contains(&group.shares));
     assert!(!group.idle || group.shares == SHARES_IDLE);
     assert!((1_000..=1_000_000).contains(&group.period_us));
@@ -84,16 +74,9 @@ fn check_error(error: &Diagnostic, text: &str) {
 }
 
 fn check_rules(rules: &cgrules::Rules) {
-    let accounts = cgrules::Accounts::default()
-        .with_user("anna", 1000, 100)
-        .with_group("users", 100);
+    let accounts = cgrules::Accounts::default().with_user("anna", 1000, 100).with_group("users", 100);
     for user in ["root", "anna"] {
-        let process = cgrules::Process {
-            user,
-            group: None,
-            name: "/bin/make",
-            pid: 1,
-        };
+        let process = cgrules::Process { user, group: None, name: "/bin/make", pid: 1 };
         match rules.classify(&accounts, process) {
             Err(error) => assert!(error.line() > 0),
             Ok(cgrules::Verdict::Move(moves)) => {
@@ -188,10 +171,7 @@ fn long_input_takes_time_in_proportion() {
         format!("/a {}", many(&|_| "cpu.weight=5 ".into())),
         format!("/a cpu.max={}", "1 ".repeat(200_000)),
         format!("/a cpuset.cpus={}0", "0-7,".repeat(100_000)),
-        format!(
-            "/a cpuset.cpus={}0",
-            (0..4096).step_by(2).map(|n| format!("{n},")).collect::<String>()
-        ),
+        format!("/a cpuset.cpus={}0", (0..4096).step_by(2).map(|n| format!("{n},")).collect::<String>()),
         "/".repeat(300_000),
         "/x".repeat(200_000),
         format!("{}.slice", "a-".repeat(200_000)),
@@ -279,12 +259,7 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
 
 fn any_word() -> impl Strategy<Value = &'static str> {
     let words = || prop::sample::select(&WORDS[..]);
-    prop_oneof![
-        words(),
-        words(),
-        prop::sample::select(&PATHS[..]),
-        prop::sample::select(&SETTINGS[..])
-    ]
+    prop_oneof![words(), words(), prop::sample::select(&PATHS[..]), prop::sample::select(&SETTINGS[..])]
 }
 
 proptest! {

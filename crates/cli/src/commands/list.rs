@@ -45,10 +45,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
 
 /// The knobs of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
-    let needs = select::Needs {
-        cpus: 1,
-        ..select::Needs::default()
-    };
+    let needs = select::Needs { cpus: 1, ..select::Needs::default() };
     Built::new(choice, &choice.build_config(&needs)).tunables()
 }
 
@@ -72,11 +69,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             [] => String::new(),
             also => format!(" (also {})", also.join(", ")),
         };
-        let default = if std::ptr::eq(release, &raw const entry.releases[0]) {
-            ", the default"
-        } else {
-            ""
-        };
+        let default = if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
         writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
         let hz = match release.hz_range {
             (min, max) if min == max => format!("HZ {min}"),

@@ -95,9 +95,7 @@ impl fmt::Display for LeftOut {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
-    compressed::as_text(&bytes)
-        .map(str::to_string)
-        .map_err(|error| format!("{}: {error}", path.display()))
+    compressed::as_text(&bytes).map(str::to_string).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
@@ -301,11 +299,7 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
 }
 
 fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, Failure> {
-    let options = TimelineOptions {
-        from_ns: args.from,
-        to_ns: args.to,
-        ..TimelineOptions::default()
-    };
+    let options = TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
     timeline::draw(run, options, style).map_err(|error| Failure::Message(format!("--timeline: {error}")))
 }
 
@@ -314,5 +308,9 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    format!("{} on {cpus}, {}", report.workload.name, schedlab_report::format::duration(report.workload.duration_ns, false))
+    format!(
+        "{} on {cpus}, {}",
+        report.workload.name,
+        schedlab_report::format::duration(report.workload.duration_ns, false)
+    )
 }

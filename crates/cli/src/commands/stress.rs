@@ -53,7 +53,8 @@ fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Re
             |&(seed, choice)| check(&World::random(seed, &choices[choice]), &choices[choice]),
             |index, checked| {
                 let (seed, choice) = items[index];
-                let told = progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
+                let told =
+                    progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
                 let goes_on = told.is_ok();
                 if written.is_ok() {
                     written = told;
@@ -88,7 +89,10 @@ fn tell(
     }
     tally.broken.push((violation.rule, 1));
     writeln!(output, "BROKEN  {choice}: {violation}")?;
-    writeln!(output, "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}")
+    writeln!(
+        output,
+        "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}"
+    )
 }
 
 fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> std::io::Result<()> {
@@ -105,7 +109,12 @@ fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> 
 /// How many events before a violation are shown.
 const EVENTS_SHOWN: usize = 40;
 
-fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Output) -> Result<Status, Failure> {
+fn one_world(
+    seed: u64,
+    choices: &[Choice],
+    save: Option<&Path>,
+    output: &mut Output,
+) -> Result<Status, Failure> {
     if let (Some(_), true) = (save, choices.len() > 1) {
         return Err(Failure::Message(
             "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
@@ -155,5 +164,6 @@ fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Ou
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
-    std::fs::write(path, text).map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
+    std::fs::write(path, text)
+        .map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
 }

@@ -4,7 +4,9 @@ use crate::args::VerifyArgs;
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
-use schedlab_lab::verify::{Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file};
+use schedlab_lab::verify::{
+    Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -124,10 +126,7 @@ fn write_summary(summary: &Summary, output: &mut Output) -> io::Result<()> {
     writeln!(output)?;
     for [scheduler, kernel, files, agree, time] in rows {
         let [w0, w1, w2, w3, w4] = widths;
-        writeln!(
-            output,
-            "{scheduler:w0$}  {kernel:w1$}  {files:>w2$}  {agree:>w3$}  {time:>w4$}"
-        )?;
+        writeln!(output, "{scheduler:w0$}  {kernel:w1$}  {files:>w2$}  {agree:>w3$}  {time:>w4$}")?;
     }
     Ok(())
 }
@@ -143,10 +142,7 @@ fn percent(agreement: Agreement) -> String {
 
 fn tell_left_out(left_out: &LeftOut) {
     if left_out.vectors > 0 {
-        complain(&format!(
-            "note: {} files hold load-tracking vectors, not schedules",
-            left_out.vectors
-        ));
+        complain(&format!("note: {} files hold load-tracking vectors, not schedules", left_out.vectors));
     }
     for ((scheduler, kernel), files) in &left_out.unknown {
         complain(&format!(

@@ -108,12 +108,7 @@ impl<S: Scheduler> Watched<S> {
     /// Watches `scheduler` on a machine of `cpus` CPUs.
     pub fn new(scheduler: S, cpus: u32, limits: Limits) -> Watched<S> {
         assert!(limits.look_every > 0);
-        let load = Load {
-            tasks: 0,
-            cpus,
-            nice_max: 0,
-            nice_min: 0,
-        };
+        let load = Load { tasks: 0, cpus, nice_max: 0, nice_min: 0 };
         Watched {
             promises: scheduler.promises(&load),
             scheduler,
@@ -332,8 +327,7 @@ impl<S: Scheduler> Watched<S> {
 
     /// Checks the pick of `cpu` before anything is believed about it.
     fn check_pick(&self, cpu: CpuId, task: TaskId) -> Option<Violation> {
-        let violation =
-            |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
+        let violation = |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
         let Some(seen) = self.tasks.get(task.index()).filter(|seen| seen.born) else {
             return violation(Rule::RunnableOnly, "picked, and was never born".into());
         };
@@ -512,11 +506,7 @@ impl<S: Scheduler> Scheduler for Watched<S> {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        if self.sound() {
-            self.scheduler.cpu_of(task)
-        } else {
-            CpuId(0)
-        }
+        if self.sound() { self.scheduler.cpu_of(task) } else { CpuId(0) }
     }
 
     fn group_new(

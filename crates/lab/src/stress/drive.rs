@@ -63,11 +63,7 @@ struct Ran {
 
 /// Runs a world in all three ways, until a rule is broken.
 pub fn check(world: &World, choice: &Choice) -> Checked {
-    let mut checked = Checked {
-        events: 0,
-        fingerprint: 0,
-        failure: None,
-    };
+    let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
     for turn in [Turn::Golden, Turn::Again, Turn::Shuffled] {
         let ran = panics::caught(|| match turn {
             Turn::Again => unwatched(world, choice),
@@ -131,15 +127,9 @@ where
     O: Observer,
 {
     let plan = plan(world);
-    let target = Target {
-        cpus: world.cpus,
-        limited: true,
-    };
+    let target = Target { cpus: world.cpus, limited: true };
     let ids = setup::group_ids(plan.groups().len());
-    let options = Options {
-        group_ids: plan.ids_of(&ids, &world.model.group_paths()),
-        ..Options::default()
-    };
+    let options = Options { group_ids: plan.ids_of(&ids, &world.model.group_paths()), ..Options::default() };
     let vm = Vm::new(world.model.clone(), &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);
@@ -249,11 +239,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
             lost
         });
     }
-    Ran {
-        events,
-        fingerprint: fingerprint.value(),
-        violation,
-    }
+    Ran { events, fingerprint: fingerprint.value(), violation }
 }
 
 /// In worlds where it is known who must get how much: is it so?

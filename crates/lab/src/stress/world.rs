@@ -122,23 +122,14 @@ impl World {
                     instances: hogs as u32,
                     delay_us,
                     loops: Loops::Forever,
-                    properties: Properties {
-                        priority: (nice != 0).then_some(nice),
-                        ..Properties::default()
-                    },
+                    properties: Properties { priority: (nice != 0).then_some(nice), ..Properties::default() },
                     phases: vec![phase("", vec![Action::Run(1_000_000)])],
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);
             }
         }
-        let Maker {
-            tasks,
-            work_us,
-            sleep_us,
-            delay_us,
-            ..
-        } = maker;
+        let Maker { tasks, work_us, sleep_us, delay_us, .. } = maker;
         // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
         // quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
@@ -151,10 +142,7 @@ impl World {
             groups,
             model: Model {
                 name: format!("seed-{seed}"),
-                global: Global {
-                    duration_ns,
-                    ..Global::default()
-                },
+                global: Global { duration_ns, ..Global::default() },
                 tasks,
             },
             until_ns: duration_ns.unwrap_or(enough_us * 1000),
@@ -192,22 +180,14 @@ fn random_hz(random: &mut SplitMix64, choice: &Choice) -> u32 {
     let (min, max) = choice.release.hz_range;
     let usual = [choice.release.hz_default, 100, 250, 300, 1000, 1024];
     let hz = usual[random.below(usual.len() as u64) as usize];
-    if (min..=max).contains(&hz) {
-        hz
-    } else {
-        choice.release.hz_default
-    }
+    if (min..=max).contains(&hz) { hz } else { choice.release.hz_default }
 }
 
 fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32) -> Vec<(&'static str, i64)> {
     if random.below(2) == 0 {
         return vec![];
     }
-    let needs = Needs {
-        cpus,
-        hz: Some(hz),
-        ..Needs::default()
-    };
+    let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };
     let build = choice.build_config(&needs);
     let mut scheduler = Built::new(choice, &build);
     let mut platform = build.platform();
@@ -260,16 +240,9 @@ fn phase(name: &str, actions: Vec<Action>) -> Phase {
             Action::Fork(_) => "fork",
             other => unreachable!("no world has {other:?}"),
         };
-        events.push(Event {
-            key: format!("{key}{number}"),
-            action,
-        });
+        events.push(Event { key: format!("{key}{number}"), action });
     }
-    Phase {
-        name: name.into(),
-        events,
-        ..Phase::default()
-    }
+    Phase { name: name.into(), events, ..Phase::default() }
 }
 
 impl Maker {
@@ -313,11 +286,7 @@ impl Maker {
     }
 
     fn nice(&mut self) -> i32 {
-        if self.chance(60) {
-            0
-        } else {
-            self.random.below(40) as i32 - 20
-        }
+        if self.chance(60) { 0 } else { self.random.below(40) as i32 - 20 }
     }
 
     /// A policy and what goes with it.
@@ -449,11 +418,7 @@ impl Maker {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
-                let timer = Action::Timer {
-                    name: "unique".into(),
-                    period_us,
-                    absolute: false,
-                };
+                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
                 self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
             }
             7 => self.make_pair(properties),

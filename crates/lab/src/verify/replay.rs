@@ -179,11 +179,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()
-        .map(|group| NewGroup {
-            path: &group.path,
-            parent: group.parent,
-            shares: group.shares,
-        })
+        .map(|group| NewGroup { path: &group.path, parent: group.parent, shares: group.shares })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
     let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
@@ -191,9 +187,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let mut machine = built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
     setup::administer(&mut machine, &tunables, &groups)
         .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
-    machine
-        .run(file.end_ns)
-        .map_err(|stop| GoldenError::Broken(stop.to_string()))?;
+    machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
     let (_, _, recorder) = machine.into_parts();
     Ok(recorder.into_slices())
 }

@@ -37,22 +37,13 @@ pub struct Group {
 
 impl Group {
     pub(super) fn root() -> Group {
-        Group {
-            parent: NIL,
-            shares: 1024,
-            depth: 0,
-            queues: Vec::new(),
-            absent_weight: Vec::new(),
-        }
+        Group { parent: NIL, shares: 1024, depth: 0, queues: Vec::new(), absent_weight: Vec::new() }
     }
 
     /// Its queue on `cpu`, if it has one already. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<u32> {
-        self.queues
-            .binary_search_by_key(&cpu, |&(cpu, _)| cpu)
-            .ok()
-            .map(|place| self.queues[place].1)
+        self.queues.binary_search_by_key(&cpu, |&(cpu, _)| cpu).ok().map(|place| self.queues[place].1)
     }
 }
 
@@ -60,11 +51,7 @@ impl Cfs {
     /// The queue of a group on a CPU, if it has one already.
     #[inline]
     pub(super) fn queue_if_any(&self, group: u32, cpu: CpuId) -> Option<u32> {
-        if group == ROOT {
-            Some(cpu.0)
-        } else {
-            self.groups[group as usize].queue_on(cpu)
-        }
+        if group == ROOT { Some(cpu.0) } else { self.groups[group as usize].queue_on(cpu) }
     }
 
     /// The queue of a group on a CPU. Makes it, and those of the groups it is in, if they are not there yet.
@@ -110,10 +97,7 @@ impl Cfs {
 
     pub(super) fn make_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
         if !self.version.groups {
-            return Err(alloc::format!(
-                "CFS of {} is built without task groups here",
-                self.version.name
-            ));
+            return Err(alloc::format!("CFS of {} is built without task groups here", self.version.name));
         }
         let Some(above) = self.groups.get(parent.index()) else {
             return Err("the parent group does not exist".into());

@@ -37,11 +37,7 @@ impl Cfs {
             left = left.max(SHORTEST_NS);
         }
         self.hrtick_active[cpu.index()] = true;
-        platform.arm_timer(
-            timer_of(cpu),
-            TimerPhase::BeforeTicks,
-            platform.now_ns() + left as u64,
-        );
+        platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
     /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they still change with each.

@@ -84,13 +84,7 @@ use queue::CfsRq;
 pub use tunables::Knobs;
 pub use versions::Version;
 
-const POLICIES: &[Policy] = &[
-    Policy::Other,
-    Policy::Batch,
-    Policy::Idle,
-    Policy::Fifo,
-    Policy::RoundRobin,
-];
+const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -335,14 +329,8 @@ impl Cfs {
             weighted_load: alloc::vec![0; cpus as usize],
             cpu_load: alloc::vec![[0; 5]; cpus as usize],
             next_balance: alloc::vec![0; cpus as usize],
-            balancing: levels
-                .map(|level| alloc::vec![balancing(level); cpus as usize])
-                .collect(),
-            weak_groups: power
-                .iter()
-                .flatten()
-                .filter(|&&power| power != balance::SCALE)
-                .count() as u32,
+            balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
+            weak_groups: power.iter().flatten().filter(|&&power| power != balance::SCALE).count() as u32,
             power,
             candidates: Candidates::new(cpus),
             hrtick_active: alloc::vec![false; cpus as usize],
@@ -410,11 +398,7 @@ impl FairClass for Cfs {
         let e = self.new_entity(entity);
         self.entity_of[pid.index()] = e;
         self.averages[e as usize].avg_wakeup = self.knobs.wakeup_granularity_ns;
-        let group = if attr.group.index() < self.groups.len() {
-            attr.group.0
-        } else {
-            ROOT
-        };
+        let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
         self.join_queue(e, group, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
         let mut vruntime = self.queues[q as usize].min_vruntime;
@@ -464,11 +448,7 @@ impl FairClass for Cfs {
         };
         let ran = self.total_exec(core, e);
         let averages = &mut self.averages[e as usize];
-        let since = if averages.last_wakeup != 0 {
-            averages.last_wakeup
-        } else {
-            averages.start_runtime
-        };
+        let since = if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
         update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
         averages.last_wakeup = ran;
     }
@@ -549,9 +529,8 @@ impl FairClass for Cfs {
         }
         let knobs = &self.knobs;
         let tasks = u64::from(load.tasks.max(1));
-        let (light, heavy) = [load.nice_max, load.nice_min]
-            .map(|nice| u64::from(weight_of_nice(nice)))
-            .into();
+        let (light, heavy) =
+            [load.nice_max, load.nice_min].map(|nice| u64::from(weight_of_nice(nice))).into();
         let turn_ns =
             knobs.period(tasks, self.version.period) + 2 * self.tick_ns + knobs.wakeup_granularity_ns;
         // How far a turn of the lightest carries it, and what the heaviest can do in so much virtual time.
@@ -583,10 +562,7 @@ impl FairClass for Cfs {
                     ));
                 }
                 if self.queues[entity.cfs_rq as usize].cpu != core.cpu_of(pid) {
-                    return Err(alloc::format!(
-                        "thread {} and its queue are on different CPUs",
-                        pid.0
-                    ));
+                    return Err(alloc::format!("thread {} and its queue are on different CPUs", pid.0));
                 }
             }
         }

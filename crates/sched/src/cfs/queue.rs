@@ -119,15 +119,13 @@ impl Cfs {
     #[inline]
     pub(super) fn timeline_insert(&mut self, q: u32, e: u32) {
         let vruntime = self.entities[e as usize].vruntime;
-        self.nodes
-            .insert(&mut self.queues[q as usize].timeline, e, vruntime, &mut ());
+        self.nodes.insert(&mut self.queues[q as usize].timeline, e, vruntime, &mut ());
     }
 
     /// Takes an entity out of its queue's timeline.
     #[inline]
     pub(super) fn timeline_remove(&mut self, q: u32, e: u32) {
-        self.nodes
-            .remove(&mut self.queues[q as usize].timeline, e, &mut ());
+        self.nodes.remove(&mut self.queues[q as usize].timeline, e, &mut ());
     }
 
     /// `account_entity_enqueue`.

@@ -33,8 +33,7 @@ impl Cfs {
     #[inline]
     pub(super) fn avg_load_per_task(&self, core: &Core, cpu: CpuId) -> u64 {
         let load = self.weighted_load[cpu.index()];
-        load.checked_div(u64::from(core.nr_running[cpu.index()]))
-            .unwrap_or(0)
+        load.checked_div(u64::from(core.nr_running[cpu.index()])).unwrap_or(0)
     }
 
     /// `select_task_rq_fair` at a wakeup.
@@ -54,11 +53,7 @@ impl Cfs {
             // The machine's time is that of the wakeup: the CPU of `pid` has just read it.
             self.update_shares(core, core.clock(prev), level, this);
         }
-        if this != prev && self.wake_affine(core, level, pid, sync) {
-            this
-        } else {
-            prev
-        }
+        if this != prev && self.wake_affine(core, level, pid, sync) { this } else { prev }
     }
 
     /// `wake_affine`: whether `pid` may come to the waker's CPU.
@@ -143,11 +138,7 @@ impl Cfs {
                 continue;
             }
             let load = |cpu: &CpuId| {
-                if number == own {
-                    self.source_load(*cpu, index)
-                } else {
-                    self.target_load(*cpu, index)
-                }
+                if number == own { self.source_load(*cpu, index) } else { self.target_load(*cpu, index) }
             };
             let power = self.group_power(level, cpus);
             let load = cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power;
@@ -158,9 +149,7 @@ impl Cfs {
             }
         }
         let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
-        least
-            .filter(|&(load, _)| 100 * own_load >= imbalance * load)
-            .map(|(_, group)| group)
+        least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
     /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present one, else the first.

@@ -89,9 +89,8 @@ impl Cfs {
         while self.groups[group as usize].parent != NIL {
             let row = &self.groups[group as usize];
             let queue = row.queue_on(cpu).map(|q| &self.queues[q as usize]);
-            let (load, rq_weight, part) = queue.map_or((0, 0, 0), |queue| {
-                (queue.load as i64, queue.rq_weight as i64, queue.shares as i64)
-            });
+            let (load, rq_weight, part) = queue
+                .map_or((0, 0, 0), |queue| (queue.load as i64, queue.rq_weight as i64, queue.shares as i64));
             let more = load - rq_weight;
             own += more;
             all += more;

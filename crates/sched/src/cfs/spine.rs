@@ -86,9 +86,7 @@ impl Cfs {
         }
         let leftmost = self.queues[q as usize].timeline.leftmost();
         if self.queues[q as usize].nr_running > 1 && leftmost != NIL {
-            let delta = self.entities[curr as usize]
-                .vruntime
-                .wrapping_sub(self.nodes.key(leftmost));
+            let delta = self.entities[curr as usize].vruntime.wrapping_sub(self.nodes.key(leftmost));
             if delta > ideal {
                 core.resched_curr(platform, cpu);
             }
@@ -114,14 +112,7 @@ impl Cfs {
                         .wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
-                fair(
-                    gran,
-                    if self.knobs.has(Feature::AsymGran) {
-                        w.load
-                    } else {
-                        r.load
-                    },
-                )
+                fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
             }
         }
     }
@@ -135,20 +126,14 @@ impl Cfs {
             return Standing::Behind;
         }
         // The granularity is at most some seconds times 1024.
-        if ahead > self.wakeup_gran(running, woken) as i64 {
-            Standing::FarAhead
-        } else {
-            Standing::Near
-        }
+        if ahead > self.wakeup_gran(running, woken) as i64 { Standing::FarAhead } else { Standing::Near }
     }
 
     /// Whether a woken entity preempts a running one of the same queue.
     fn preempts(&self, running: u32, woken: u32) -> bool {
         if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
-            let limit = self.entities[woken as usize]
-                .vruntime
-                .wrapping_add(self.wakeup_gran(running, woken));
+            let limit = self.entities[woken as usize].vruntime.wrapping_add(self.wakeup_gran(running, woken));
             return limit < self.entities[running as usize].vruntime;
         }
         self.standing(running, woken) == Standing::FarAhead
@@ -230,9 +215,7 @@ impl Cfs {
         }
         let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
         let sync = challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
-        let verdict = self
-            .verdict_by_policy(policies)
-            .or_else(|| self.verdict_by_feature(curr, woken, sync));
+        let verdict = self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
         if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
             core.resched_curr(platform, cpu);
         }

@@ -87,12 +87,7 @@ impl Cfs {
         let knobs = &self.knobs;
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
-            all.push(Tunable {
-                name,
-                value,
-                range,
-                help,
-            });
+            all.push(Tunable { name, value, range, help });
         };
         add(
             "sched_latency_ns",
@@ -180,20 +175,12 @@ impl Cfs {
             "sched_shares_thresh" => knobs.shares_thresh = value as u64,
             "sched_time_avg" => knobs.time_avg_ms = value as u64,
             _ => {
-                let feature = self
-                    .version
-                    .features
-                    .iter()
-                    .find(|(feature, _)| feature.describe().0 == name);
+                let feature = self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
                     return Err(TunableError::Refused(String::from("not a knob of this class")));
                 };
                 let bit = 1 << feature as u32;
-                knobs.features = if value != 0 {
-                    knobs.features | bit
-                } else {
-                    knobs.features & !bit
-                };
+                knobs.features = if value != 0 { knobs.features | bit } else { knobs.features & !bit };
             }
         }
         if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
@@ -211,12 +198,7 @@ mod tests {
     fn times_grow_with_the_logarithm_of_the_cpus() {
         let at = |version: &Version, cpus| {
             let knobs = Knobs::at_boot(version, cpus);
-            [
-                knobs.latency_ns,
-                knobs.min_granularity_ns,
-                knobs.wakeup_granularity_ns,
-            ]
-            .map(|ns| ns / 1_000_000)
+            [knobs.latency_ns, knobs.min_granularity_ns, knobs.wakeup_granularity_ns].map(|ns| ns / 1_000_000)
         };
         assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
         assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);

@@ -113,12 +113,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Thread {
-            runnable,
-            on_rq,
-            class: prev_class,
-            ..
-        } = *self.core.thread(prev);
+        let Thread { runnable, on_rq, class: prev_class, .. } = *self.core.thread(prev);
         self.core.thread_mut(prev).need_resched = false;
         if !runnable && on_rq {
             self.deactivate_task(platform, prev, Dequeue::Sleep);
@@ -215,13 +210,11 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let queued = self.core.thread(pid).on_rq;
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.fair
-                .dequeue_task(&mut self.core, platform, cpu, pid, Dequeue::Save);
+            self.fair.dequeue_task(&mut self.core, platform, cpu, pid, Dequeue::Save);
         }
         self.change_attr(pid, SchedAttr { nice, ..old });
         if queued {
-            self.fair
-                .enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
+            self.fair.enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
             // More urgent than before, or running and less urgent than before.
             if nice < old.nice || self.core.is_running(pid) {
                 self.core.resched_curr(platform, cpu);
@@ -232,12 +225,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     /// `sched_setscheduler`: another policy, real-time priority or deadline.
     fn set_scheduler(&mut self, platform: &mut Platform, pid: Pid, attr: SchedAttr) {
         let cpu = self.core.cpu_of(pid);
-        let Thread {
-            on_rq: queued,
-            class: old_class,
-            prio: old_prio,
-            ..
-        } = *self.core.thread(pid);
+        let Thread { on_rq: queued, class: old_class, prio: old_prio, .. } = *self.core.thread(pid);
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
@@ -318,11 +306,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] = Settings {
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            address_space: attr.address_space,
-        };
+        self.core.settings[pid.index()] =
+            Settings { attr: attr.sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
         let cpu = match parent {
             Parent::Outside => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -333,11 +318,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
-            let chosen = class!(
-                self,
-                self.class_of(pid),
-                select_task_rq(platform, pid, Select::Fork)
-            );
+            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
@@ -404,8 +385,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             ClassId::Idle => {}
             class => class!(self, class, task_tick(platform, cpu, curr)),
         }
-        self.fair
-            .trigger_load_balance(&mut self.core, &mut self.rt, platform, cpu);
+        self.fair.trigger_load_balance(&mut self.core, &mut self.rt, platform, cpu);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
@@ -430,10 +410,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let present = self.core.settings[pid.index()].attr;
         // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a call that does both does one
         // after the other.
-        let but_nice = SchedAttr {
-            nice: present.nice,
-            ..*attr
-        };
+        let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {
             self.set_scheduler(platform, pid, but_nice);
         }

@@ -109,11 +109,7 @@ impl Domains {
             levels.push(built);
             below.clone_from(&level.span_of);
         }
-        Domains {
-            cpus,
-            levels,
-            present,
-        }
+        Domains { cpus, levels, present }
     }
 
     /// Number of CPUs.
@@ -159,12 +155,7 @@ impl DomainLevel {
     fn new(kind: LevelKind, params: DomainParams, span_of: &[u32], below: &[u32]) -> DomainLevel {
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
-            .map(|_| Span {
-                cpus: Vec::new(),
-                groups: Vec::new(),
-                set: CpuSet::All,
-                single_cpu_groups: true,
-            })
+            .map(|_| Span { cpus: Vec::new(), groups: Vec::new(), set: CpuSet::All, single_cpu_groups: true })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
@@ -185,13 +176,7 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel {
-            kind,
-            params,
-            span_of: span_of.to_vec(),
-            group_of,
-            spans,
-        }
+        DomainLevel { kind, params, span_of: span_of.to_vec(), group_of, spans }
     }
 
     /// The span of `cpu` at this level.
@@ -255,10 +240,7 @@ pub(crate) mod tests {
 
     #[test]
     fn groups_are_the_spans_below_and_levels_that_add_nothing_are_dropped() {
-        let level = |kind, span_of: &[u32]| Level {
-            kind,
-            span_of: span_of.to_vec(),
-        };
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
         // Two packages of two cores of one thread each.
         let topology = Topology::with_levels(
             4,

@@ -29,17 +29,10 @@ impl Fair {
         }
         let idle_beside_waiting_ns = Some(0);
         if self.groups.len() > 1 {
-            return Promises {
-                idle_beside_waiting_ns,
-                ..Promises::default()
-            };
+            return Promises { idle_beside_waiting_ns, ..Promises::default() };
         }
         let request_ns = u64::from(self.longest_slice.max(self.base_slice)) + self.tick_ns;
-        let least = if self.idle_seen {
-            WEIGHT_IDLEPRIO
-        } else {
-            weight_of_nice(load.nice_max)
-        };
+        let least = if self.idle_seen { WEIGHT_IDLEPRIO } else { weight_of_nice(load.nice_max) };
         let total = u64::from(load.tasks) * u64::from(weight_of_nice(load.nice_min));
         let turn_ns = (2 * request_ns).saturating_mul(total) / u64::from(least);
         Promises {
@@ -52,8 +45,7 @@ impl Fair {
     /// Recounts everything.
     pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
         for q in 0..self.queues.len() as u32 {
-            self.audit_queue(q)
-                .map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
+            self.audit_queue(q).map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
         }
         self.audit_tasks(core)?;
         if !self.audit_lists(core) {
@@ -108,18 +100,14 @@ impl Fair {
                 return Err(alloc::format!("thread {number}: queued or not?"));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
-                return Err(alloc::format!(
-                    "thread {number} is delayed, and awake or not queued"
-                ));
+                return Err(alloc::format!("thread {number} is delayed, and awake or not queued"));
             }
             if !entity.on_rq {
                 continue;
             }
             let mut q = self.queue_of(task.se);
             if self.queues[q as usize].cpu.0 != thread.cpu {
-                return Err(alloc::format!(
-                    "thread {number} is queued on another CPU than its own"
-                ));
+                return Err(alloc::format!("thread {number} is queued on another CPU than its own"));
             }
             loop {
                 let count = &mut counted[q as usize];

@@ -316,14 +316,7 @@ impl Fair {
     fn stats(&self, core: &Core, cpu: CpuId) -> Stats {
         if self.balance.dropped[cpu.index()] {
             let kind = Type::HasSpare;
-            return Stats {
-                kind,
-                load: 0,
-                util: 0,
-                nr_running: 0,
-                h_nr_runnable: 0,
-                idle: false,
-            };
+            return Stats { kind, load: 0, util: 0, nr_running: 0, h_nr_runnable: 0, idle: false };
         }
         let queue = &self.queues[cpu.index()];
         let util = self.cpu_util(cpu);
@@ -491,15 +484,7 @@ impl Fair {
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
-        self.dequeue_task(
-            core,
-            platform,
-            task,
-            Dequeue {
-                migrate: true,
-                ..Dequeue::default()
-            },
-        );
+        self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }
 
@@ -586,11 +571,7 @@ impl Stats {
 
     /// Load relative to capacity, where the kernel has worked it out.
     fn known_load(&self) -> u64 {
-        if self.kind == Type::Overloaded {
-            self.load
-        } else {
-            0
-        }
+        if self.kind == Type::Overloaded { self.load } else { 0 }
     }
 }
 

@@ -145,11 +145,7 @@ impl Fair {
         let mut e = e;
         while e != NONE {
             let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_runnable = if up {
-                queue.h_nr_runnable + 1
-            } else {
-                queue.h_nr_runnable - 1
-            };
+            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
             e = self.parent_of(e);
         }
     }
@@ -275,10 +271,7 @@ impl Fair {
                 }
                 break;
             }
-            reason = Dequeue {
-                sleep: true,
-                ..Dequeue::default()
-            };
+            reason = Dequeue { sleep: true, ..Dequeue::default() };
         }
         while e != NONE {
             slice = self.refresh(core, platform, e, slice);
@@ -288,8 +281,7 @@ impl Fair {
         if let Some(task) = task {
             core.threads[task.index()].on_rq = false;
             if why.finish && self.tasks[task.index()].reaped {
-                self.free
-                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
             core.sub_nr_running(cpu);
             self.list_remove(cpu, task);
@@ -308,11 +300,7 @@ impl Fair {
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue {
-            sleep: true,
-            finish: true,
-            ..Dequeue::default()
-        };
+        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
         self.dequeue_entities(core, platform, self.se_of(task), why);
     }
 

@@ -103,10 +103,7 @@ impl Fair {
         Fair {
             version,
             features: Features::of(version),
-            order: Order {
-                by_deadline: version.tree_by_deadline(),
-                exact_slices: false,
-            },
+            order: Order { by_deadline: version.tree_by_deadline(), exact_slices: false },
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
@@ -131,11 +128,7 @@ impl Fair {
             self.tasks.resize(pid.index() + 1, FairTask::default());
         }
         let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
-        self.tasks[pid.index()] = FairTask {
-            se,
-            recent_used_cpu: cpu.0,
-            ..FairTask::default()
-        };
+        self.tasks[pid.index()] = FairTask { se, recent_used_cpu: cpu.0, ..FairTask::default() };
         self.set_task_rq(pid, group, cpu);
     }
 

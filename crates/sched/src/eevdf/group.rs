@@ -35,12 +35,7 @@ fn stored_shares(shares: u64) -> u64 {
 impl Group {
     /// The root: its queues are the CPUs' own.
     pub fn root(cpus: u32) -> Group {
-        Group {
-            parent: NONE,
-            shares: stored_shares(1024),
-            queues: (0..cpus).collect(),
-            load_avg: 0,
-        }
+        Group { parent: NONE, shares: stored_shares(1024), queues: (0..cpus).collect(), load_avg: 0 }
     }
 
     /// Its queue on `cpu`, if it has come into being.
@@ -88,11 +83,7 @@ impl Fair {
         }
         let above = self.group_queue(self.groups[group as usize].parent, cpu);
         let parent = self.queues[above as usize].owner;
-        let depth = if parent == NONE {
-            0
-        } else {
-            self.info[parent as usize].depth + 1
-        };
+        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
         let q = self.queues.len() as u32;
         let mut info = Info::of_task(Pid(0));
         info.task = None;
@@ -112,11 +103,7 @@ impl Fair {
     pub(super) fn set_task_rq(&mut self, task: Pid, group: u32, cpu: CpuId) {
         let q = self.group_queue(group, cpu);
         let parent = self.queues[q as usize].owner;
-        let depth = if parent == NONE {
-            0
-        } else {
-            self.info[parent as usize].depth + 1
-        };
+        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
         self.tasks[task.index()].group = group;
         let info = &mut self.info[self.tasks[task.index()].se as usize];
         info.queue = q;

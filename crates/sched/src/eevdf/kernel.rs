@@ -45,12 +45,7 @@ impl Eevdf {
 
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may hold a task back.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Fair => {
@@ -72,18 +67,9 @@ impl Eevdf {
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
-        let listed = if why.sleep {
-            classes::Dequeue::Sleep
-        } else {
-            classes::Dequeue::Save
-        };
+        let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
         match core.thread(pid).class {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
@@ -100,12 +86,7 @@ impl Eevdf {
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.put_prev_task(core, platform, pid),
             ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
@@ -115,12 +96,7 @@ impl Eevdf {
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.set_next_task(core, platform, pid),
             ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
@@ -131,12 +107,7 @@ impl Eevdf {
 
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
         let curr = core.curr(cpu);
         match (core.thread(pid).class, core.thread(curr).class) {
@@ -158,9 +129,7 @@ impl Eevdf {
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self {
-            core, deadline, rt, ..
-        } = self;
+        let Self { core, deadline, rt, .. } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
@@ -225,9 +194,7 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self {
-                core, deadline, rt, ..
-            } = self;
+            let Self { core, deadline, rt, .. } = self;
             match prev_class {
                 ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
                 _ => deadline.pre_schedule(core, platform, cpu, prev),
@@ -260,12 +227,7 @@ impl Eevdf {
 
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let idle = core.idle_thread(cpu);
         let mut urgent = deadline.pick_next_task(core, platform, cpu);
         if urgent == Some(idle) {
@@ -291,9 +253,7 @@ impl Eevdf {
 
     /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
     fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
-        let Self {
-            core, deadline, fair, ..
-        } = self;
+        let Self { core, deadline, fair, .. } = self;
         if core.thread(task).class == ClassId::Fair {
             fair.charge(core, platform, task);
         }
@@ -361,11 +321,8 @@ impl Scheduler for Eevdf {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] = Settings {
-            attr: sched,
-            allowed: attr.allowed.clone(),
-            address_space: attr.address_space,
-        };
+        self.core.settings[pid.index()] =
+            Settings { attr: sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
         let cpu = match parent {
             Parent::Outside => self.fair.emptiest_cpu(&self.core, &attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -411,12 +368,7 @@ impl Scheduler for Eevdf {
         }
         if !running {
             let select = Select::Wakeup { sync };
-            let Self {
-                core,
-                deadline,
-                rt,
-                fair,
-            } = self;
+            let Self { core, deadline, rt, fair } = self;
             let mut chosen = match core.thread(pid).class {
                 ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
                 ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
@@ -425,8 +377,7 @@ impl Scheduler for Eevdf {
             if !self.core.is_allowed(pid, chosen) {
                 chosen = self.fallback_cpu(pid);
             }
-            self.fair
-                .set_task_cpu(&mut self.core, platform, pid, chosen, true);
+            self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
         }
         self.activate(platform, pid, classes::Enqueue::Wakeup);
@@ -442,15 +393,7 @@ impl Scheduler for Eevdf {
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
-        self.deactivate(
-            platform,
-            pid,
-            Dequeue {
-                sleep: true,
-                special,
-                ..Dequeue::default()
-            },
-        );
+        self.deactivate(platform, pid, Dequeue { sleep: true, special, ..Dequeue::default() });
         if reason == BlockReason::Dead {
             self.fair.task_dead(pid);
             if self.class_of(pid) == ClassId::Deadline {
@@ -463,12 +406,7 @@ impl Scheduler for Eevdf {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let curr = core.curr(cpu);
         match core.thread(curr).class {
             ClassId::Fair => fair.task_tick(core, platform, curr),
@@ -490,9 +428,7 @@ impl Scheduler for Eevdf {
         self.core.act_on(cpu);
         let next = self.pick_and_switch(platform, cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
-            let Self {
-                core, deadline, rt, ..
-            } = self;
+            let Self { core, deadline, rt, .. } = self;
             match core.thread(next).class {
                 ClassId::Rt => rt.post_schedule(core, platform, cpu),
                 ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
@@ -507,12 +443,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.yield_task(core, platform, pid),
             ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
@@ -547,12 +478,7 @@ impl Scheduler for Eevdf {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         if class != old_class {
             match old_class {
                 ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
@@ -612,15 +538,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(
-                platform,
-                pid,
-                Dequeue {
-                    sleep: true,
-                    special: true,
-                    ..Dequeue::default()
-                },
-            );
+            self.deactivate(platform, pid, Dequeue { sleep: true, special: true, ..Dequeue::default() });
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -639,9 +557,7 @@ impl Scheduler for Eevdf {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
         } else {
-            let Self {
-                core, deadline, fair, ..
-            } = self;
+            let Self { core, deadline, fair, .. } = self;
             deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
@@ -669,8 +585,7 @@ impl Scheduler for Eevdf {
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
-        self.fair
-            .group_set_shares(&mut self.core, platform, group.0, shares);
+        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
         Ok(())
     }
 
@@ -699,13 +614,8 @@ impl Scheduler for Eevdf {
         tunables::check(&self.tunables(), name, value)?;
         if rt::TUNABLES.contains(&name) {
             self.rt.set_tunable(platform, name, value)?;
-            let value_of = |name| {
-                self.rt
-                    .tunables()
-                    .iter()
-                    .find(|knob| knob.name == name)
-                    .map(|knob| knob.value)
-            };
+            let value_of =
+                |name| self.rt.tunables().iter().find(|knob| knob.name == name).map(|knob| knob.value);
             if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
                 self.deadline.set_limit(runtime, period as u64);
             }

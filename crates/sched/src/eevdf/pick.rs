@@ -68,19 +68,12 @@ impl Fair {
             entity.vlag = entity.deadline as i64;
             return;
         }
-        let others = if self.features.run_to_parity {
-            waiting
-        } else {
-            self.base_slice_unscaled
-        };
+        let others = if self.features.run_to_parity { waiting } else { self.base_slice_unscaled };
         let slice = others.min(entity.slice);
         let until = if slice == entity.slice {
             entity.deadline
         } else {
-            super::entity::earlier(
-                entity.deadline,
-                entity.vruntime.wrapping_add(entity.vt(u64::from(slice))),
-            )
+            super::entity::earlier(entity.deadline, entity.vruntime.wrapping_add(entity.vt(u64::from(slice))))
         };
         entity.vlag = until as i64;
     }
@@ -135,11 +128,7 @@ impl Fair {
         let best = if self.version.tree_by_deadline() {
             let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
-            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
-                curr
-            } else {
-                best
-            }
+            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) { curr } else { best }
         } else {
             tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
         };
@@ -176,11 +165,7 @@ impl Fair {
                         core,
                         platform,
                         e,
-                        Dequeue {
-                            sleep: true,
-                            finish: true,
-                            ..Dequeue::default()
-                        },
+                        Dequeue { sleep: true, finish: true, ..Dequeue::default() },
                     );
                     continue 'again;
                 }

@@ -128,11 +128,7 @@ impl Queue {
     /// V, rounded down.
     pub fn avg_vruntime(&self, se: &[Entity]) -> u64 {
         let (sum, weight, v0) = self.sums(se);
-        if weight == 0 {
-            v0
-        } else {
-            v0.wrapping_add(sum.div_euclid(weight) as u64)
-        }
+        if weight == 0 { v0 } else { v0.wrapping_add(sum.div_euclid(weight) as u64) }
     }
 
     /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a fraction.
@@ -193,11 +189,7 @@ impl Queue {
     /// The smallest slice of those waiting, as well as the tree knows it.
     #[inline]
     pub fn min_slice_waiting(&self, se: &[Entity]) -> u32 {
-        if self.tree.is_empty() {
-            u32::MAX
-        } else {
-            se[self.tree.top() as usize].min_slice
-        }
+        if self.tree.is_empty() { u32::MAX } else { se[self.tree.top() as usize].min_slice }
     }
 
     /// The smallest slice of those queued, as well as the tree knows it.

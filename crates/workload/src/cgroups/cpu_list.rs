@@ -30,9 +30,7 @@ impl CpuList {
         if text.trim().is_empty() {
             return Ok(CpuList::default());
         }
-        let mut ranges = items
-            .map(|item| range(item.trim()))
-            .collect::<Result<Vec<_>, Fault>>()?;
+        let mut ranges = items.map(|item| range(item.trim())).collect::<Result<Vec<_>, Fault>>()?;
         ranges.sort_unstable();
         let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
         for (first, last) in ranges {
@@ -81,11 +79,8 @@ impl CpuList {
 /// `5` or `0-2`.
 fn range(item: &str) -> Result<(u32, u32), Fault> {
     let cpu = |text: &str| -> Result<u32, Fault> {
-        let number: Option<u64> = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            text.parse().ok()
-        } else {
-            None
-        };
+        let number: Option<u64> =
+            if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
         match number {
             Some(number) if number < u64::from(CPUS_MAX) => Ok(number as u32),
             Some(number) => Err(Fault::new(format!("there is no CPU {number}"))
@@ -140,18 +135,8 @@ mod tests {
         ] {
             assert_eq!(list(text).to_string(), expected, "{text}");
         }
-        assert_eq!(
-            CpuList::parse_words("0 2, 4-5\t7").unwrap().to_string(),
-            "0,2,4-5,7"
-        );
-        assert_eq!(
-            list("0-2,5")
-                .to_set()
-                .iter(64)
-                .map(|cpu| cpu.0)
-                .collect::<Vec<_>>(),
-            [0, 1, 2, 5]
-        );
+        assert_eq!(CpuList::parse_words("0 2, 4-5\t7").unwrap().to_string(), "0,2,4-5,7");
+        assert_eq!(list("0-2,5").to_set().iter(64).map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 1, 2, 5]);
     }
 
     #[test]
@@ -166,10 +151,7 @@ mod tests {
             ("5-3", "the range `5-3` is backwards"),
             ("4096", "there is no CPU 4096"),
             ("0-4294967296", "there is no CPU 4294967296"),
-            (
-                "99999999999999999999",
-                "`99999999999999999999` is no list of CPUs",
-            ),
+            ("99999999999999999999", "`99999999999999999999` is no list of CPUs"),
         ] {
             assert_eq!(CpuList::parse(text).unwrap_err().message, expected, "{text}");
         }
@@ -177,12 +159,9 @@ mod tests {
 
     #[test]
     fn what_two_lists_share() {
-        for (a, b, expected) in [
-            ("0-7", "2-3,6-9", "2-3,6-7"),
-            ("0,2,4", "1,3,5", ""),
-            ("0-1,4-5", "1-4", "1,4"),
-            ("", "0", ""),
-        ] {
+        for (a, b, expected) in
+            [("0-7", "2-3,6-9", "2-3,6-7"), ("0,2,4", "1,3,5", ""), ("0-1,4-5", "1-4", "1,4"), ("", "0", "")]
+        {
             assert_eq!(list(a).intersection(&list(b)).to_string(), expected);
             assert_eq!(list(b).intersection(&list(a)).to_string(), expected);
         }

@@ -70,11 +70,7 @@ pub(crate) const QUOTA_MAX_US: u64 = (1 << 44) - 1;
 const PERIOD_MAX_US: i64 = 1_000_000;
 
 const fn of(version: Version, name: &'static str, read: Reader) -> Parameter {
-    Parameter {
-        name,
-        version: Some(version),
-        read,
-    }
+    Parameter { name, version: Some(version), read }
 }
 
 const fn v1(name: &'static str, read: Reader) -> Parameter {
@@ -86,11 +82,7 @@ const fn v2(name: &'static str, read: Reader) -> Parameter {
 }
 
 const fn both(name: &'static str, read: Reader) -> Parameter {
-    Parameter {
-        name,
-        version: None,
-        read,
-    }
+    Parameter { name, version: None, read }
 }
 
 /// All that are known: those of the controllers cpu, cpuset and freezer, of every group, and systemd's settings.
@@ -215,12 +207,9 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
 
 /// A whole number.
 pub(crate) fn whole(name: &str, value: &str) -> Result<i64, Fault> {
-    value.parse().map_err(|_| {
-        Fault::new(format!(
-            "`{name}` must be a whole number, found `{}`",
-            shown(value)
-        ))
-    })
+    value
+        .parse()
+        .map_err(|_| Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value))))
 }
 
 /// A whole number from `min` to `max`.
@@ -229,11 +218,7 @@ pub(crate) fn within(name: &str, value: &str, min: i64, max: i64) -> Result<i64,
     if (min..=max).contains(&number) {
         return Ok(number);
     }
-    let range = if max == i64::MAX {
-        format!("at least {min}")
-    } else {
-        format!("from {min} to {max}")
-    };
+    let range = if max == i64::MAX { format!("at least {min}") } else { format!("from {min} to {max}") };
     Err(Fault::new(format!("`{name}` must be {range}, found {number}")))
 }
 
@@ -242,10 +227,7 @@ fn switch(name: &str, value: &str) -> Result<bool, Fault> {
     match value {
         "0" => Ok(false),
         "1" => Ok(true),
-        _ => Err(Fault::new(format!(
-            "`{name}` must be 0 or 1, found `{}`",
-            shown(value)
-        ))),
+        _ => Err(Fault::new(format!("`{name}` must be 0 or 1, found `{}`", shown(value)))),
     }
 }
 
@@ -260,9 +242,7 @@ fn noted_switch(name: &str, value: &str, why: &'static str) -> Result<Write, Fau
 fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
         number if number >= 0 => Ok(Write::Shares(number.clamp(2, 262_144) as u64)),
-        number => Err(Fault::new(format!(
-            "`{name}` must be from 2 to 262144, found {number}"
-        ))),
+        number => Err(Fault::new(format!("`{name}` must be from 2 to 262144, found {number}"))),
     }
 }
 
@@ -301,11 +281,8 @@ fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
 fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
     let mut words = value.split_whitespace();
     let wrong = || {
-        Fault::new(format!(
-            "`{name}` must be a quota and a period, found `{}`",
-            shown(value)
-        ))
-        .with_help("for example `50000 100000` (us), `50000`, or `max` for no limit")
+        Fault::new(format!("`{name}` must be a quota and a period, found `{}`", shown(value)))
+            .with_help("for example `50000 100000` (us), `50000`, or `max` for no limit")
     };
     let quota = match words.next() {
         Some("max") => None,
@@ -350,10 +327,8 @@ fn freezer(name: &'static str, value: &str) -> Result<Write, Fault> {
         "FROZEN" => Ok(Write::Frozen(true)),
         "THAWED" => Ok(Write::Frozen(false)),
         _ => {
-            let fault = Fault::new(format!(
-                "`{name}` must be `FROZEN` or `THAWED`, found `{}`",
-                shown(value)
-            ));
+            let fault =
+                Fault::new(format!("`{name}` must be `FROZEN` or `THAWED`, found `{}`", shown(value)));
             Err(match value {
                 "FREEZING" => fault.with_help("it only reads FREEZING, while tasks are still being stopped"),
                 _ => fault,
@@ -372,9 +347,7 @@ fn clamp(name: &'static str, value: &str) -> Result<Write, Fault> {
             let hundred = part.bytes().all(|byte| byte == b'0');
             digits(whole)
                 && digits(part)
-                && whole
-                    .parse()
-                    .is_ok_and(|whole: u64| whole < 100 || whole == 100 && hundred)
+                && whole.parse().is_ok_and(|whole: u64| whole < 100 || whole == 100 && hundred)
         }
     };
     if good {
@@ -388,10 +361,8 @@ fn clamp(name: &'static str, value: &str) -> Result<Write, Fault> {
 }
 
 fn members(name: &'static str, _: &str) -> Result<Write, Fault> {
-    Err(
-        Fault::new(format!("tasks cannot be moved by writing to `{name}`"))
-            .with_help("a task's group is its `taskgroup` in the workload file"),
-    )
+    Err(Fault::new(format!("tasks cannot be moved by writing to `{name}`"))
+        .with_help("a task's group is its `taskgroup` in the workload file"))
 }
 
 fn read_only(name: &'static str, _: &str) -> Result<Write, Fault> {
@@ -414,11 +385,7 @@ mod tests {
     #[test]
     fn names_are_unique() {
         for (place, parameter) in PARAMETERS.iter().enumerate() {
-            assert!(
-                PARAMETERS[..place]
-                    .iter()
-                    .all(|other| other.name != parameter.name)
-            );
+            assert!(PARAMETERS[..place].iter().all(|other| other.name != parameter.name));
         }
     }
 
@@ -449,11 +416,7 @@ mod tests {
             ("cpu.max", "max", none.clone()),
             ("cpu.max", "max 100000", Write::Quota(None, Some(100_000))),
             ("cpu.max", "50000", quota(50_000)),
-            (
-                "cpu.max",
-                "50000 \t 1000000",
-                Write::Quota(Some(50_000), Some(1_000_000)),
-            ),
+            ("cpu.max", "50000 \t 1000000", Write::Quota(Some(50_000), Some(1_000_000))),
             ("cpu.max", "100000 max", quota(100_000)),
             ("cpu.max.burst", "5", Write::Burst(5)),
             ("cpuset.cpus", "0-2,5", cpus("0-2,5")),
@@ -497,32 +460,12 @@ mod tests {
     #[test]
     fn what_the_kernel_refuses() {
         for (name, value, expected) in [
-            (
-                "cpu.shares",
-                "-1",
-                "`cpu.shares` must be from 2 to 262144, found -1",
-            ),
-            (
-                "cpu.shares",
-                "much",
-                "`cpu.shares` must be a whole number, found `much`",
-            ),
+            ("cpu.shares", "-1", "`cpu.shares` must be from 2 to 262144, found -1"),
+            ("cpu.shares", "much", "`cpu.shares` must be a whole number, found `much`"),
             ("cpu.weight", "0", "`cpu.weight` must be from 1 to 10000, found 0"),
-            (
-                "cpu.weight",
-                "10001",
-                "`cpu.weight` must be from 1 to 10000, found 10001",
-            ),
-            (
-                "cpu.weight.nice",
-                "20",
-                "`cpu.weight.nice` must be from -20 to 19, found 20",
-            ),
-            (
-                "cpu.weight.nice",
-                "-21",
-                "`cpu.weight.nice` must be from -20 to 19, found -21",
-            ),
+            ("cpu.weight", "10001", "`cpu.weight` must be from 1 to 10000, found 10001"),
+            ("cpu.weight.nice", "20", "`cpu.weight.nice` must be from -20 to 19, found 20"),
+            ("cpu.weight.nice", "-21", "`cpu.weight.nice` must be from -20 to 19, found -21"),
             ("cpu.idle", "2", "`cpu.idle` must be 0 or 1, found `2`"),
             ("cgroup.freeze", "2", "`cgroup.freeze` must be 0 or 1, found `2`"),
             (
@@ -535,47 +478,19 @@ mod tests {
                 "17592186044416",
                 "the quota in `cpu.cfs_quota_us` can be at most 17592186044415, found 17592186044416",
             ),
-            (
-                "cpu.cfs_period_us",
-                "999",
-                "`cpu.cfs_period_us` must be from 1000 to 1000000, found 999",
-            ),
+            ("cpu.cfs_period_us", "999", "`cpu.cfs_period_us` must be from 1000 to 1000000, found 999"),
             (
                 "cpu.cfs_period_us",
                 "1000001",
                 "`cpu.cfs_period_us` must be from 1000 to 1000000, found 1000001",
             ),
-            (
-                "cpu.cfs_burst_us",
-                "-1",
-                "`cpu.cfs_burst_us` must be from 0 to 17592186044415, found -1",
-            ),
-            (
-                "cpu.max",
-                "999",
-                "the quota in `cpu.max` must be at least 1000 (1 ms), found 999",
-            ),
-            (
-                "cpu.max",
-                "-1",
-                "the quota in `cpu.max` must be at least 1000 (1 ms), found -1",
-            ),
-            (
-                "cpu.max",
-                "5000 999",
-                "the period in `cpu.max` must be from 1000 to 1000000, found 999",
-            ),
-            (
-                "cpu.max",
-                "half",
-                "`cpu.max` must be a quota and a period, found `half`",
-            ),
+            ("cpu.cfs_burst_us", "-1", "`cpu.cfs_burst_us` must be from 0 to 17592186044415, found -1"),
+            ("cpu.max", "999", "the quota in `cpu.max` must be at least 1000 (1 ms), found 999"),
+            ("cpu.max", "-1", "the quota in `cpu.max` must be at least 1000 (1 ms), found -1"),
+            ("cpu.max", "5000 999", "the period in `cpu.max` must be from 1000 to 1000000, found 999"),
+            ("cpu.max", "half", "`cpu.max` must be a quota and a period, found `half`"),
             ("cpu.max", "", "`cpu.max` must be a quota and a period, found ``"),
-            (
-                "cpu.max",
-                "1000 2000 3000",
-                "`cpu.max` must be a quota and a period, found `1000 2000 3000`",
-            ),
+            ("cpu.max", "1000 2000 3000", "`cpu.max` must be a quota and a period, found `1000 2000 3000`"),
             (
                 "cpu.uclamp.max",
                 "100.01",
@@ -597,17 +512,9 @@ mod tests {
                 "6",
                 "`cpuset.sched_relax_domain_level` must be from -1 to 5, found 6",
             ),
-            (
-                "freezer.state",
-                "FREEZING",
-                "`freezer.state` must be `FROZEN` or `THAWED`, found `FREEZING`",
-            ),
+            ("freezer.state", "FREEZING", "`freezer.state` must be `FROZEN` or `THAWED`, found `FREEZING`"),
             ("cpu.stat", "0", "`cpu.stat` is no setting: it only tells"),
-            (
-                "cgroup.procs",
-                "1",
-                "tasks cannot be moved by writing to `cgroup.procs`",
-            ),
+            ("cgroup.procs", "1", "tasks cannot be moved by writing to `cgroup.procs`"),
             ("cpu.wieght", "1", "unknown setting `cpu.wieght`"),
             ("rubbish", "1", "unknown setting `rubbish`"),
         ] {

@@ -82,10 +82,7 @@ mod tests {
     fn paths_have_one_form() {
         assert_eq!(normal_path("a//b/").unwrap(), "/a/b");
         assert_eq!(normal_path("/").unwrap(), "");
-        assert_eq!(
-            normal_path("/a/../b").unwrap_err(),
-            "a group cannot be called `..`"
-        );
+        assert_eq!(normal_path("/a/../b").unwrap_err(), "a group cannot be called `..`");
         assert!(normal_path(&"/x".repeat(32)).is_ok());
         assert!(normal_path(&"/x".repeat(33)).is_err());
     }

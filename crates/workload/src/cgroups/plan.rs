@@ -116,10 +116,7 @@ impl GroupPlan {
         }
         check_quotas(&drafts)?;
         check_cpus(&drafts)?;
-        Ok(GroupPlan {
-            groups: finish(drafts),
-            notes,
-        })
+        Ok(GroupPlan { groups: finish(drafts), notes })
     }
 
     /// The groups, in the order in which they are to be made.
@@ -129,9 +126,7 @@ impl GroupPlan {
 
     /// What was read and has no effect here: first what concerns no group, then the groups' own.
     pub fn notes(&self) -> impl Iterator<Item = &Note> {
-        self.notes
-            .iter()
-            .chain(self.groups.iter().flat_map(|group| &group.notes))
+        self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.notes))
     }
 
     /// What groups need of a scheduler besides weight, each with the first group that does.
@@ -152,12 +147,8 @@ impl GroupPlan {
     /// # Panics
     /// If a path is not in the plan.
     pub fn ids_of(&self, ids: &[GroupId], paths: &[String]) -> Vec<GroupId> {
-        let index: HashMap<&str, GroupId> = self
-            .groups
-            .iter()
-            .zip(ids)
-            .map(|(group, &id)| (group.path.as_str(), id))
-            .collect();
+        let index: HashMap<&str, GroupId> =
+            self.groups.iter().zip(ids).map(|(group, &id)| (group.path.as_str(), id)).collect();
         paths.iter().map(|path| index[path.as_str()]).collect()
     }
 }
@@ -293,13 +284,15 @@ fn percent_of(percent: u64, period_us: u64) -> Result<u64, Fault> {
 
 fn check_burst(quota_us: Option<u64>, burst_us: u64) -> Result<(), Fault> {
     match quota_us {
-        Some(quota_us) if burst_us > quota_us => Err(Fault::new(format!(
-            "a burst of {burst_us} us is more than the quota of {quota_us} us"
-        ))
-        .with_help("the burst can be from 0 to the quota; the two are set in the order in which they stand")),
-        Some(quota_us) if burst_us + quota_us > QUOTA_MAX_US => Err(Fault::new(format!(
-            "quota and burst together can be at most {QUOTA_MAX_US} us"
-        ))),
+        Some(quota_us) if burst_us > quota_us => {
+            Err(Fault::new(format!("a burst of {burst_us} us is more than the quota of {quota_us} us"))
+                .with_help(
+                    "the burst can be from 0 to the quota; the two are set in the order in which they stand",
+                ))
+        }
+        Some(quota_us) if burst_us + quota_us > QUOTA_MAX_US => {
+            Err(Fault::new(format!("quota and burst together can be at most {QUOTA_MAX_US} us")))
+        }
         _ => Ok(()),
     }
 }
@@ -330,19 +323,13 @@ fn clash<'a>(pair: [&Draft<'a>; 2], of: fn(&Draft<'a>) -> Option<Written<'a>>, f
 /// Version 1: a child may not have more of its period than its nearest limited ancestor (and so than any) has of its own.
 fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     // 20 bits behind the point, as the kernel compares them.
-    let ratio = |group: &Group| {
-        group
-            .quota_us
-            .map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us)
-    };
+    let ratio =
+        |group: &Group| group.quota_us.map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us);
     let mut limiting: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     for (at, draft) in drafts.iter().enumerate() {
         let above = draft.group.parent.and_then(|parent| limiting[parent]);
         limiting.push(if draft.limited_by_v1() { Some(at) } else { above });
-        let Some(parent) = above
-            .filter(|_| draft.limited_by_v1())
-            .map(|above| &drafts[above])
-        else {
+        let Some(parent) = above.filter(|_| draft.limited_by_v1()).map(|above| &drafts[above]) else {
             continue;
         };
         if ratio(&draft.group) > ratio(&parent.group) {
@@ -373,10 +360,7 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
             continue;
         }
         let message = if parent.cpus.is_empty() {
-            format!(
-                "`{}` has no CPUs, so `{}` in it cannot have any",
-                parent.group.path, draft.group.path
-            )
+            format!("`{}` has no CPUs, so `{}` in it cannot have any", parent.group.path, draft.group.path)
         } else {
             format!(
                 "the CPUs of `{}`, {}, are not all among those of `{}`, {}",
@@ -447,10 +431,7 @@ mod tests {
         let plan = plan("/a");
         let group = &plan.groups()[0];
         assert_eq!((group.shares, group.idle, group.frozen), (1024, false, false));
-        assert_eq!(
-            (group.quota_us, group.period_us, group.burst_us),
-            (None, 100_000, 0)
-        );
+        assert_eq!((group.quota_us, group.period_us, group.burst_us), (None, 100_000, 0));
         assert_eq!(group.cpuset, CpuSet::All);
         assert_eq!(group.features().count(), 0);
         assert_eq!(plan.notes().count(), 0);
@@ -477,32 +458,17 @@ mod tests {
             let group = &plan.groups()[0];
             (group.quota_us, group.period_us, group.burst_us)
         };
-        assert_eq!(
-            limit("/a cpu.max=50000 200000 cpu.max=30000"),
-            (Some(30_000), 200_000, 0)
-        );
+        assert_eq!(limit("/a cpu.max=50000 200000 cpu.max=30000"), (Some(30_000), 200_000, 0));
         assert_eq!(limit("/a cpu.max=50000 cpu.max=max"), (None, 100_000, 0));
         assert_eq!(
             limit("/a cpu.cfs_quota_us=250000 cpu.cfs_burst_us=250000"),
             (Some(250_000), 100_000, 250_000)
         );
-        assert_eq!(
-            limit("/a cpu.max.burst=70000 cpu.max=70000"),
-            (Some(70_000), 100_000, 70_000)
-        );
+        assert_eq!(limit("/a cpu.max.burst=70000 cpu.max=70000"), (Some(70_000), 100_000, 70_000));
         assert_eq!(limit("/a CPUQuota=20%"), (Some(20_000), 100_000, 0));
-        assert_eq!(
-            limit("/a CPUQuota=150% CPUQuotaPeriodSec=10ms"),
-            (Some(15_000), 10_000, 0)
-        );
-        assert_eq!(
-            limit("/a CPUQuotaPeriodSec=10ms CPUQuota=150%"),
-            (Some(15_000), 10_000, 0)
-        );
-        assert_eq!(
-            limit("/a CPUQuota=50% cpu.max=7000 cpu.cfs_period_us=20000"),
-            (Some(7_000), 20_000, 0)
-        );
+        assert_eq!(limit("/a CPUQuota=150% CPUQuotaPeriodSec=10ms"), (Some(15_000), 10_000, 0));
+        assert_eq!(limit("/a CPUQuotaPeriodSec=10ms CPUQuota=150%"), (Some(15_000), 10_000, 0));
+        assert_eq!(limit("/a CPUQuota=50% cpu.max=7000 cpu.cfs_period_us=20000"), (Some(7_000), 20_000, 0));
     }
 
     #[test]
@@ -557,10 +523,7 @@ mod tests {
         let lists: Vec<Vec<u32>> = plan.groups().iter().map(cpus).collect();
         let all: Vec<u32> = (0..8).collect();
         let four = vec![0, 1, 2, 3];
-        assert_eq!(
-            lists,
-            [four.clone(), vec![2, 3], vec![2, 3], four, all.clone(), all]
-        );
+        assert_eq!(lists, [four.clone(), vec![2, 3], vec![2, 3], four, all.clone(), all]);
         assert_eq!(refused("/a cpuset.cpus=6-8"), "1:4 there is no CPU 8");
     }
 
@@ -609,11 +572,8 @@ mod tests {
     #[test]
     fn features_beyond_weight() {
         let plan = plan("/a cpu.idle=1 cpu.max=5000 cpuset.cpus=1 cgroup.freeze=1\n/a/b");
-        let features: Vec<Vec<Feature>> = plan
-            .groups()
-            .iter()
-            .map(|group| group.features().collect())
-            .collect();
+        let features: Vec<Vec<Feature>> =
+            plan.groups().iter().map(|group| group.features().collect()).collect();
         let all = vec![Feature::Idle, Feature::Limit, Feature::Cpuset, Feature::Frozen];
         assert_eq!(features, [all, vec![Feature::Cpuset, Feature::Frozen]]);
         let first: Vec<&str> = plan.features().iter().map(|(_, group)| group.path.as_str()).collect();
@@ -625,20 +585,9 @@ mod tests {
         let mut settings = by_user([1000, 0, 1001, 1000]);
         settings.add(parse_option("/uid-1001:cpu.shares=512").unwrap());
         let plan = GroupPlan::new(&settings, &[user_group_path(7)], 1).unwrap();
-        let rows: Vec<(&str, u64)> = plan
-            .groups()
-            .iter()
-            .map(|group| (group.path.as_str(), group.shares))
-            .collect();
-        assert_eq!(
-            rows,
-            [
-                ("/uid-1000", 1024),
-                ("/uid-0", 2048),
-                ("/uid-1001", 512),
-                ("/uid-7", 1024)
-            ]
-        );
+        let rows: Vec<(&str, u64)> =
+            plan.groups().iter().map(|group| (group.path.as_str(), group.shares)).collect();
+        assert_eq!(rows, [("/uid-1000", 1024), ("/uid-0", 2048), ("/uid-1001", 512), ("/uid-7", 1024)]);
         assert!(plan.groups().iter().all(|group| group.parent.is_none()));
     }
 }

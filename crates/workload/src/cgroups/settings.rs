@@ -52,10 +52,7 @@ impl GroupSettings {
     pub fn names(&self, path: &str) -> bool {
         path.is_empty()
             || self.entries.iter().any(|entry| {
-                entry
-                    .path
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                entry.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
     }
 
@@ -70,17 +67,11 @@ impl GroupSettings {
 
     /// A group without settings.
     pub(super) fn group(&mut self, path: &Arc<str>) {
-        self.entries.push(Entry {
-            path: path.clone(),
-            setting: None,
-        });
+        self.entries.push(Entry { path: path.clone(), setting: None });
     }
 
     pub(super) fn set(&mut self, path: &Arc<str>, setting: Setting) {
-        self.entries.push(Entry {
-            path: path.clone(),
-            setting: Some(setting),
-        });
+        self.entries.push(Entry { path: path.clone(), setting: Some(setting) });
     }
 
     /// The settings read so far are of one file: names that both versions have are of the version that its other names are of;
@@ -114,10 +105,7 @@ impl Setting {
         let (version, write) = match found {
             Some(parameter) => {
                 let write = parameter.read(value);
-                (
-                    parameter.version,
-                    write.map_err(|fault| fault.at(text, value_span, path))?,
-                )
+                (parameter.version, write.map_err(|fault| fault.at(text, value_span, path))?)
             }
             None => (None, Write::Noted("its controller is not simulated")),
         };
@@ -125,12 +113,7 @@ impl Setting {
             let fault = Fault::new(format!("the root group has no `{name}` to write to"));
             return Err(fault.at(text, name_span, path));
         }
-        Ok(Setting {
-            name: name.into(),
-            version,
-            write,
-            spot: Some((text.clone(), name_span)),
-        })
+        Ok(Setting { name: name.into(), version, write, spot: Some((text.clone(), name_span)) })
     }
 
     /// The error that this cannot be written to the group `path` as it is.
@@ -144,11 +127,9 @@ impl Setting {
     /// The note that this is not simulated, if so.
     pub fn note(&self) -> Option<Note> {
         match (&self.write, &self.spot) {
-            (Write::Noted(why), Some((text, span))) => Some(Note::new(
-                text,
-                *span,
-                format!("`{}` has no effect: {why}", self.name),
-            )),
+            (Write::Noted(why), Some((text, span))) => {
+                Some(Note::new(text, *span, format!("`{}` has no effect: {why}", self.name)))
+            }
             _ => None,
         }
     }
@@ -156,11 +137,7 @@ impl Setting {
 
 impl Note {
     pub(super) fn new(text: &Text, span: Span, message: impl Into<String>) -> Note {
-        Note {
-            file: text.name().clone(),
-            line: text.line(span),
-            text: message.into(),
-        }
+        Note { file: text.name().clone(), line: text.line(span), text: message.into() }
     }
 
     /// The file it stands in.

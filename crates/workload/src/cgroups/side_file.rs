@@ -57,24 +57,13 @@ impl Form {
     fn of(text: &str) -> Form {
         let text = text.trim_start_matches('\u{feff}');
         // A `/` begins a path in one form, a comment in the other; `//` and `/*` are no paths.
-        if ["{", "//", "/*"]
-            .iter()
-            .any(|sign| text.trim_start().starts_with(sign))
-        {
+        if ["{", "//", "/*"].iter().any(|sign| text.trim_start().starts_with(sign)) {
             return Form::Json;
         }
         let mut lines = text.lines().map(str::trim_start);
         let first = lines.find(|line| !(line.is_empty() || line.starts_with('#')));
-        let word = first
-            .unwrap_or_default()
-            .split([' ', '\t', '{'])
-            .next()
-            .unwrap_or_default();
-        if cgconfig::SECTIONS.contains(&word) || text.starts_with('*') {
-            Form::CgConfig
-        } else {
-            Form::Lines
-        }
+        let word = first.unwrap_or_default().split([' ', '\t', '{']).next().unwrap_or_default();
+        if cgconfig::SECTIONS.contains(&word) || text.starts_with('*') { Form::CgConfig } else { Form::Lines }
     }
 }
 
@@ -118,9 +107,7 @@ fn from_lines(text: &Text) -> Result<GroupSettings, Diagnostic> {
     let mut settings = GroupSettings::default();
     for line in text.text().trim_start_matches('\u{feff}').lines() {
         let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
-        let (path, rest) = line
-            .split_once(char::is_whitespace)
-            .unwrap_or((line, &line[line.len()..]));
+        let (path, rest) = line.split_once(char::is_whitespace).unwrap_or((line, &line[line.len()..]));
         if path.is_empty() {
             continue;
         }
@@ -150,10 +137,7 @@ fn words(text: &Text, group: &Arc<str>, line: &str, settings: &mut GroupSettings
         let setting = rest[..next.unwrap_or(rest.len())].trim_end();
         rest = next.map_or("", |next| &rest[next..]);
         let value = setting[name.len() + 1..].trim();
-        let unquoted = value
-            .strip_prefix('"')
-            .and_then(|value| value.strip_suffix('"'))
-            .unwrap_or(value);
+        let unquoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
         let span = text.span_of(setting);
         settings.set(group, Setting::read(text, group, (name, span), (unquoted, span))?);
     }
@@ -254,11 +238,7 @@ mod tests {
         settings.add(parse_option("/x:y:cpu.weight=300 cpu.max=5000 10000").unwrap());
         assert_eq!(
             plan(&settings, &[]),
-            [
-                ("/a".into(), None, 77),
-                ("/z".into(), None, 1024),
-                ("/x:y".into(), None, 3072)
-            ]
+            [("/a".into(), None, 77), ("/z".into(), None, 1024), ("/x:y".into(), None, 3072)]
         );
     }
 
@@ -266,18 +246,10 @@ mod tests {
     fn slices_and_their_settings() {
         let text = "user-1000.slice CPUWeight=200 CPUQuota=20% AllowedCPUs=0 2-3\nb.slice CPUWeight=idle";
         let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 4).unwrap();
-        let [_, user, b] = plan.groups() else {
-            panic!("{plan:?}")
-        };
+        let [_, user, b] = plan.groups() else { panic!("{plan:?}") };
         assert_eq!(user.path, "/user.slice/user-1000.slice");
-        assert_eq!(
-            (user.shares, user.quota_us, user.period_us),
-            (2048, Some(20_000), 100_000)
-        );
-        assert_eq!(
-            user.cpuset.iter(8).map(|cpu| cpu.0).collect::<Vec<_>>(),
-            [0, 2, 3]
-        );
+        assert_eq!((user.shares, user.quota_us, user.period_us), (2048, Some(20_000), 100_000));
+        assert_eq!(user.cpuset.iter(8).map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 2, 3]);
         assert!(b.idle);
     }
 
@@ -288,18 +260,11 @@ mod tests {
             "# groups\n\n  mount{ cpu = /x; } group a { cpu { cpu.shares = 5; } }",
             "* groups\ngroup a { cpu { cpu.shares = 5; } }",
         ] {
-            assert_eq!(
-                plan(&parse("g", text).unwrap(), &[]),
-                [("/a".into(), None, 5)],
-                "{text}"
-            );
+            assert_eq!(plan(&parse("g", text).unwrap(), &[]), [("/a".into(), None, 5)], "{text}");
         }
         let settings = parse("g", "group a { cpu { } }\ntemplate b/%u { cpu { } }").unwrap();
         let notes: Vec<String> = settings.notes().iter().map(|note| note.to_string()).collect();
-        assert_eq!(
-            notes,
-            ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]
-        );
+        assert_eq!(notes, ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]);
         assert_eq!(Form::of("groups.slice CPUWeight=5"), Form::Lines);
         assert_eq!(Form::of("/group cpu.weight=5"), Form::Lines);
         assert_eq!(Form::of(""), Form::Lines);
@@ -309,44 +274,20 @@ mod tests {
     fn errors() {
         let text = |error: Diagnostic| format!("{}:{} {}", error.line(), error.column(), error.message());
         for (file, expected) in [
-            (
-                "/a cpu.weight=0",
-                "1:4 `cpu.weight` must be from 1 to 10000, found 0",
-            ),
-            (
-                "/a\n /b cpu.shares=-1",
-                "2:5 `cpu.shares` must be from 2 to 262144, found -1",
-            ),
+            ("/a cpu.weight=0", "1:4 `cpu.weight` must be from 1 to 10000, found 0"),
+            ("/a\n /b cpu.shares=-1", "2:5 `cpu.shares` must be from 2 to 262144, found -1"),
             ("/a cpu.idle=0 cpu.weigth=5", "1:15 unknown setting `cpu.weigth`"),
             ("/a cpu.weight", "1:4 `cpu.weight` is no setting"),
-            (
-                "/a cpu.weight=x",
-                "1:4 `cpu.weight` must be a whole number, found `x`",
-            ),
-            (
-                "/a cpu.weight=5 6",
-                "1:4 `cpu.weight` must be a whole number, found `5 6`",
-            ),
+            ("/a cpu.weight=x", "1:4 `cpu.weight` must be a whole number, found `x`"),
+            ("/a cpu.weight=5 6", "1:4 `cpu.weight` must be a whole number, found `5 6`"),
             ("/a =5", "1:4 unknown setting ``"),
-            (
-                "tg1 cpu.weight=5",
-                "1:1 `tg1` is no group: a path begins with `/`",
-            ),
+            ("tg1 cpu.weight=5", "1:1 `tg1` is no group: a path begins with `/`"),
             ("/ cpu.weight=5", "1:1 the root group has no weight"),
             ("-.slice CPUWeight=5", "1:1 the root group has no weight"),
             ("/a/../b cpu.weight=5", "1:1 a group cannot be called `..`"),
-            (
-                "{\"/a\": {\"cpu.weight\": \"x\"}}",
-                "1:23 `cpu.weight` must be a whole number, found `x`",
-            ),
-            (
-                "{\"/a\": {\"cpu.weight\": 1.5}}",
-                "1:23 `cpu.weight` must be a whole number, found `1.5`",
-            ),
-            (
-                "{\"/a\": {\"cpu.idle\": true}}",
-                "1:21 `cpu.idle` must be a number or a string",
-            ),
+            ("{\"/a\": {\"cpu.weight\": \"x\"}}", "1:23 `cpu.weight` must be a whole number, found `x`"),
+            ("{\"/a\": {\"cpu.weight\": 1.5}}", "1:23 `cpu.weight` must be a whole number, found `1.5`"),
+            ("{\"/a\": {\"cpu.idle\": true}}", "1:21 `cpu.idle` must be a number or a string"),
             ("{\"/a\": {\"cpu.mox\": 5}}", "1:9 unknown setting `cpu.mox`"),
             ("{\"/a\": 5}", "1:8 `/a` must be an object, found 5"),
             ("{\"a\": {}}", "1:2 `a` is no group: a path begins with `/`"),
@@ -360,19 +301,12 @@ mod tests {
             text(parse_option("a:cpu.weight=2").unwrap_err()),
             "1:1 `a` is no group: a path begins with `/`"
         );
-        assert_eq!(
-            text(parse_option("/a:rubbish").unwrap_err()),
-            "1:4 `rubbish` is no setting"
-        );
+        assert_eq!(text(parse_option("/a:rubbish").unwrap_err()), "1:4 `rubbish` is no setting");
     }
 
     #[test]
     fn errors_show_the_line() {
-        let error = parse(
-            "box.groups",
-            "/a cpu.weight=200\n/b cpu.weight=20000 cpu.idle=0\n",
-        )
-        .unwrap_err();
+        let error = parse("box.groups", "/a cpu.weight=200\n/b cpu.weight=20000 cpu.idle=0\n").unwrap_err();
         let expected = [
             "error: `cpu.weight` must be from 1 to 10000, found 20000",
             "  --> box.groups:2:4 (/b)",

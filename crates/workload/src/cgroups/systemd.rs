@@ -8,9 +8,7 @@ use super::weight::shares_of_weight;
 pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
     match value {
         "idle" => Ok(Write::Idle(true)),
-        _ => Ok(Write::Shares(shares_of_weight(
-            within(name, value, 1, 10_000)? as u64
-        ))),
+        _ => Ok(Write::Shares(shares_of_weight(within(name, value, 1, 10_000)? as u64))),
     }
 }
 
@@ -24,27 +22,19 @@ pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
         return Ok(Write::Quota(None, None));
     }
-    let number = value
-        .strip_suffix('%')
-        .and_then(|number| number.trim_end().parse().ok());
+    let number = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     match number {
         Some(percent @ 1..=1_000_000) => Ok(Write::QuotaPercent(percent)),
-        _ => Err(Fault::new(format!(
-            "`{name}` must be a percentage of one CPU, found `{}`",
-            shown(value)
-        ))
-        .with_help("for example `20%`, or `150%` for one CPU and a half")),
+        _ => Err(Fault::new(format!("`{name}` must be a percentage of one CPU, found `{}`", shown(value)))
+            .with_help("for example `20%`, or `150%` for one CPU and a half")),
     }
 }
 
 /// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds unless it says otherwise.
 pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     let wrong = || {
-        Fault::new(format!(
-            "`{name}` must be from 1ms to 1000ms, found `{}`",
-            shown(value)
-        ))
-        .with_help("for example `10ms`")
+        Fault::new(format!("`{name}` must be from 1ms to 1000ms, found `{}`", shown(value)))
+            .with_help("for example `10ms`")
     };
     let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
     let number: u64 = value[..digits].parse().map_err(|_| wrong())?;

@@ -39,10 +39,7 @@ impl Text {
 
     /// For error messages.
     pub fn source(&self) -> Source<'_> {
-        Source {
-            name: &self.kept.name,
-            text: &self.kept.text,
-        }
+        Source { name: &self.kept.name, text: &self.kept.text }
     }
 
     /// The file's name.
@@ -57,19 +54,13 @@ impl Text {
 
     /// The line in which `span` begins, from 1.
     pub fn line(&self, span: Span) -> u32 {
-        self.kept
-            .line_starts
-            .partition_point(|&start| start <= span.start) as u32
-            + 1
+        self.kept.line_starts.partition_point(|&start| start <= span.start) as u32 + 1
     }
 
     /// Where `part`, a slice of [`text`](Text::text), stands in it.
     pub fn span_of(&self, part: &str) -> Span {
         let start = (part.as_ptr() as usize).saturating_sub(self.kept.text.as_ptr() as usize) as u32;
-        Span {
-            start,
-            end: start + part.len() as u32,
-        }
+        Span { start, end: start + part.len() as u32 }
     }
 }
 
@@ -82,10 +73,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub fn new(message: impl Into<String>) -> Fault {
-        Fault {
-            message: message.into(),
-            help: None,
-        }
+        Fault { message: message.into(), help: None }
     }
 
     /// The same with a hint at what would be right.
@@ -96,9 +84,7 @@ impl Fault {
 
     /// The error that this stands at `span`, which belongs to the group `path`.
     pub fn at(self, text: &Text, span: Span, path: &str) -> Diagnostic {
-        text.source()
-            .error(span, path.into(), self.message)
-            .with_help_if(self.help)
+        text.source().error(span, path.into(), self.message).with_help_if(self.help)
     }
 }
 
@@ -134,9 +120,7 @@ mod tests {
     #[test]
     fn lines_are_counted_from_one() {
         let text = Text::new("f", "a\nbc\n\nd").unwrap();
-        let lines: Vec<u32> = (0..8)
-            .map(|start| text.line(Span { start, end: start }))
-            .collect();
+        let lines: Vec<u32> = (0..8).map(|start| text.line(Span { start, end: start })).collect();
         assert_eq!(lines, [1, 1, 2, 2, 2, 3, 4, 4]);
         assert_eq!(text.span_of(&text.text()[2..4]), Span { start: 2, end: 4 });
     }

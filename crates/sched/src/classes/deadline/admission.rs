@@ -15,26 +15,19 @@ pub struct Admission {
 impl Admission {
     /// Nothing is given out. `runtime_us` of every `period_us` may be (`sched_rt_runtime_us`); negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
-        let mut admission = Admission {
-            total_bw: 0,
-            per_cpu: None,
-            cpus: u64::from(cpus),
-        };
+        let mut admission = Admission { total_bw: 0, per_cpu: None, cpus: u64::from(cpus) };
         admission.set_limit(runtime_us, period_us);
         admission
     }
 
     /// Another limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
-        self.per_cpu = u64::try_from(runtime_us)
-            .ok()
-            .map(|runtime_us| to_ratio(period_us, runtime_us));
+        self.per_cpu = u64::try_from(runtime_us).ok().map(|runtime_us| to_ratio(period_us, runtime_us));
     }
 
     /// Whether `new` fits in place of `old` (0: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
-        self.per_cpu
-            .is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
+        self.per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
     }
 
     /// `new` takes the place of `old`.

@@ -167,11 +167,7 @@ impl Deadline {
         platform.cancel_timer(TimerKey(DL_TIMER + 2 * pid.0));
         if before(platform.now_ns(), zero_lag) {
             task.leaving_bw += bw;
-            platform.arm_timer(
-                TimerKey(INACTIVE_TIMER + 2 * pid.0),
-                TimerPhase::BeforeWakeups,
-                zero_lag,
-            );
+            platform.arm_timer(TimerKey(INACTIVE_TIMER + 2 * pid.0), TimerPhase::BeforeWakeups, zero_lag);
         } else {
             self.admission.replace(bw, 0);
         }
@@ -183,8 +179,7 @@ impl Deadline {
         let rq = &mut self.rqs[cpu.index()];
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
-        self.nodes
-            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
         core.add_nr_running(cpu);
@@ -215,9 +210,7 @@ impl Deadline {
 
     /// Whether `pid` is out of budget and waits for its next period.
     pub fn is_throttled(&self, pid: Pid) -> bool {
-        self.tasks
-            .get(pid.index())
-            .is_some_and(|task| task.server.throttled)
+        self.tasks.get(pid.index()).is_some_and(|task| task.server.throttled)
     }
 
     fn deadline_of(&self, pid: Pid) -> u64 {
@@ -306,23 +299,10 @@ impl Deadline {
 
     /// The knobs with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        let knob = |name, value, help| Tunable {
-            name,
-            value,
-            range: (100, 1 << 22),
-            help,
-        };
+        let knob = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
         alloc::vec![
-            knob(
-                TUNABLES[0],
-                self.period_us.0 as i64,
-                "shortest period of a deadline task, us"
-            ),
-            knob(
-                TUNABLES[1],
-                self.period_us.1 as i64,
-                "longest period of a deadline task, us"
-            ),
+            knob(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
+            knob(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),
         ]
     }
 
@@ -359,9 +339,7 @@ impl Deadline {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];
             if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {
-                return Err(alloc::format!(
-                    "thread {number} is in a deadline tree and should not be"
-                ));
+                return Err(alloc::format!("thread {number} is in a deadline tree and should not be"));
             }
         }
         if bw != self.admission.total_bw() {
@@ -492,11 +470,7 @@ impl Class for Deadline {
         let was = core.thread(pid).nr_cpus_allowed > 1;
         if self.tasks[pid.index()].queued && was != (nr > 1) {
             let rq = &mut self.rqs[cpu.index()];
-            rq.nr_migratory = if was {
-                rq.nr_migratory - 1
-            } else {
-                rq.nr_migratory + 1
-            };
+            rq.nr_migratory = if was { rq.nr_migratory - 1 } else { rq.nr_migratory + 1 };
             self.earliest_changed(cpu);
         }
     }

@@ -112,9 +112,7 @@ impl Deadline {
         }
         let server = &self.tasks[core.idle_thread(cpu).index()].server;
         if server.deadline == 0 || before(self.zero_laxity_ns(core, cpu), platform.now_ns()) {
-            self.tasks[core.idle_thread(cpu).index()]
-                .server
-                .renew(platform.now_ns());
+            self.tasks[core.idle_thread(cpu).index()].server.renew(platform.now_ns());
         }
         self.servers[cpu.index()].state = State::Deferred;
         self.server_timer_at(core, platform, cpu, self.zero_laxity_ns(core, cpu));
@@ -166,8 +164,7 @@ impl Deadline {
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
         let rq = &mut self.rqs[cpu.index()];
-        self.nodes
-            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         self.earliest_changed(cpu);
     }

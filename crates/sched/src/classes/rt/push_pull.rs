@@ -64,8 +64,7 @@ impl RealTime {
 
     /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
     pub(super) fn next_prio(&self, core: &Core, cpu: CpuId) -> u8 {
-        self.best_movable(core, cpu, cpu)
-            .map_or(NOBODY, |pid| core.thread(pid).prio as u8)
+        self.best_movable(core, cpu, cpu).map_or(NOBODY, |pid| core.thread(pid).prio as u8)
     }
 
     /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does, else one that is near.

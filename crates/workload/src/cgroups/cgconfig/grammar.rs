@@ -45,13 +45,8 @@ pub struct Named {
 /// Reads a file.
 pub fn read(text: &Text) -> Result<Read, Diagnostic> {
     let mut tokens = Tokens::new(text);
-    let mut parser = Parser {
-        next: tokens.next()?,
-        tokens,
-        text,
-        read: Read::default(),
-        hierarchies: HashMap::new(),
-    };
+    let mut parser =
+        Parser { next: tokens.next()?, tokens, text, read: Read::default(), hierarchies: HashMap::new() };
     while parser.next.kind != Kind::End {
         parser.section()?;
     }
@@ -148,10 +143,7 @@ impl<'a> Parser<'a> {
         }
         self.sign(b'}')?;
         let count = self.read.settings.entries.len() - first;
-        let section = template.then(|| Named {
-            path: path.to_string(),
-            span: name.span,
-        });
+        let section = template.then(|| Named { path: path.to_string(), span: name.span });
         self.read.sections.push((section, count));
         Ok(())
     }
@@ -202,20 +194,14 @@ impl<'a> Parser<'a> {
             let fault = Fault::new(format!("unknown setting `{}`", shown(name)));
             return Err(fault.at(self.text, parameter.span, path));
         }
-        let span = Span {
-            start: parameter.span.start,
-            end: value.span.end,
-        };
+        let span = Span { start: parameter.span.start, end: value.span.end };
         Setting::read(self.text, path, (name, parameter.span), (value.text, span))
     }
 
     /// `perm { task { ... } admin { ... } }`
     fn perm(&mut self) -> Result<(), Diagnostic> {
         let word = self.take()?;
-        self.note(
-            word.span,
-            "`perm` has no effect: owners and modes are not simulated",
-        );
+        self.note(word.span, "`perm` has no effect: owners and modes are not simulated");
         self.sign(b'{')?;
         let (mut task, mut admin) = (false, false);
         while self.next.kind != Kind::Sign(b'}') {
@@ -233,12 +219,10 @@ impl<'a> Parser<'a> {
         }
         match (task, admin) {
             (true, true) => self.sign(b'}'),
-            (true, false) => Err(self
-                .unexpected("`admin`")
-                .with_help("`perm` holds both `task` and `admin`")),
-            (false, true) => Err(self
-                .unexpected("`task`")
-                .with_help("`perm` holds both `task` and `admin`")),
+            (true, false) => {
+                Err(self.unexpected("`admin`").with_help("`perm` holds both `task` and `admin`"))
+            }
+            (false, true) => Err(self.unexpected("`task`").with_help("`perm` holds both `task` and `admin`")),
             (false, false) => Err(self.unexpected("`task` or `admin`")),
         }
     }

@@ -28,20 +28,10 @@ template students/%u { cpu { cpu.shares = 256; } }
 #[test]
 fn the_example_of_the_manual() {
     let groups = groups(MANUAL);
-    let [daemons, www] = &groups[..] else {
-        panic!("{groups:?}")
-    };
+    let [daemons, www] = &groups[..] else { panic!("{groups:?}") };
     assert_eq!((daemons.path.as_str(), daemons.shares), ("/daemons", 1024));
-    assert_eq!(
-        (www.path.as_str(), www.shares, www.quota_us),
-        ("/daemons/www", 500, Some(50_000))
-    );
-    let notes: Vec<String> = read(MANUAL)
-        .settings()
-        .notes()
-        .iter()
-        .map(Note::to_string)
-        .collect();
+    assert_eq!((www.path.as_str(), www.shares, www.quota_us), ("/daemons/www", 500, Some(50_000)));
+    let notes: Vec<String> = read(MANUAL).settings().notes().iter().map(Note::to_string).collect();
     assert_eq!(
         notes,
         [
@@ -94,98 +84,41 @@ fn what_is_accepted() {
 #[test]
 fn what_is_refused() {
     for (text, expected) in [
-        (
-            "GROUP g { cpu { } }",
-            "1:1 expected a section (`group`, `template`, `mount` ...), found `GROUP`",
-        ),
+        ("GROUP g { cpu { } }", "1:1 expected a section (`group`, `template`, `mount` ...), found `GROUP`"),
         ("group g { }", "1:11 expected a controller, found `}`"),
         ("group group { cpu { } }", "1:7 expected a name, found `group`"),
         ("group { cpu { } }", "1:7 expected a name, found `{`"),
-        (
-            "group g { cpu { cpu.shares = 5 } }",
-            "1:32 expected `;`, found `}`",
-        ),
-        (
-            "group g { cpu { cpu.shares = 5; }",
-            "1:34 expected a controller or `}`, found the end of the file",
-        ),
-        (
-            "group g { cpu { } perm { task { } admin { } } }",
-            "1:19 expected a controller, found `perm`",
-        ),
-        (
-            "group g { perm { task { } } cpu { } }",
-            "1:27 expected `admin`, found `}`",
-        ),
-        (
-            "group g { perm { admin { } } cpu { } }",
-            "1:28 expected `task`, found `}`",
-        ),
-        (
-            "group g { perm { } }",
-            "1:18 expected `task` or `admin`, found `}`",
-        ),
-        (
-            "group g { perm { task { } task { } } }",
-            "1:27 expected `admin`, found `task`",
-        ),
-        (
-            "group g { perm { task { dperm = 1; } admin { } } }",
-            "1:25 unknown key `dperm`",
-        ),
-        (
-            "group g { cpu { } cpu { } }",
-            "1:19 the controller `cpu` a second time",
-        ),
-        (
-            "group g { cpu { } } # comment",
-            "1:21 a comment behind other text",
-        ),
+        ("group g { cpu { cpu.shares = 5 } }", "1:32 expected `;`, found `}`"),
+        ("group g { cpu { cpu.shares = 5; }", "1:34 expected a controller or `}`, found the end of the file"),
+        ("group g { cpu { } perm { task { } admin { } } }", "1:19 expected a controller, found `perm`"),
+        ("group g { perm { task { } } cpu { } }", "1:27 expected `admin`, found `}`"),
+        ("group g { perm { admin { } } cpu { } }", "1:28 expected `task`, found `}`"),
+        ("group g { perm { } }", "1:18 expected `task` or `admin`, found `}`"),
+        ("group g { perm { task { } task { } } }", "1:27 expected `admin`, found `task`"),
+        ("group g { perm { task { dperm = 1; } admin { } } }", "1:25 unknown key `dperm`"),
+        ("group g { cpu { } cpu { } }", "1:19 the controller `cpu` a second time"),
+        ("group g { cpu { } } # comment", "1:21 a comment behind other text"),
         (" * comment", "1:2 `*` cannot stand here"),
         ("group a:b { cpu { } }", "1:8 `:` cannot stand here"),
-        (
-            "group g { cpu { cpu.shares = +5; } }",
-            "1:30 `+` cannot stand here",
-        ),
+        ("group g { cpu { cpu.shares = +5; } }", "1:30 `+` cannot stand here"),
         ("group $x { cpu { } }", "1:7 `$` cannot stand here"),
         ("group é { cpu { } }", "1:7 `é` cannot stand here"),
         ("group \"a { cpu { } }", "1:7 this string has no end"),
-        (
-            "group g { cpu { cpu.share = 5; } }",
-            "1:17 unknown setting `cpu.share`",
-        ),
-        (
-            "group g { cpu { CPUWeight = 5; } }",
-            "1:17 unknown setting `CPUWeight`",
-        ),
-        (
-            "group g { cpu { cpuset.cpus = 0; } }",
-            "1:17 `cpu` has no parameter `cpuset.cpus`",
-        ),
+        ("group g { cpu { cpu.share = 5; } }", "1:17 unknown setting `cpu.share`"),
+        ("group g { cpu { CPUWeight = 5; } }", "1:17 unknown setting `CPUWeight`"),
+        ("group g { cpu { cpuset.cpus = 0; } }", "1:17 `cpu` has no parameter `cpuset.cpus`"),
         ("group g { cpus { } }", "1:11 there is no controller `cpus`"),
-        (
-            "group g {\n cpu {\n  cpu.shares = -1; } }",
-            "3:3 `cpu.shares` must be from 2 to 262144, found -1",
-        ),
-        (
-            "group . { cpu { cpu.shares = 5; } }",
-            "1:17 the root group has no `cpu.shares` to write to",
-        ),
+        ("group g {\n cpu {\n  cpu.shares = -1; } }", "3:3 `cpu.shares` must be from 2 to 262144, found -1"),
+        ("group . { cpu { cpu.shares = 5; } }", "1:17 the root group has no `cpu.shares` to write to"),
         ("group ../x { cpu { } }", "1:7 a group cannot be called `..`"),
-        (
-            "template t { perm { task { } admin { } } }",
-            "1:42 expected a controller, found `}`",
-        ),
+        ("template t { perm { task { } admin { } } }", "1:42 expected a controller, found `}`"),
         ("default { }", "1:11 expected `perm`, found `}`"),
         (
             "mount { cpu = /a; } namespace { cpu = /b; }",
             "1:33 `cpu` stands under both `mount` and `namespace`",
         ),
         ("systemd { slicer = a; }", "1:11 unknown key `slicer`"),
-        (
-            "}",
-            "1:1 expected a section (`group`, `template`, `mount` ...), found `}`",
-        ),
+        ("}", "1:1 expected a section (`group`, `template`, `mount` ...), found `}`"),
     ] {
         assert_eq!(error(text), expected, "{text}");
     }
@@ -200,10 +133,7 @@ fn parameters_are_written_in_the_order_in_which_they_stand() {
     let text = "group g { cpu { cpu.cfs_quota_us = 5000; cpu.cfs_burst_us = 5000; } }
         group g { cpu { cpu.shares = 9; } }";
     let group = &groups(text)[0];
-    assert_eq!(
-        (group.shares, group.quota_us, group.burst_us),
-        (9, Some(5_000), 5_000)
-    );
+    assert_eq!((group.shares, group.quota_us, group.burst_us), (9, Some(5_000), 5_000));
     let text = "group g { cpu {\n cpu.cfs_quota_us = 5000;\n cpu.cfs_burst_us = 5001; } }";
     let error = GroupPlan::new(read(text).settings(), &[], 1).unwrap_err();
     assert_eq!((error.line(), error.path()), (3, "/g"));

@@ -6,17 +6,8 @@ use super::super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span};
 
 /// The words that mean something themselves. In quotes they are names.
-pub const KEYWORDS: [&str; 9] = [
-    "mount",
-    "task",
-    "admin",
-    "perm",
-    "group",
-    "namespace",
-    "template",
-    "systemd",
-    "default",
-];
+pub const KEYWORDS: [&str; 9] =
+    ["mount", "task", "admin", "perm", "group", "namespace", "template", "systemd", "default"];
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,28 +59,17 @@ impl<'a> Tokens<'a> {
             Some(&byte) if in_id(byte) => {
                 let length = all[start..].bytes().position(|byte| !in_id(byte));
                 self.at = length.map_or(all.len(), |length| start + length);
-                if KEYWORDS.contains(&&all[start..self.at]) {
-                    Kind::Keyword
-                } else {
-                    Kind::Id
-                }
+                if KEYWORDS.contains(&&all[start..self.at]) { Kind::Keyword } else { Kind::Id }
             }
             Some(_) => return Err(self.stray()),
         };
-        Ok(Token {
-            kind,
-            text: &all[start..self.at],
-            span: self.span(start, self.at),
-        })
+        Ok(Token { kind, text: &all[start..self.at], span: self.span(start, self.at) })
     }
 
     fn skip_space_and_comments(&mut self) {
         let bytes = self.text.text().as_bytes();
         loop {
-            while bytes
-                .get(self.at)
-                .is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
-            {
+            while bytes.get(self.at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
                 self.at += 1;
             }
             match bytes.get(self.at) {
@@ -117,11 +97,7 @@ impl<'a> Tokens<'a> {
             return Err(fault.at(self.text, self.span(start, start + 1), ""));
         };
         self.at = start + 1 + length + 1;
-        Ok(Token {
-            kind: Kind::Id,
-            text: &inside[..length],
-            span: self.span(start, self.at),
-        })
+        Ok(Token { kind: Kind::Id, text: &inside[..length], span: self.span(start, self.at) })
     }
 
     /// The error that what stands here cannot stand outside quotes.
@@ -129,20 +105,16 @@ impl<'a> Tokens<'a> {
         let found = self.text.text()[self.at..].chars().next().unwrap_or(' ');
         let fault = match found {
             '#' => Fault::new("a comment behind other text").with_help("give it a line of its own"),
-            _ => Fault::new(format!(
-                "`{}` cannot stand here",
-                shown(found.encode_utf8(&mut [0; 4]))
-            ))
-            .with_help("names with other signs than letters, digits and `_-/.,%@\\` stand in double quotes"),
+            _ => Fault::new(format!("`{}` cannot stand here", shown(found.encode_utf8(&mut [0; 4]))))
+                .with_help(
+                    "names with other signs than letters, digits and `_-/.,%@\\` stand in double quotes",
+                ),
         };
         fault.at(self.text, self.span(self.at, self.at + found.len_utf8()), "")
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
-        Span {
-            start: start as u32,
-            end: end as u32,
-        }
+        Span { start: start as u32, end: end as u32 }
     }
 }
 

@@ -189,11 +189,7 @@ fn rule_move(text: &Text, controllers: &str, destination: &str) -> Result<RuleMo
     template::check(destination)
         .and_then(|()| normal_path(destination).map_err(Fault::new))
         .map_err(|fault| fault.at(text, span, ""))?;
-    Ok(RuleMove {
-        controllers: names,
-        destination: destination.into(),
-        span,
-    })
+    Ok(RuleMove { controllers: names, destination: destination.into(), span })
 }
 
 fn ignore(text: &Text, options: &[&str]) -> Result<bool, Diagnostic> {
@@ -233,10 +229,7 @@ impl Rules {
             None => Ok(Verdict::NoRule),
             Some(rule) if rule.ignore => Ok(Verdict::Ignore),
             Some(rule) => {
-                let moves = rule
-                    .moves
-                    .iter()
-                    .map(|to| self.fill(accounts, to, process, uid, gid));
+                let moves = rule.moves.iter().map(|to| self.fill(accounts, to, process, uid, gid));
                 Ok(Verdict::Move(moves.collect::<Result<_, _>>()?))
             }
         }
@@ -294,9 +287,9 @@ impl Rule {
         match &self.subject {
             Subject::Everyone => true,
             Subject::User(name) => accounts.user(name).is_some_and(|(other, _)| other == uid),
-            Subject::Group(name) => accounts
-                .group(name)
-                .is_some_and(|other| other == gid || accounts.is_member(uid, other)),
+            Subject::Group(name) => {
+                accounts.group(name).is_some_and(|other| other == gid || accounts.is_member(uid, other))
+            }
         }
     }
 
@@ -307,9 +300,7 @@ impl Rule {
             Some(wanted) => {
                 wanted == name
                     || wanted == last_component(name)
-                    || wanted
-                        .strip_suffix('*')
-                        .is_some_and(|prefix| name.starts_with(prefix))
+                    || wanted.strip_suffix('*').is_some_and(|prefix| name.starts_with(prefix))
             }
         }
     }

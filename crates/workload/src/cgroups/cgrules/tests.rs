@@ -13,21 +13,13 @@ fn accounts() -> Accounts {
 }
 
 fn process<'a>(user: &'a str, name: &'a str) -> Process<'a> {
-    Process {
-        user,
-        group: None,
-        name,
-        pid: 42,
-    }
+    Process { user, group: None, name, pid: 42 }
 }
 
 /// The moves in the form `cpu:/a cpuset:/b`.
 fn moves(rules: &str, process: Process<'_>) -> String {
     let rules = parse("cgrules.conf", rules).unwrap_or_else(|error| panic!("{error}"));
-    match rules
-        .classify(&accounts(), process)
-        .unwrap_or_else(|error| panic!("{error}"))
-    {
+    match rules.classify(&accounts(), process).unwrap_or_else(|error| panic!("{error}")) {
         Verdict::NoRule => "no rule".into(),
         Verdict::Ignore => "ignore".into(),
         Verdict::Move(moves) => {
@@ -44,21 +36,14 @@ fn the_first_match_wins() {
         ("root cpu a", "cpu:/a"),
         ("root:cat cpu a\n* cpu b", "cpu:/b"),
         ("* cpu b\nroot cpu a", "cpu:/b"),
-        (
-            "root cpu a\n% cpuset b\n% freezer c",
-            "cpu:/a cpuset:/b freezer:/c",
-        ),
+        ("root cpu a\n% cpuset b\n% freezer c", "cpu:/a cpuset:/b freezer:/c"),
         ("*:sleep cpu a\n% cpuset b\nroot freezer c", "cpu:/a cpuset:/b"),
         ("root:cat cpu a\n% cpuset b\n* freezer c", "freezer:/c"),
         ("nosuchuser cpu a\n% cpuset a\n* cpu b", "cpu:/b"),
         ("root cpu a ignore\n* cpu b", "ignore"),
         ("root cpu,cpuset a\nroot freezer b", "cpu,cpuset:/a"),
     ] {
-        assert_eq!(
-            moves(rules, process("root", "/usr/bin/sleep")),
-            expected,
-            "{rules}"
-        );
+        assert_eq!(moves(rules, process("root", "/usr/bin/sleep")), expected, "{rules}");
     }
 }
 
@@ -72,24 +57,14 @@ fn subjects() {
     assert_eq!(of("@staff cpu a", "anna"), "cpu:/a");
     assert_eq!(of("@staff cpu a", "ben"), "no rule");
     assert_eq!(of("@nobody cpu a\n% cpuset a\n* * b", "ben"), "*:/b");
-    let as_staff = Process {
-        group: Some("staff"),
-        ..process("ben", "x")
-    };
+    let as_staff = Process { group: Some("staff"), ..process("ben", "x") };
     assert_eq!(moves("@staff cpu a", as_staff), "cpu:/a");
 }
 
 #[test]
 fn programs() {
     let of = |who: &str, name| moves(&format!("{who} cpu a"), process("root", name));
-    for who in [
-        "root:sleep",
-        "root:/usr/bin/sleep",
-        "*:sleep",
-        "@root:sleep",
-        "*:/usr/bin/sl*",
-        "*:*",
-    ] {
+    for who in ["root:sleep", "root:/usr/bin/sleep", "*:sleep", "@root:sleep", "*:/usr/bin/sl*", "*:*"] {
         assert_eq!(of(who, "/usr/bin/sleep"), "cpu:/a", "{who}");
     }
     for who in ["root:slee", "*:bin/sleep", "*:slee*", "root:\"sleep\""] {
@@ -114,15 +89,9 @@ fn destinations_by_name() {
     );
     let rules = parse("f", rules).unwrap();
     let verdict = rules.classify(&accounts(), process("anna", "x")).unwrap();
-    assert_eq!(
-        verdict.destination("cpu").unwrap().template.as_deref(),
-        Some("/users/%u-%U")
-    );
+    assert_eq!(verdict.destination("cpu").unwrap().template.as_deref(), Some("/users/%u-%U"));
     assert!(verdict.destination("freezer").is_none());
-    let verdict = parse("f", "* * all")
-        .unwrap()
-        .classify(&accounts(), process("anna", "x"))
-        .unwrap();
+    let verdict = parse("f", "* * all").unwrap().classify(&accounts(), process("anna", "x")).unwrap();
     assert_eq!(verdict.destination("freezer").unwrap().path, "/all");
     assert_eq!(verdict.destination("cpu").unwrap().template, None);
 }
@@ -130,11 +99,8 @@ fn destinations_by_name() {
 /// A group that a rule asks for is made as its template says.
 #[test]
 fn groups_from_templates() {
-    let config = cgconfig::parse(
-        "c",
-        "group all { cpu { } } template u/%u { cpu { cpu.shares = 256; } }",
-    )
-    .unwrap();
+    let config =
+        cgconfig::parse("c", "group all { cpu { } } template u/%u { cpu { cpu.shares = 256; } }").unwrap();
     let rules = parse("r", "@users cpu u/%u").unwrap();
     let verdict = rules.classify(&accounts(), process("ben", "x")).unwrap();
     let to = verdict.destination("cpu").unwrap();
@@ -150,22 +116,10 @@ fn groups_from_templates() {
 #[test]
 fn errors() {
     for (rules, expected) in [
-        (
-            "anna cpu",
-            "1:1 a rule has three fields: who, controllers and destination",
-        ),
-        (
-            "* cpu a\n  anna # cpu a",
-            "2:3 a rule has three fields: who, controllers and destination",
-        ),
-        (
-            "% cpu a",
-            "1:1 `%` goes on with the rule above, and there is none",
-        ),
-        (
-            "* cpu a\n%:sleep cpu a",
-            "2:1 `%` takes over the program of the rule above",
-        ),
+        ("anna cpu", "1:1 a rule has three fields: who, controllers and destination"),
+        ("* cpu a\n  anna # cpu a", "2:3 a rule has three fields: who, controllers and destination"),
+        ("% cpu a", "1:1 `%` goes on with the rule above, and there is none"),
+        ("* cpu a\n%:sleep cpu a", "2:1 `%` takes over the program of the rule above"),
         ("anna: cpu a", "1:1 `anna:` names no program"),
         (":sleep cpu a", "1:1 `:sleep` names no user"),
         ("@ cpu a", "1:1 `@` names no group of users"),
@@ -173,10 +127,7 @@ fn errors() {
         ("* cpu a/%x", "1:7 `%x` stands for nothing"),
         ("* cpu a/../b", "1:7 a group cannot be called `..`"),
         ("* cpu a ignore_rt", "1:9 unknown option `ignore_rt`"),
-        (
-            "* cpu a\n% cpuset b ignore",
-            "2:12 `ignore` in a line that goes on with the rule above",
-        ),
+        ("* cpu a\n% cpuset b ignore", "2:12 `ignore` in a line that goes on with the rule above"),
         ("* cpu a b c", "1:9 unknown option `b`"),
     ] {
         let error = parse("f", rules).expect_err(rules);
@@ -190,17 +141,11 @@ fn errors_of_a_process() {
     let rules = parse("f", "* cpu %p").unwrap();
     let error = rules.classify(&accounts(), process("zoe", "x")).unwrap_err();
     assert_eq!(error.message(), "there is no user `zoe`");
-    let in_no_group = Process {
-        group: Some("none"),
-        ..process("anna", "x")
-    };
+    let in_no_group = Process { group: Some("none"), ..process("anna", "x") };
     let error = rules.classify(&accounts(), in_no_group).unwrap_err();
     assert_eq!(error.message(), "there is no group of users `none`");
     let error = rules.classify(&accounts(), process("anna", "..")).unwrap_err();
-    assert_eq!(
-        (error.message(), error.column()),
-        ("a group cannot be called `..`", 7)
-    );
+    assert_eq!((error.message(), error.column()), ("a group cannot be called `..`", 7));
 }
 
 #[test]
