@@ -96,10 +96,10 @@ pub struct RunArgs {
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
-    /// Weights of task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`
+    /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a cgconfig.conf
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,
-    /// Weight of one task group, e.g. /tg1:cpu.weight=200
+    /// One task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
     /// Let simultaneous events happen in random order, by this seed, rather than in a fixed one

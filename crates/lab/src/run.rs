@@ -75,9 +75,12 @@ pub fn cpus_named(model: &Model) -> u32 {
 
 impl Experiment {
     /// `model` on a machine of `cpus` CPUs, with the groups that `settings` and tasks name.
-    pub fn new(model: Model, settings: &GroupSettings, cpus: u32) -> Experiment {
-        Experiment {
-            groups: GroupPlan::new(settings, &model.group_paths()),
+    ///
+    /// # Errors
+    /// Settings of groups that do not go together, or not with that machine.
+    pub fn new(model: Model, settings: &GroupSettings, cpus: u32) -> Result<Experiment, Diagnostic> {
+        Ok(Experiment {
+            groups: GroupPlan::new(settings, &model.group_paths(), cpus)?,
             model,
             cpus,
             machine: None,
@@ -85,7 +88,7 @@ impl Experiment {
             limit_ns: None,
             seed: None,
             record: false,
-        }
+        })
     }
 
     /// What it asks of a scheduler.
@@ -226,7 +229,7 @@ mod tests {
         let target = Target { cpus: CPUS_MAX, limited: true };
         let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
-        Experiment::new(model, &GroupSettings::default(), cpus)
+        Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it makes of them.
 //! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
-//! - [`groups`] says which task groups a run needs and what they weigh.
+//! - [`cgroups`] says which task groups a run needs and what holds in them.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.
 //! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
 //!
@@ -17,13 +17,13 @@
 //! # Ok::<(), schedlab_workload::Diagnostic>(())
 //! ```
 
+pub mod cgroups;
 mod compile;
 mod costs;
 mod cursor;
 mod diagnostic;
 pub mod generate;
 pub mod golden;
-pub mod groups;
 mod json;
 pub mod model;
 mod program;
@@ -31,10 +31,10 @@ pub mod rt_app;
 mod stop;
 mod vm;
 
+pub use cgroups::{self as groups, Group, GroupPlan, GroupSettings};
 pub use costs::Costs;
 pub use diagnostic::Diagnostic;
 pub use golden::GoldenFile;
-pub use groups::{Group, GroupPlan, GroupSettings};
 pub use model::Model;
 pub use rt_app::Target;
 pub use stop::{Stop, StopReason};

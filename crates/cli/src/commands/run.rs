@@ -26,6 +26,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut reports = vec![];
     for file in &args.files {
         let experiment = experiment(file, args, &settings)?;
+        tell_what_groups_lack(&experiment);
         let mut choices = vec![];
         let mut left_out = LeftOut::default();
         for chosen in &chosen {
@@ -50,6 +51,21 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     print(args, &reports, output)?;
     Ok(Status::Good)
+}
+
+/// Says which settings of groups have no effect.
+fn tell_what_groups_lack(experiment: &Experiment) {
+    const MOST: usize = 10;
+    for (feature, group) in experiment.groups.features() {
+        complain(&format!("note: {}: {feature}", group.path));
+    }
+    for note in experiment.groups.notes().take(MOST) {
+        complain(&format!("note: {note}"));
+    }
+    match experiment.groups.notes().count() {
+        0..=MOST => {}
+        many => complain(&format!("note: and {} more like these", many - MOST)),
+    }
 }
 
 /// Schedulers that cannot run a workload, by the reason why.
@@ -122,7 +138,7 @@ fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<E
         limit_ns: args.duration,
         seed: args.seed,
         record: args.timeline || args.format == RunFormat::Json,
-        ..Experiment::new(model, settings, cpus)
+        ..Experiment::new(model, settings, cpus).map_err(|error| error.to_string())?
     })
 }
 

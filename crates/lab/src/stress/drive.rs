@@ -109,7 +109,7 @@ fn plan(world: &World) -> GroupPlan {
         let option = format!("{path}:cpu.shares={shares}");
         settings.add(groups::parse_option(&option).expect("the world's groups are in order"));
     }
-    GroupPlan::new(&settings, &world.model.group_paths())
+    GroupPlan::new(&settings, &world.model.group_paths(), 1).expect("weights go together")
 }
 
 /// A machine with the world in it, knobs set and groups made.

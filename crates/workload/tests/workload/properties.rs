@@ -161,7 +161,7 @@ fn groups_come_from_the_task_and_change_with_phases() {
     assert_eq!(ran.ops(), "10 a-0 group 0, 30 a-0 group 3");
     // With numbers of the caller's.
     let settings = groups::parse("g", "/other\n/tg2 cpu.weight=5").unwrap();
-    let plan = groups::GroupPlan::new(&settings, &model.group_paths());
+    let plan = groups::GroupPlan::new(&settings, &model.group_paths(), 1).unwrap();
     let ids: Vec<GroupId> = (1..=plan.groups().len() as u32).map(GroupId).collect();
     let options = Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
     let ran = run_with(1, text, options);

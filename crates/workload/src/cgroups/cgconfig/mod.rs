@@ -1,0 +1,118 @@
+//! libcgroup's `cgconfig.conf`, as `cgconfigparser` reads it (2.0.2; `systemd` is 3.x's).
+//!
+//! ```text
+//! group daemons/www {
+//!     cpu { cpu.shares = "500"; cpu.cfs_quota_us = 50000; }
+//! }
+//! template students/%u { cpu { cpu.shares = 256; } }
+//! ```
+//!
+//! Groups become [`GroupSettings`], their parameters written in the order in which they stand. Templates are kept: a group of a
+//! rule such as `@students cpu students/%u` gets the settings of the template of the same name
+//! ([`CgConfig::template`]). Mounts, owners and modes, and controllers that have no say in scheduling, have no effect; the
+//! notes say so.
+
+mod grammar;
+mod token;
+
+pub(crate) use grammar::SECTIONS;
+
+use super::Version;
+use super::path::normal_path;
+use super::settings::{Entry, GroupSettings, Note, Setting};
+use super::text::Text;
+use crate::diagnostic::Diagnostic;
+use grammar::Named;
+use std::sync::Arc;
+
+/// A file of groups.
+#[derive(Clone, Debug, Default)]
+pub struct CgConfig {
+    settings: GroupSettings,
+    templates: Vec<Template>,
+}
+
+/// What groups of a kind get when they are made.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// A normal path in which `%u` and the like stand for something.
+    path: String,
+    settings: Vec<Setting>,
+    /// That it has no effect where there are no rules.
+    unused: Note,
+}
+
+impl CgConfig {
+    /// The groups. (What does not go together is found by [`GroupPlan::new`](super::GroupPlan::new).)
+    pub fn settings(&self) -> &GroupSettings {
+        &self.settings
+    }
+
+    /// The groups, where there are no rules that could ask for templates; the notes say so.
+    pub fn into_settings(self) -> GroupSettings {
+        let mut settings = self.settings;
+        let unused = self.templates.into_iter().map(|template| template.unused);
+        settings.notes.extend(unused);
+        settings
+    }
+
+    /// The template called `path`, e.g. `students/%u`. If there are several, the last.
+    pub fn template(&self, path: &str) -> Option<&Template> {
+        let path = normal_path(path).ok()?;
+        self.templates.iter().rev().find(|template| template.path == path)
+    }
+}
+
+impl Template {
+    /// Its path, e.g. `/students/%u`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A group `path` of this kind, e.g. `/students/anna`. Empty if that is no path.
+    pub fn settings(&self, path: &str) -> GroupSettings {
+        let mut settings = GroupSettings::default();
+        if let Ok(path) = normal_path(path) {
+            let path: Arc<str> = path.into();
+            settings.group(&path);
+            for setting in &self.settings {
+                settings.set(&path, setting.clone());
+            }
+        }
+        settings
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first thing in it that cannot be understood.
+pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
+    let text = Text::new(file, text)?;
+    let read = grammar::read(&text)?;
+    // Templates first go the way of groups, so that one version is found for all of the file.
+    let mut settings = read.settings;
+    settings.settle_version(Version::V1);
+    let mut config = CgConfig::default();
+    let mut entries = std::mem::take(&mut settings.entries).into_iter();
+    for (template, count) in read.sections {
+        let here = entries.by_ref().take(count);
+        match template {
+            None => settings.entries.extend(here),
+            Some(Named { path, span }) => config.templates.push(Template {
+                unused: Note::new(
+                    &text,
+                    span,
+                    format!("the template `{path}` has no effect: there are no rules that ask for it"),
+                ),
+                path,
+                settings: here.filter_map(|Entry { setting, .. }| setting).collect(),
+            }),
+        }
+    }
+    config.settings = settings;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! A group for each user, as kernels from 2.6.24 to 2.6.33 could make them (`CONFIG_USER_SCHED`).
+//!
+//! There were no files in which to write groups: a user's first task made one, of weight 1024, and root had one of 2048
+//! (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group, which holds no tasks itself.
+
+use super::parameter::{Version, Write};
+use super::path::SHARES_DEFAULT;
+use super::settings::{GroupSettings, Setting};
+use std::sync::Arc;
+
+/// The weight of root's group.
+const SHARES_ROOT: u64 = 2048;
+
+/// The groups of these users, in the order in which they come. Tasks of a user belong in [`user_group_path`].
+pub fn by_user(uids: impl IntoIterator<Item = u32>) -> GroupSettings {
+    let mut settings = GroupSettings::default();
+    for uid in uids {
+        let path: Arc<str> = user_group_path(uid).into();
+        let shares = if uid == 0 { SHARES_ROOT } else { SHARES_DEFAULT };
+        settings.set(
+            &path,
+            Setting {
+                name: "cpu_share".into(),
+                version: Some(Version::V1),
+                write: Write::Shares(shares),
+                spot: None,
+            },
+        );
+    }
+    settings
+}
+
+/// The path under which a user's group goes here: `/uid-1000`.
+pub fn user_group_path(uid: u32) -> String {
+    format!("/uid-{uid}")
+}
