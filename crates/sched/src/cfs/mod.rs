@@ -270,6 +270,30 @@ pub struct Cfs {
     candidates: Candidates,
 }
 
+/// The first power of each group, by level, at its first CPU: that of its CPUs together.
+fn power_at_boot(core: &Core) -> Vec<Vec<u64>> {
+    let domains = &core.domains;
+    let levels = 0..domains.levels();
+    levels
+        .map(|level| {
+            let power = |cpu: CpuId| {
+                let domain = domains.level(level);
+                if !core.is_online(cpu) {
+                    return balance::SCALE;
+                }
+                balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
+            };
+            (0..core.cpus()).map(CpuId).map(power).collect()
+        })
+        .collect()
+}
+
+/// How many groups have other than the power of one CPU.
+fn count_weak_groups(power: &[Vec<u64>]) -> u32 {
+    let all = power.iter().flatten();
+    all.filter(|&&power| power != balance::SCALE).count() as u32
+}
+
 impl Cfs {
     /// The class with nothing to run.
     pub fn new(version: Version, core: &Core, hz: u32) -> Cfs {
@@ -299,16 +323,7 @@ impl Cfs {
             last_update_ns: 0,
         };
         let levels = 0..domains.levels();
-        let power: Vec<Vec<u64>> = levels
-            .clone()
-            .map(|level| {
-                let power = |cpu: CpuId| {
-                    let domain = domains.level(level);
-                    balance::SCALE * domain.span(cpu).groups[domain.group_of(cpu)].len() as u64
-                };
-                all().map(power).collect()
-            })
-            .collect();
+        let power = power_at_boot(core);
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
@@ -329,11 +344,7 @@ impl Cfs {
             balancing: levels
                 .map(|level| alloc::vec![balancing(level); cpus as usize])
                 .collect(),
-            weak_groups: power
-                .iter()
-                .flatten()
-                .filter(|&&power| power != balance::SCALE)
-                .count() as u32,
+            weak_groups: count_weak_groups(&power),
             power,
             candidates: Candidates::new(cpus),
         }
@@ -490,6 +501,20 @@ impl FairClass for Cfs {
         cpu: CpuId,
     ) {
         self.rebalance_domains(core, rt, platform, cpu);
+    }
+
+    /// The domains begin anew. The tunables stay as they were scaled at boot.
+    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+        self.power = power_at_boot(core);
+        self.weak_groups = count_weak_groups(&self.power);
+        for (level, rows) in self.balancing.iter_mut().enumerate() {
+            for row in rows {
+                row.last_balance = platform.jiffies();
+                row.interval_ms = u64::from(core.domains.level(level).params.min_interval_ms);
+                row.nr_failed = 0;
+            }
+        }
+        self.next_balance.fill(platform.jiffies());
     }
 
     fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {

@@ -90,16 +90,32 @@ pub struct Domains {
 impl Domains {
     /// The domains of `topology` with a release's parameters.
     pub fn new(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -> Domains {
-        let cpus = topology.cpus();
+        let levels = topology.levels().iter();
+        let levels = levels.map(|level| (level.kind, params(level.kind), level.span_of.clone()));
+        Domains::build(topology.cpus(), levels.collect(), |_| true)
+    }
+
+    /// A CPU has gone off line or come back: the domains of those that are on line. The others have none.
+    pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
+        let levels = core::mem::take(&mut self.levels).into_iter();
+        let levels = levels.map(|level| (level.kind, level.params, level.span_of));
+        *self = Domains::build(self.cpus, levels.collect(), is_online);
+    }
+
+    fn build(
+        cpus: u32,
+        described: Vec<(LevelKind, DomainParams, Vec<u32>)>,
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> Domains {
         let mut present = alloc::vec![0u32; cpus as usize];
         // What the groups of the next level are: at first single CPUs.
         let mut below: Vec<u32> = (0..cpus).collect();
         // For each CPU the size of the largest span it has so far.
         let mut size_below = alloc::vec![1usize; cpus as usize];
         let mut levels = Vec::new();
-        for (number, level) in topology.levels().iter().enumerate() {
-            let built = DomainLevel::new(level.kind, params(level.kind), &level.span_of, &below);
-            for cpu in 0..cpus as usize {
+        for (number, (kind, params, span_of)) in described.into_iter().enumerate() {
+            let built = DomainLevel::new(kind, params, &span_of, &below, &is_online);
+            for cpu in (0..cpus as usize).filter(|&cpu| is_online(CpuId(cpu as u32))) {
                 let size = built.span(CpuId(cpu as u32)).cpus.len();
                 if size > size_below[cpu] {
                     size_below[cpu] = size;
@@ -107,7 +123,7 @@ impl Domains {
                 }
             }
             levels.push(built);
-            below.clone_from(&level.span_of);
+            below = span_of;
         }
         Domains {
             cpus,
@@ -156,7 +172,13 @@ impl Domains {
 }
 
 impl DomainLevel {
-    fn new(kind: LevelKind, params: DomainParams, span_of: &[u32], below: &[u32]) -> DomainLevel {
+    fn new(
+        kind: LevelKind,
+        params: DomainParams,
+        span_of: &[u32],
+        below: &[u32],
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> DomainLevel {
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
             .map(|_| Span {
@@ -170,6 +192,9 @@ impl DomainLevel {
         // For each group of the machine its number within its span.
         let mut numbers = alloc::vec![u32::MAX; span_of.len()];
         for (cpu, &span) in span_of.iter().enumerate() {
+            if !is_online(CpuId(cpu as u32)) {
+                continue;
+            }
             let span = &mut spans[span as usize];
             let number = &mut numbers[below[cpu] as usize];
             if *number == u32::MAX {
@@ -200,7 +225,7 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `a` and `b` are in one domain of this level.
+    /// Whether `a` and `b`, both on line, are in one domain of this level.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
         self.span_of[a.index()] == self.span_of[b.index()]

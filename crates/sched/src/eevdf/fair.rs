@@ -24,6 +24,10 @@ pub struct Fair {
     pub(super) base_slice_unscaled: u32,
     pub(super) tick_ns: u64,
     pub(super) cpus: u32,
+    /// How many of them are on line.
+    pub(super) online: u32,
+    /// The base slice was written by an administrator.
+    pub(super) base_slice_by_hand: bool,
     /// Entities: what the tree looks at.
     pub(super) se: Vec<Entity>,
     /// Entities: the rest.

@@ -145,6 +145,8 @@ impl Fair {
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
             cpus,
+            online: cpus,
+            base_slice_by_hand: false,
             se: Vec::new(),
             info: Vec::new(),
             nodes: Default::default(),
@@ -235,7 +237,8 @@ impl Fair {
         match name {
             "base_slice_ns" => {
                 self.base_slice = value as u32;
-                self.base_slice_unscaled = value as u32 / scaling(self.cpus);
+                self.base_slice_unscaled = value as u32 / scaling(self.online);
+                self.base_slice_by_hand = true;
             }
             "migration_cost_ns" => self.balance.migration_cost_ns = value as u64,
             "nr_migrate" => self.balance.nr_migrate = value as u32,

@@ -115,6 +115,17 @@ impl Excluded {
 }
 
 impl O1 {
+    /// A CPU has gone or come: the domain is built anew over those that are left. One that is off line has nothing on its
+    /// queue, so nothing but the number of CPUs tells that it is no member.
+    pub(super) fn rebuild_domains(&mut self, platform: &Platform) {
+        for (domain, rq) in self.domains.iter_mut().zip(&mut self.rqs) {
+            domain.last_balance = platform.jiffies();
+            domain.balance_interval = MIN_INTERVAL;
+            domain.nr_balance_failed = 0;
+            rq.next_balance = platform.jiffies();
+        }
+    }
+
     /// The part of `this` CPU's tick that balances, called when `next_balance` has come.
     pub(super) fn rebalance_domains(&mut self, platform: &mut Platform, this: u32, idle: bool) {
         if self.cpus == 1 {
@@ -237,7 +248,7 @@ impl O1 {
         let this_load = self.loads.target_load(this as usize, index);
         let (total, busiest) = self.survey(this as usize, index);
         let (busiest, max_load) = busiest?;
-        let average = (this_load + total) / u64::from(self.cpus);
+        let average = (this_load + total) / u64::from(self.online);
         if this_load >= max_load || this_load >= average || 100 * max_load <= IMBALANCE_PCT * this_load {
             return None;
         }

@@ -31,6 +31,24 @@ impl Admission {
             .map(|runtime_us| to_ratio(period_us, runtime_us));
     }
 
+    /// A CPU has gone off line.
+    ///
+    /// # Errors
+    /// If less would be left than is given out; then it has not.
+    pub fn cpu_offline(&mut self) -> Result<(), ()> {
+        self.cpus -= 1;
+        if self.fits(0, 0) {
+            return Ok(());
+        }
+        self.cpus += 1;
+        Err(())
+    }
+
+    /// A CPU has come back.
+    pub fn cpu_online(&mut self) {
+        self.cpus += 1;
+    }
+
     /// Whether `new` fits in place of `old` (0: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
         self.per_cpu

@@ -122,7 +122,7 @@ impl Deadline {
         allowed: &CpuSet,
     ) -> Result<(), Refusal> {
         let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
-        if allowed.count(core.cpus()) != core.cpus() {
+        if allowed.count(core.cpus()) < core.online_cpus() {
             // Bandwidth is given out for the machine as a whole.
             return Err(Refusal::NotPermitted);
         }
@@ -298,6 +298,21 @@ impl Deadline {
                 "longest period of a deadline task, us"
             ),
         ]
+    }
+
+    /// A CPU is to go off line.
+    ///
+    /// # Errors
+    /// If the bandwidth that is given out would not be there any more.
+    pub fn cpu_offline(&mut self) -> Result<(), String> {
+        self.admission
+            .cpu_offline()
+            .map_err(|()| "EBUSY: the deadline tasks need its bandwidth".into())
+    }
+
+    /// A CPU has come back.
+    pub fn cpu_online(&mut self) {
+        self.admission.cpu_online();
     }
 
     /// Writes a knob; its range has been checked. What is admitted stays so.

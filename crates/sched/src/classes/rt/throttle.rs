@@ -82,6 +82,9 @@ impl RealTime {
     /// `sched_rt_runtime_exceeded`.
     fn runtime_exceeded(&mut self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
+        if rq.offline {
+            return false;
+        }
         if rq.throttled {
             return true;
         }
@@ -101,11 +104,11 @@ impl RealTime {
         if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
             return;
         }
-        let cpus = self.rqs.len() as u64;
+        let cpus = self.rqs.iter().filter(|rq| !rq.offline).count() as u64;
         let period = self.bandwidth.period_ns();
         let mut runtime = own.rt_runtime;
         for (number, other) in self.rqs.iter_mut().enumerate() {
-            if number == cpu.index() || other.rt_runtime <= other.rt_time {
+            if number == cpu.index() || other.offline || other.rt_runtime <= other.rt_time {
                 continue;
             }
             let part = ((other.rt_runtime - other.rt_time) / cpus).min(period - runtime);
@@ -118,12 +121,51 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
+    /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest CPU up as far as each has
+    /// it; what it has borrowed goes to the lowest CPU. From now on it is not limited, so that its tasks can leave.
+    pub fn cpu_offline(&mut self, cpu: CpuId) {
+        let fair_part = self.bandwidth.runtime_ns();
+        let mut own = self.rqs[cpu.index()].rt_runtime;
+        for (number, other) in self.rqs.iter_mut().enumerate() {
+            if number == cpu.index() || other.offline {
+                continue;
+            }
+            if own == fair_part {
+                break;
+            }
+            if own < fair_part {
+                let back = other.rt_runtime.min(fair_part - own);
+                other.rt_runtime -= back;
+                own += back;
+            } else {
+                other.rt_runtime += own - fair_part;
+                own = fair_part;
+            }
+        }
+        let rq = &mut self.rqs[cpu.index()];
+        rq.offline = true;
+        rq.throttled = false;
+        rq.rt_runtime = fair_part;
+    }
+
+    /// `__enable_runtime`: `cpu` is back, with a fresh allowance.
+    pub fn cpu_online(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.offline = false;
+        rq.throttled = false;
+        rq.rt_time = 0;
+        rq.rt_runtime = self.bandwidth.runtime_ns();
+    }
+
     /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts is `rt_time` as of the last
     /// charge.
     pub fn period_timer(&mut self, core: &mut Core, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {
             let cpu = CpuId(number as u32);
+            if self.rqs[number].offline {
+                continue;
+            }
             if self.rqs[number].rt_time > 0 {
                 if self.rqs[number].throttled {
                     self.borrow_runtime(cpu);
