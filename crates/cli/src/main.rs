@@ -1,117 +1,71 @@
-//! The program `schedlab`.
+//! The program `schedlab`: what would this workload have done under that scheduler?
+//!
+//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule disagrees or a rule was
+//! broken, 2 what was asked for cannot be done. What it does is done in `schedlab-lab`.
 
-use schedlab_machine::{Config, Machine};
-use schedlab_measure::SliceRecorder;
-use schedlab_sched::GroupId;
-use schedlab_sched::registry::{self, BuildConfig};
-use schedlab_workload::golden::{Conventions, GoldenFile, Scenario};
-use std::collections::BTreeMap;
-use std::path::Path;
+mod args;
+mod commands;
+mod terminal;
 
-fn verify(path: &Path) -> Result<bool, String> {
-    let text = std::fs::read(path).map_err(|e| e.to_string())?;
-    let file: GoldenFile = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
-    let (_, release) = registry::find_golden(&file.scheduler, &file.kernel).ok_or("no such scheduler")?;
-    let build = BuildConfig::flat(file.machine.cpus, file.machine.hz);
-    let mut config = Config::idealised(file.machine.cpus, file.machine.hz);
-    config.reap = false;
-    let mut conventions = Conventions::default();
-    let mut tunables = vec![];
-    for (name, value) in &file.tunables {
-        let value = value.as_i64().ok_or("tunable")?;
-        match name.as_str() {
-            "in_interrupt" => config.wake_from_interrupt = value != 0,
-            "sleep_uninterruptible" => conventions.uninterruptible = value != 0,
-            _ => tunables.push((name.clone(), value)),
-        }
+use args::{Cli, Command};
+use clap::Parser;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use terminal::Output;
+
+/// Why the program stops before it is done.
+enum Failure {
+    /// What was asked for cannot be done, and why.
+    Message(String),
+    /// Nothing more can be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
     }
-    match file.scheduler.as_str() {
-        "eevdf" | "deadline" => conventions.act_before_wake = true,
-        "cfs" => conventions.yield_goes_on = true,
-        _ => {}
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
     }
-    let registry::Build::Ordinary(make) = release.build else {
-        return Err("clairvoyant".into());
+}
+
+/// How a command came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// As it should.
+    Good,
+    /// Done, and something is not as it should be.
+    Bad,
+    /// Some of what was asked for could not be done.
+    Error,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new();
+    let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args, &mut output),
+        Command::Stress(args) => commands::stress::stress(args, &mut output),
+        Command::Verify(args) => commands::verify::verify(args, &mut output),
+        Command::List(args) => commands::list::list(args, &mut output),
     };
-    if file.notes.contains("subtree minima are always exact") {
-        tunables.push(("exact_min_slice".into(), 1));
-    }
-    let mut scheduler = make(&build);
-    let mut platform = build.platform();
-    let mut groups: BTreeMap<String, GroupId> = BTreeMap::new();
-    for (name, value) in &tunables {
-        scheduler
-            .set_tunable(&mut platform, name, *value)
-            .map_err(|e| format!("{name}={value}: {e:?}"))?;
-    }
-    for (path, value) in &file.groups {
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let parent = if parent.is_empty() {
-            GroupId::ROOT
-        } else {
-            groups[parent]
-        };
-        let shares = value["shares"].as_u64().unwrap_or(1024);
-        groups.insert(path.clone(), scheduler.group_new(&mut platform, parent, shares)?);
-    }
-    assert!(platform.timer_orders.is_empty());
-    let scenario = Scenario::new(&file, &groups, conventions);
-    let names = scenario.names();
-    let mut machine = Machine::new(config, scheduler, scenario, SliceRecorder::new());
-    let Ok(_) = machine.run(file.end_ns);
-    let (_, _, recorder) = machine.into_parts();
-    let slices = recorder.into_slices();
-    let ours: Vec<_> = slices
-        .iter()
-        .map(|s| (s.cpu.0, s.start_ns, s.end_ns, names[s.task.index()].clone()))
-        .collect();
-    if ours == file.slices {
-        return Ok(true);
-    }
-    let at = ours
-        .iter()
-        .zip(&file.slices)
-        .position(|(a, b)| a != b)
-        .unwrap_or(ours.len().min(file.slices.len()));
-    println!(
-        "{}: slice {at} of {}: expected {:?}, got {:?}",
-        path.display(),
-        file.slices.len(),
-        file.slices.get(at),
-        ours.get(at)
-    );
-    Ok(false)
-}
-
-fn walk(path: &Path, out: &mut Vec<std::path::PathBuf>) {
-    if path.is_dir() {
-        let mut entries: Vec<_> = std::fs::read_dir(path)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .collect();
-        entries.sort();
-        for entry in entries {
-            walk(&entry, out);
+    let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));
+    match result {
+        Ok(Status::Good) => ExitCode::SUCCESS,
+        Ok(Status::Bad) => ExitCode::from(1),
+        Ok(Status::Error) => ExitCode::from(2),
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) => {
+            terminal::complain(&format!("cannot write: {error}"));
+            ExitCode::from(2)
         }
-    } else if path.extension().is_some_and(|e| e == "json") {
-        out.push(path.to_path_buf());
-    }
-}
-
-fn main() {
-    let mut files = vec![];
-    for arg in std::env::args().skip(2) {
-        walk(Path::new(&arg), &mut files);
-    }
-    let mut good = 0;
-    for file in &files {
-        let result = std::panic::catch_unwind(|| verify(file));
-        match result {
-            Ok(Ok(true)) => good += 1,
-            Ok(Ok(false)) => {}
-            Ok(Err(e)) => println!("{}: {e}", file.display()),
-            Err(_) => println!("{}: panicked", file.display()),
+        Err(Failure::Message(message)) => {
+            terminal::complain(&message);
+            ExitCode::from(2)
         }
     }
-    println!("{good} of {} agree", files.len());
 }

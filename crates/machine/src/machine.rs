@@ -526,6 +526,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             &narrowed
         };
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        if self.was_refused(task) {
+            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+        }
         let forked_by = match parent {
             Parent::Outside => None,
             Parent::Task { task, .. } => Some(task),
@@ -682,7 +685,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
-        if std::mem::replace(&mut self.tasks[task.index()].attr, attr) == attr {
+        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+        if old == attr {
             return;
         }
         match self.standing(task) {
@@ -690,7 +694,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
-                self.observer.attr_changed(self.now_ns, task, &attr);
+                if self.was_refused(task) {
+                    self.tasks[task.index()].attr = old;
+                } else {
+                    self.observer.attr_changed(self.now_ns, task, &attr);
+                }
                 self.carry_out_orders();
             }
         }
@@ -745,6 +753,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             (TaskState::Zombie | TaskState::Reaped, None) => Standing::Dead,
             _ => Standing::Alive,
         }
+    }
+
+    /// Whether the scheduler has just refused `task` the attributes that were asked for.
+    fn was_refused(&self, task: TaskId) -> bool {
+        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
@@ -812,6 +825,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             for moved in self.platform.migrations.drain(..) {
                 self.observer
                     .migrated(self.now_ns, moved.task, moved.from, moved.to);
+            }
+        }
+        if !self.platform.refusals.is_empty() {
+            for (task, why) in self.platform.refusals.drain(..) {
+                self.observer.refused(self.now_ns, task, why);
             }
         }
     }

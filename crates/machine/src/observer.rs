@@ -1,5 +1,6 @@
 //! What can be noted of a run.
 
+use schedlab_sched::platform::Refusal;
 use schedlab_sched::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
 
 /// Takes note of what happens. Observers are part of the machine's type: one that ignores an event costs nothing for it.
@@ -44,6 +45,9 @@ pub trait Observer {
 
     /// `task` now belongs to the runqueue of `to`.
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {}
+
+    /// `task` was refused the attributes that it asked for.
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {}
 
     /// `cpu` has had its tick.
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {}
@@ -97,6 +101,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {
         self.0.migrated(now_ns, task, from, to);
         self.1.migrated(now_ns, task, from, to);
+    }
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {
+        self.0.refused(now_ns, task, why);
+        self.1.refused(now_ns, task, why);
     }
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {
         self.0.ticked(now_ns, cpu);
@@ -159,6 +167,11 @@ impl<O: Observer> Observer for Option<O> {
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {
         if let Some(observer) = self {
             observer.migrated(now_ns, task, from, to);
+        }
+    }
+    fn refused(&mut self, now_ns: u64, task: TaskId, why: Refusal) {
+        if let Some(observer) = self {
+            observer.refused(now_ns, task, why);
         }
     }
     fn ticked(&mut self, now_ns: u64, cpu: CpuId) {

@@ -69,15 +69,36 @@ impl SlotQueue {
 
 /// A time for any of an open-ended number of ids, and the earliest: a four-way heap that knows where each id stands. Among
 /// equal times the lowest id is first.
+///
+/// Times and ids stand together in one 128-bit number, so that one comparison orders both and the least of four children is
+/// found without a branch that could be mispredicted: that is what a heap's time goes into.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedHeap {
-    heap: Vec<(u64, u32)>,
+    heap: Vec<Entry>,
     /// For each id its place in `heap`, [`ABSENT`] if it has none.
     places: Vec<u32>,
 }
 
+/// Time in the upper 64 bits, id in the lower.
+type Entry = u128;
+
 const ABSENT: u32 = u32::MAX;
 const WAYS: usize = 4;
+
+#[inline]
+const fn entry(time_ns: u64, id: u32) -> Entry {
+    (time_ns as u128) << 64 | id as u128
+}
+
+#[inline]
+const fn time_of(entry: Entry) -> u64 {
+    (entry >> 64) as u64
+}
+
+#[inline]
+const fn id_of(entry: Entry) -> u32 {
+    entry as u32
+}
 
 impl IndexedHeap {
     /// An empty one.
@@ -108,44 +129,39 @@ impl IndexedHeap {
     /// The earliest time, [`NEVER`] if there is none.
     #[inline]
     pub fn earliest(&self) -> u64 {
-        self.heap.first().map_or(NEVER, |entry| entry.0)
+        self.heap.first().map_or(NEVER, |&first| time_of(first))
     }
 
     /// The time of `id`, if it has one.
     pub fn get(&self, id: u32) -> Option<u64> {
         match self.places.get(id as usize) {
             None | Some(&ABSENT) => None,
-            Some(&place) => Some(self.heap[place as usize].0),
+            Some(&place) => Some(time_of(self.heap[place as usize])),
         }
     }
 
     /// Gives `id` a time, in place of any that it had.
     pub fn set(&mut self, id: u32, time_ns: u64) {
         self.reserve(id as usize + 1);
-        let place = match self.places[id as usize] {
+        let new = entry(time_ns, id);
+        match self.places[id as usize] {
             ABSENT => {
-                self.heap.push((time_ns, id));
-                self.heap.len() - 1
+                self.heap.push(new);
+                self.sift_up(self.heap.len() - 1, new);
             }
-            place => {
-                self.heap[place as usize].0 = time_ns;
-                place as usize
-            }
-        };
-        let place = self.sift_up(place);
-        self.sift_down(place);
+            place => self.replace(place as usize, new),
+        }
     }
 
     /// Takes away the time of `id`; true if it had one.
     pub fn remove(&mut self, id: u32) -> bool {
-        let Some(&place) = self.places.get(id as usize) else {
-            return false;
-        };
-        if place == ABSENT {
-            return false;
+        match self.places.get(id as usize) {
+            None | Some(&ABSENT) => false,
+            Some(&place) => {
+                self.remove_at(place as usize);
+                true
+            }
         }
-        self.remove_at(place as usize);
-        true
     }
 
     /// Takes out the earliest, lowest id among equal times.
@@ -153,62 +169,62 @@ impl IndexedHeap {
     pub fn pop(&mut self) -> Option<(u64, u32)> {
         let first = *self.heap.first()?;
         self.remove_at(0);
-        Some(first)
+        Some((time_of(first), id_of(first)))
     }
 
     fn remove_at(&mut self, place: usize) {
-        let (_, id) = self.heap[place];
-        self.places[id as usize] = ABSENT;
+        self.places[id_of(self.heap[place]) as usize] = ABSENT;
         let last = self.heap.pop().expect("an entry stands at `place`");
         if place < self.heap.len() {
-            self.heap[place] = last;
-            let place = self.sift_up(place);
-            self.sift_down(place);
+            self.replace(place, last);
         }
     }
 
-    /// Moves the entry at `place` up to where it belongs; returns where that is. Its `places` entry is set.
-    fn sift_up(&mut self, mut place: usize) -> usize {
-        let entry = self.heap[place];
+    /// Puts `new` in place of what stands at `place`, and moves it to where it belongs.
+    fn replace(&mut self, place: usize, new: Entry) {
+        // Down to a leaf along the least children, then up: what is put here comes from the bottom as a rule, and belongs
+        // near it.
+        let leaf = self.sink_hole(place);
+        self.sift_up(leaf, new);
+    }
+
+    /// Moves the least child up into `hole`, then the least child of that, and so on; returns the leaf that is left empty.
+    fn sink_hole(&mut self, mut hole: usize) -> usize {
+        loop {
+            let first = hole * WAYS + 1;
+            let least = match self.heap.get(first..first + WAYS) {
+                Some(four) => {
+                    let low = usize::from(four[1] < four[0]);
+                    let high = 2 + usize::from(four[3] < four[2]);
+                    first + if four[high] < four[low] { high } else { low }
+                }
+                None => match (first..self.heap.len()).min_by_key(|&child| self.heap[child]) {
+                    Some(least) => least,
+                    None => return hole,
+                },
+            };
+            self.put(hole, self.heap[least]);
+            hole = least;
+        }
+    }
+
+    /// Moves `new` up from the empty `place` to where it belongs.
+    fn sift_up(&mut self, mut place: usize, new: Entry) {
         while place > 0 {
             let parent = (place - 1) / WAYS;
-            if self.heap[parent] <= entry {
+            if self.heap[parent] <= new {
                 break;
             }
             self.put(place, self.heap[parent]);
             place = parent;
         }
-        self.put(place, entry);
-        place
-    }
-
-    fn sift_down(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        loop {
-            let first = place * WAYS + 1;
-            if first >= self.heap.len() {
-                break;
-            }
-            let last = (first + WAYS).min(self.heap.len());
-            let mut least = first;
-            for child in first + 1..last {
-                if self.heap[child] < self.heap[least] {
-                    least = child;
-                }
-            }
-            if entry <= self.heap[least] {
-                break;
-            }
-            self.put(place, self.heap[least]);
-            place = least;
-        }
-        self.put(place, entry);
+        self.put(place, new);
     }
 
     #[inline]
-    fn put(&mut self, place: usize, entry: (u64, u32)) {
+    fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.places[entry.1 as usize] = place as u32;
+        self.places[id_of(entry) as usize] = place as u32;
     }
 }
 

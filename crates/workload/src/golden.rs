@@ -1,363 +1,349 @@
-//! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small workload.
+//! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small workload, and the workload.
+//!
+//! The workload is a subset of rt-app's language and goes through the same reader and interpreter. Two things differ in all
+//! golden files: `resume` names a thread (`B-0`), and a resume that comes while that thread is not suspended is remembered.
+//! What differs from one scheduler's files to another's is for the caller to say, with [`Conventions`].
 
-use schedlab_machine::{NewTask, Op, Workload};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use crate::cursor::Cursor;
+use crate::diagnostic::{Diagnostic, Source, did_you_mean};
+use crate::groups::normal_path;
+use crate::json;
+use crate::model::Model;
+use crate::rt_app::{self, Dialect, Target};
+use crate::vm::{AddressSpaces, Conventions, Options, Vm};
+use schedlab_sched::{CpuId, GroupId, TaskId};
+use std::collections::HashMap;
 
 /// A golden file.
-#[derive(Clone, Debug, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GoldenFile {
-    /// `golden-schedule/1`.
-    pub format: String,
     /// Release whose scheduler source was driven.
     pub kernel: String,
     /// Short name of the policy.
     pub scheduler: String,
-    /// The machine.
-    pub machine: GoldenMachine,
-    /// What was set, in the kernel's own names.
-    #[serde(default)]
-    pub tunables: Map<String, Value>,
-    /// Task groups.
-    #[serde(default)]
-    pub groups: Map<String, Value>,
-    /// The workload.
-    pub scenario: Value,
-    /// What ran where.
-    pub slices: Vec<(u32, u64, u64, String)>,
-    /// When the run ends.
-    pub end_ns: u64,
-    /// What a reader must know to reproduce it.
-    #[serde(default)]
-    pub notes: String,
-}
-
-/// A golden file's machine.
-#[derive(Clone, Debug, serde::Deserialize)]
-pub struct GoldenMachine {
-    /// CPUs.
+    /// CPUs of the machine.
     pub cpus: u32,
     /// Ticks a second.
     pub hz: u32,
-    /// `per-key`: instances share an address space.
-    #[serde(default)]
-    pub address_space: Option<String>,
+    /// `machine.address_space` is `per-key`: the threads of one task share an address space; otherwise nobody shares one.
+    pub address_space_per_key: bool,
+    /// What was set, in the kernel's own names, in the order written.
+    pub tunables: Vec<(String, i64)>,
+    /// Task groups in the order written, each after those above it.
+    pub groups: Vec<GoldenGroup>,
+    /// The workload.
+    pub model: Model,
+    /// The threads' names in the order of their numbers.
+    pub threads: Vec<String>,
+    /// What ran where, by start, then CPU.
+    pub slices: Vec<GoldenSlice>,
+    /// The figures of each thread, where the file has them.
+    pub figures: Vec<GoldenFigures>,
+    /// When the run ends, ns.
+    pub end_ns: u64,
+    /// What a reader must know to reproduce this one.
+    pub notes: String,
 }
 
-#[derive(Clone, Debug)]
-enum Event {
-    Run(u64),
-    Sleep(u64),
-    Yield,
-    Suspend(String),
-    Resume(String, bool),
-    Nice(i32),
+/// A task group of a golden file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GoldenGroup {
+    /// Its path.
+    pub path: String,
+    /// The group it is in, by its place in [`GoldenFile::groups`]; none = the root.
+    pub parent: Option<usize>,
+    /// Its weight as `cpu.shares`.
+    pub shares: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Program {
-    name: String,
-    phases: Vec<(i64, Vec<Event>)>,
-    loops: i64,
-    attr: TaskAttr,
-    start_ns: u64,
-    // cursor
-    round: i64,
-    phase: usize,
-    phase_round: i64,
-    event: usize,
-    tokens: u32,
-    suspended: bool,
-    yielded_last: bool,
-    after_run: bool,
+/// A stretch of time that a task had a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoldenSlice {
+    /// Where.
+    pub cpu: CpuId,
+    /// From, ns.
+    pub start_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
+    /// Who.
+    pub task: TaskId,
 }
 
-/// Conventions in which golden files differ by scheduler.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Conventions {
-    /// A program that ends with a sleep exits at the end of it, unqueued; a nice value set after a sleep is set before the wakeup.
-    pub act_before_wake: bool,
-    /// After a yield the next event is taken at once.
-    pub yield_goes_on: bool,
-    /// All sleeps are uninterruptible.
-    pub uninterruptible: bool,
+/// What a golden file counts of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoldenFigures {
+    /// Whose.
+    pub task: TaskId,
+    /// CPU time, ns.
+    pub runtime_ns: u64,
+    /// Times it was switched to.
+    pub switches_in: u64,
+    /// Times it was woken.
+    pub wakeups: u64,
+    /// Changes of CPU.
+    pub migrations: u64,
+    /// Time runnable without a CPU, ns.
+    pub wait_ns: u64,
+    /// The longest such time, ns.
+    pub max_wait_ns: u64,
 }
 
-/// The workload of a golden file.
-#[derive(Clone, Debug)]
-pub struct Scenario {
-    programs: Vec<Program>,
-    conventions: Conventions,
-    by_name: BTreeMap<String, TaskId>,
-}
+const FORMAT: &str = "golden-schedule/1";
 
-fn strip(key: &str) -> &str {
-    key.trim_end_matches(|c: char| c.is_ascii_digit())
-}
+const KEYS: [&str; 11] = [
+    "format",
+    "kernel",
+    "scheduler",
+    "machine",
+    "tunables",
+    "groups",
+    "scenario",
+    "slices",
+    "tasks",
+    "end_ns",
+    "notes",
+];
 
-fn events(map: &Map<String, Value>) -> Vec<Event> {
-    let mut out = vec![];
-    for (key, value) in map {
-        match strip(key) {
-            "run" => out.push(Event::Run(value.as_u64().unwrap() * 1000)),
-            "sleep" => out.push(Event::Sleep(value.as_u64().unwrap() * 1000)),
-            "yield" => out.push(Event::Yield),
-            "suspend" => out.push(Event::Suspend(value.as_str().unwrap().into())),
-            "resume" => out.push(Event::Resume(value.as_str().unwrap().into(), false)),
-            "resume_sync" => out.push(Event::Resume(value.as_str().unwrap().into(), true)),
-            _ => {}
+impl GoldenFile {
+    /// Reads a golden file. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// The first thing in it that is not as it should be.
+    pub fn parse(name: &str, text: &str) -> Result<GoldenFile, Diagnostic> {
+        let source = Source { name, text };
+        let value = json::parse(source)?;
+        let root = Cursor::root(source, &value);
+        let format = take(root, "format", owned)?;
+        if format != FORMAT {
+            return Err(root
+                .error(format!("the file's format is `{format}`"))
+                .with_help(format!("a golden schedule has the format `{FORMAT}`")));
         }
-    }
-    out
-}
-
-impl Scenario {
-    /// Reads the scenario of `file`; `groups` tells the groups' numbers.
-    pub fn new(file: &GoldenFile, groups: &BTreeMap<String, GroupId>, conventions: Conventions) -> Scenario {
-        let tasks = file.scenario["tasks"].as_object().unwrap();
-        let mut programs = vec![];
-        let mut by_name = BTreeMap::new();
-        let mut space = 0;
-        for (key, task) in tasks {
-            let task = task.as_object().unwrap();
-            let get = |k: &str| task.get(k).and_then(Value::as_i64);
-            let policy = match task
-                .get("policy")
-                .and_then(Value::as_str)
-                .unwrap_or("SCHED_OTHER")
-            {
-                "SCHED_OTHER" => Policy::Other,
-                "SCHED_BATCH" => Policy::Batch,
-                "SCHED_IDLE" => Policy::Idle,
-                "SCHED_FIFO" => Policy::Fifo,
-                "SCHED_RR" => Policy::RoundRobin,
-                "SCHED_DEADLINE" => Policy::Deadline,
-                other => panic!("policy {other}"),
-            };
-            let mut sched = SchedAttr {
-                policy,
-                ..SchedAttr::default()
-            };
-            if policy.is_realtime() {
-                sched.rt_priority = get("priority").unwrap_or(10) as u32;
-            } else {
-                sched.nice = get("priority").unwrap_or(0) as i32;
-            }
-            if policy == Policy::Deadline {
-                sched.runtime_ns = get("dl-runtime").unwrap() as u64 * 1000;
-                let period = get("dl-period");
-                let deadline = get("dl-deadline");
-                sched.deadline_ns = deadline.or(period).unwrap() as u64 * 1000;
-                sched.period_ns = period.or(deadline).unwrap() as u64 * 1000;
-            } else if let Some(slice) = get("slice") {
-                sched.runtime_ns = slice as u64 * 1000;
-            }
-            let allowed = match task.get("cpus").and_then(Value::as_array) {
-                None => CpuSet::All,
-                Some(list) => CpuSet::from_cpus(list.iter().map(|c| CpuId(c.as_u64().unwrap() as u32))),
-            };
-            let group = match task.get("taskgroup").and_then(Value::as_str) {
-                None | Some("") | Some("/") => GroupId::ROOT,
-                Some(path) => groups[path],
-            };
-            let loops = get("loop").unwrap_or(-1);
-            let (phases, loops) = match task.get("phases").and_then(Value::as_object) {
-                None => (vec![(1, events(task))], loops),
-                Some(phases) => (
-                    phases
-                        .values()
-                        .map(|phase| {
-                            let phase = phase.as_object().unwrap();
-                            let mut list = events(phase);
-                            if let Some(nice) = phase.get("priority").and_then(Value::as_i64) {
-                                list.insert(0, Event::Nice(nice as i32));
-                            }
-                            (phase.get("loop").and_then(Value::as_i64).unwrap_or(1), list)
-                        })
-                        .collect(),
-                    loops,
-                ),
-            };
-            for instance in 0..get("instance").unwrap_or(1) {
-                let name = format!("{key}-{instance}");
-                by_name.insert(name.clone(), TaskId(programs.len() as u32));
-                if file.machine.address_space.as_deref() != Some("per-key") || instance == 0 {
-                    space += 1;
-                }
-                programs.push(Program {
-                    name,
-                    phases: phases.clone(),
-                    loops,
-                    attr: TaskAttr {
-                        sched,
-                        allowed: allowed.clone(),
-                        group,
-                        address_space: space,
-                    },
-                    start_ns: get("delay").unwrap_or(0) as u64 * 1000,
-                    round: 0,
-                    phase: 0,
-                    phase_round: 0,
-                    event: 0,
-                    tokens: 0,
-                    suspended: false,
-                    yielded_last: false,
-                    after_run: false,
-                });
-            }
-        }
-        Scenario {
-            programs,
-            conventions,
-            by_name,
-        }
-    }
-
-    /// The threads' names.
-    pub fn names(&self) -> Vec<String> {
-        self.programs.iter().map(|p| p.name.clone()).collect()
-    }
-}
-
-impl Program {
-    fn peek(&mut self) -> Option<&Event> {
-        loop {
-            if self.loops >= 0 && self.round >= self.loops {
-                return None;
-            }
-            if self.phase >= self.phases.len() {
-                self.phase = 0;
-                self.round += 1;
-                continue;
-            }
-            let (rounds, events) = &self.phases[self.phase];
-            if *rounds >= 0 && self.phase_round >= *rounds {
-                self.phase += 1;
-                self.phase_round = 0;
-                self.event = 0;
-                continue;
-            }
-            if self.event >= events.len() {
-                self.event = 0;
-                self.phase_round += 1;
-                continue;
-            }
-            return Some(&self.phases[self.phase].1[self.event]);
-        }
-    }
-}
-
-impl Workload for Scenario {
-    type Error = std::convert::Infallible;
-
-    fn initial_tasks(&mut self) -> Vec<NewTask> {
-        self.programs
+        known(root, &KEYS)?;
+        let (cpus, hz, address_space_per_key) = take(root, "machine", machine)?;
+        let target = Target { cpus, limited: true };
+        let groups = take_if(root, "groups", groups)?.unwrap_or_default();
+        let model = take(root, "scenario", |scenario| {
+            let model = rt_app::load_value(scenario, Dialect::Golden, &target)?;
+            check_groups(scenario, &model, &groups)?;
+            Ok(model)
+        })?;
+        let threads = thread_names(&model);
+        let numbers: HashMap<&str, TaskId> = threads
             .iter()
-            .map(|p| NewTask {
-                attr: p.attr.clone(),
-                start_ns: p.start_ns,
-            })
-            .collect()
+            .enumerate()
+            .map(|(number, name)| (name.as_str(), TaskId(number as u32)))
+            .collect();
+        Ok(GoldenFile {
+            kernel: take(root, "kernel", owned)?,
+            scheduler: take(root, "scheduler", owned)?,
+            cpus,
+            hz,
+            address_space_per_key,
+            tunables: take_if(root, "tunables", tunables)?.unwrap_or_default(),
+            groups,
+            slices: take(root, "slices", |slices| read_slices(slices, cpus, &numbers))?,
+            figures: take_if(root, "tasks", |tasks| read_figures(tasks, &numbers))?.unwrap_or_default(),
+            end_ns: take(root, "end_ns", ns)?,
+            notes: take_if(root, "notes", owned)?.unwrap_or_default(),
+            model,
+            threads,
+        })
     }
 
-    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Self::Error> {
-        let reason = if self.conventions.uninterruptible {
-            BlockReason::Uninterruptible
-        } else {
-            BlockReason::Interruptible
+    /// The workload, ready to run. `group_ids` are the scheduler's numbers of [`groups`](GoldenFile::groups), in that order.
+    /// Of `conventions`, the address spaces are the file's.
+    ///
+    /// # Errors
+    /// If there are not as many `group_ids` as groups.
+    pub fn workload(&self, group_ids: &[GroupId], conventions: Conventions) -> Result<Vm, Diagnostic> {
+        if group_ids.len() != self.groups.len() {
+            let message = format!("{} numbers for {} groups", group_ids.len(), self.groups.len());
+            return Err(Diagnostic::without_source(&self.model.name, "groups", message));
+        }
+        let id_of = |path: &String| self.groups.iter().position(|group| group.path == *path);
+        let paths = self.model.group_paths();
+        let options = Options {
+            group_ids: paths.iter().filter_map(id_of).map(|at| group_ids[at]).collect(),
+            conventions: Conventions {
+                address_spaces: if self.address_space_per_key {
+                    AddressSpaces::PerTask
+                } else {
+                    AddressSpaces::PerThread
+                },
+                ..conventions
+            },
+            ..Options::default()
         };
-        let conventions = self.conventions;
-        loop {
-            let program = &mut self.programs[task.index()];
-            program.suspended = false;
-            let Some(event) = program.peek().cloned() else {
-                return Ok(Op::Exit);
-            };
-            program.event += 1;
-            match event {
-                Event::Run(0) | Event::Sleep(0) => {}
-                Event::Run(ns) => {
-                    program.after_run = true;
-                    return Ok(Op::Run { ns });
-                }
-                Event::Sleep(ns) => {
-                    program.after_run = false;
-                    return Ok(Op::Sleep {
-                        until_ns: now_ns + ns,
-                        reason,
-                    });
-                }
-                Event::Yield => {
-                    return Ok(if conventions.yield_goes_on {
-                        Op::YieldAndGoOn
-                    } else {
-                        Op::Yield
-                    });
-                }
-                Event::Suspend(_) => {
-                    if program.tokens > 0 {
-                        program.tokens -= 1;
-                    } else {
-                        program.suspended = true;
-                        return Ok(Op::Block {
-                            reason: BlockReason::Interruptible,
-                        });
-                    }
-                }
-                Event::Resume(name, sync) => {
-                    let other = self.by_name[&name];
-                    if self.programs[other.index()].suspended {
-                        self.programs[other.index()].suspended = false;
-                        return Ok(Op::Wake { task: other, sync });
-                    }
-                    self.programs[other.index()].tokens += 1;
-                }
-                Event::Nice(nice) => {
-                    if program.after_run || conventions.act_before_wake {
-                        return Ok(Op::SetAttr {
-                            task,
-                            attr: SchedAttr {
-                                nice,
-                                ..program.attr.sched
-                            },
-                        });
-                    }
-                }
-            }
-        }
+        let target = Target {
+            cpus: self.cpus,
+            limited: true,
+        };
+        Vm::with_dialect(self.model.clone(), Dialect::Golden, &target, options)
     }
+}
 
-    fn take_run(&mut self, _now_ns: u64, task: TaskId) -> Option<u64> {
-        let program = &mut self.programs[task.index()];
-        if let Some(&Event::Run(ns)) = program.peek()
-            && ns > 0
-        {
-            program.event += 1;
-            program.after_run = true;
-            return Some(ns);
-        }
-        None
-    }
+fn thread_names(model: &Model) -> Vec<String> {
+    let names = model
+        .tasks
+        .iter()
+        .flat_map(|task| (0..task.instances).map(|instance| format!("{}-{instance}", task.key)));
+    names.collect()
+}
 
-    fn before_wake(&mut self, _now_ns: u64, task: TaskId) -> Option<Op> {
-        if !self.conventions.act_before_wake {
-            return None;
-        }
-        let program = &mut self.programs[task.index()];
-        match program.peek() {
-            None => Some(Op::Exit),
-            Some(&Event::Nice(nice)) => {
-                program.event += 1;
-                Some(Op::SetAttr {
-                    task,
-                    attr: SchedAttr {
-                        nice,
-                        ..program.attr.sched
-                    },
-                })
-            }
-            _ => None,
+/// The member `key` of `object`, which must be there.
+fn take<'a, T>(
+    object: Cursor<'a>,
+    key: &str,
+    read: impl FnOnce(Cursor<'_>) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    match take_if(object, key, read)? {
+        Some(value) => Ok(value),
+        None => Err(object.error(format!("there is no `{key}`"))),
+    }
+}
+
+/// The member `key` of `object`, if it is there.
+fn take_if<'a, T>(
+    object: Cursor<'a>,
+    key: &str,
+    read: impl FnOnce(Cursor<'_>) -> Result<T, Diagnostic>,
+) -> Result<Option<T>, Diagnostic> {
+    match object.find(key)? {
+        Some(member) => read(object.member(member)).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Fails at the first key that is not among `keys`.
+fn known(object: Cursor<'_>, keys: &[&'static str]) -> Result<(), Diagnostic> {
+    for member in object.object()? {
+        if !keys.contains(&&*member.key) {
+            return Err(object
+                .member(member)
+                .key_error(format!("unknown key `{}`", member.key))
+                .with_help_if(did_you_mean(&member.key, keys.iter().copied())));
         }
     }
+    Ok(())
+}
+
+fn owned(cursor: Cursor<'_>) -> Result<String, Diagnostic> {
+    cursor.string().map(String::from)
+}
+
+fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
+    Ok(cursor.integer("a whole number of ns", 0..=i64::MAX)? as u64)
+}
+
+fn machine(machine: Cursor<'_>) -> Result<(u32, u32, bool), Diagnostic> {
+    known(machine, &["cpus", "hz", "topology", "address_space"])?;
+    let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
+    let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
+    take_if(machine, "topology", |topology| match topology.string()? {
+        "flat" => Ok(()),
+        other => Err(topology.error(format!("unknown topology `{other}`"))),
+    })?;
+    let per_key = take_if(machine, "address_space", |space| match space.string()? {
+        "per-key" => Ok(true),
+        other => Err(space.error(format!("unknown address space `{other}`"))),
+    })?;
+    Ok((cpus, hz, per_key.unwrap_or(false)))
+}
+
+fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
+    let members = tunables.object()?.iter();
+    members
+        .map(|member| {
+            let value = tunables.member(member);
+            Ok((value.key().into(), value.integer("a whole number", i64::MIN..=i64::MAX)?))
+        })
+        .collect()
+}
+
+fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {
+    let mut list: Vec<GoldenGroup> = Vec::new();
+    for member in groups.object()? {
+        let group = groups.member(member);
+        let path = normal_path(group.key()).map_err(|message| group.key_error(message))?;
+        if path != group.key() || list.iter().any(|other| other.path == path) {
+            return Err(group.key_error(format!("`{}` is no new group", group.key())));
+        }
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let parent = list.iter().position(|other| other.path == above);
+        if parent.is_none() && !above.is_empty() {
+            return Err(group.key_error(format!("the group `{above}` must come first")));
+        }
+        known(group, &["shares"])?;
+        let shares = take_if(group, "shares", |shares| shares.small("a weight", 0..=u32::MAX))?;
+        list.push(GoldenGroup {
+            parent,
+            path,
+            shares: shares.map_or(1024, u64::from),
+        });
+    }
+    Ok(list)
+}
+
+fn check_groups(scenario: Cursor<'_>, model: &Model, groups: &[GoldenGroup]) -> Result<(), Diagnostic> {
+    match model
+        .group_paths()
+        .iter()
+        .find(|path| groups.iter().all(|group| group.path != **path))
+    {
+        None => Ok(()),
+        Some(path) => Err(scenario.key_error(format!("a task is in `{path}`, which is not among the `groups`"))),
+    }
+}
+
+fn thread(cursor: Cursor<'_>, name: &str, threads: &HashMap<&str, TaskId>) -> Result<TaskId, Diagnostic> {
+    threads
+        .get(name)
+        .copied()
+        .ok_or_else(|| cursor.error(format!("there is no thread `{name}`")))
+}
+
+fn read_slices(
+    slices: Cursor<'_>,
+    cpus: u32,
+    threads: &HashMap<&str, TaskId>,
+) -> Result<Vec<GoldenSlice>, Diagnostic> {
+    let mut list = Vec::new();
+    for slice in slices.array()? {
+        let slice = slices.item(slice);
+        let [cpu, start, end, task] = slice.array()? else {
+            return Err(slice.error("a slice is [cpu, start_ns, end_ns, \"task\"]"));
+        };
+        let task = slice.item(task);
+        list.push(GoldenSlice {
+            cpu: CpuId(slice.item(cpu).small("a CPU's number", 0..=cpus - 1)?),
+            start_ns: ns(slice.item(start))?,
+            end_ns: ns(slice.item(end))?,
+            task: thread(task, task.string()?, threads)?,
+        });
+    }
+    Ok(list)
+}
+
+fn read_figures(
+    tasks: Cursor<'_>,
+    threads: &HashMap<&str, TaskId>,
+) -> Result<Vec<GoldenFigures>, Diagnostic> {
+    let mut list = Vec::new();
+    for member in tasks.object()? {
+        let figures = tasks.member(member);
+        let count = |key| take(figures, key, |value| {
+            Ok(value.integer("a whole number", 0..=i64::MAX)? as u64)
+        });
+        list.push(GoldenFigures {
+            task: thread(figures, figures.key(), threads)?,
+            runtime_ns: count("runtime_ns")?,
+            switches_in: count("switches_in")?,
+            wakeups: count("wakeups")?,
+            migrations: count("migrations")?,
+            wait_ns: count("wait_ns")?,
+            max_wait_ns: count("max_wait_ns")?,
+        });
+    }
+    Ok(list)
 }

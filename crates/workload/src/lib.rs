@@ -1,5 +1,44 @@
 //! What tasks do: workload files and the programs in them.
+//!
+//! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it makes of them.
+//! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
+//! - [`groups`] says which task groups a run needs and what they weigh.
+//! - [`golden`] reads golden schedules, whose workloads run in the same way.
+//! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
+//!
+//! ```
+//! use schedlab_workload::{Options, Target, Vm, rt_app};
+//!
+//! let text = r#"{"tasks": {"a": {"loop": 3, "run": 2000, "sleep": 8000}}}"#;
+//! let target = Target::new(1);
+//! let model = rt_app::load("a.json", text, &target)?;
+//! let vm = Vm::new(model, &target, Options::default())?;
+//! assert_eq!(vm.thread_count(), 1);
+//! # Ok::<(), schedlab_workload::Diagnostic>(())
+//! ```
 
+mod compile;
+mod costs;
+mod cursor;
+mod diagnostic;
+pub mod generate;
 pub mod golden;
+pub mod groups;
+mod json;
+pub mod model;
+mod program;
+pub mod rt_app;
+mod stop;
+mod vm;
 
+pub use costs::Costs;
+pub use diagnostic::Diagnostic;
 pub use golden::GoldenFile;
+pub use groups::{Group, GroupPlan, GroupSettings};
+pub use model::Model;
+pub use rt_app::Target;
+pub use stop::{Stop, StopReason};
+pub use vm::{
+    AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, Log, LogLine, Options, ThreadInfo, Vm,
+    WaitingThread, WaitsFor,
+};

@@ -8,6 +8,7 @@
 use super::Cfs;
 use super::entity::Entity;
 use super::versions::Feature;
+use crate::classes::domains::DomainParams;
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::RealTime;
 use crate::classes::{Challenge, Class, Core, Dequeue, Enqueue, class_list};
@@ -39,6 +40,26 @@ pub(super) enum Idleness {
     Idle,
     /// A CPU that is about to idle.
     NewlyIdle,
+}
+
+/// One CPU's balancing of one of its domains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    pub level: usize,
+    /// The CPU that balances, to which tasks are to come.
+    pub this: CpuId,
+    pub idleness: Idleness,
+}
+
+impl Balancing {
+    /// Nothing to do: look less often.
+    fn lengthen_interval(&mut self, params: &DomainParams, pinned: AllPinned) {
+        const MAX_PINNED_INTERVAL_MS: u64 = 512;
+        let interval = &mut self.interval_ms;
+        if (pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < u64::from(params.max_interval_ms) {
+            *interval *= 2;
+        }
+    }
 }
 
 /// Whether everything that was looked at may not run on the CPU that looks.
@@ -126,8 +147,12 @@ impl Cfs {
             let interval = ms_to_jiffies(interval, hz).clamp(1, longest);
             let mut its_turn = true;
             if jiffies >= row.last_balance + interval {
-                let moved = self.load_balance(core, rt, platform, level, cpu, idleness, &mut its_turn);
-                if moved {
+                let pass = Pass {
+                    level,
+                    this: cpu,
+                    idleness,
+                };
+                if self.load_balance(core, rt, platform, pass, &mut its_turn) {
                     idleness = Idleness::NotIdle;
                 }
                 self.balancing[level][cpu.index()].last_balance = jiffies;
@@ -143,82 +168,80 @@ impl Cfs {
         }
     }
 
-    /// `load_balance`: one pass over a domain, for `this`. Whether anything was moved.
-    #[allow(clippy::too_many_arguments)]
+    /// `load_balance`: a CPU's pass over one of its domains, and what it means for the next. Whether anything was moved.
     fn load_balance(
         &mut self,
         core: &mut Core,
         rt: &mut RealTime,
         platform: &mut Platform,
-        level: usize,
-        this: CpuId,
-        idleness: Idleness,
+        pass: Pass,
         its_turn: &mut bool,
     ) -> bool {
-        let params = core.domains.level(level).params;
+        let params = core.domains.level(pass.level).params;
         let mut pinned: AllPinned = false;
-        self.candidates.all();
-        let found = loop {
-            self.update_shares(core, platform.now_ns(), level, this);
-            let Some((busiest, imbalance)) = self.find_busiest(core, level, this, idleness, its_turn) else {
-                break None;
-            };
-            let mut moved = false;
-            if core.nr_running[busiest.index()] > 1 {
-                core.update_rq_clock(platform, this);
-                core.update_rq_clock(platform, busiest);
-                moved = self.move_tasks(core, platform, level, this, busiest, imbalance, &mut pinned);
-                if pinned {
-                    self.candidates.take_out(busiest);
-                    continue;
-                }
-            }
-            break Some((busiest, moved));
-        };
-        let row = &mut self.balancing[level][this.index()];
-        let Some((busiest, moved)) = found else {
+        let pulled = self.pull_from_busiest(core, platform, pass, its_turn, &mut pinned);
+        let row = &mut self.balancing[pass.level][pass.this.index()];
+        let Some((busiest, moved)) = pulled else {
             row.nr_failed = 0;
-            self.lengthen_interval(level, this, params.max_interval_ms, pinned);
+            row.lengthen_interval(&params, pinned);
             return false;
         };
-        let mut active = false;
+        let mut pushes = false;
         if moved {
             row.nr_failed = 0;
         } else {
             row.nr_failed += 1;
             if row.nr_failed > params.cache_nice_tries + 2 {
                 let curr = core.curr(busiest);
-                if core.is_idle_thread(curr) || !core.is_allowed(curr, this) {
-                    self.lengthen_interval(level, this, params.max_interval_ms, true);
+                if core.is_idle_thread(curr) || !core.is_allowed(curr, pass.this) {
+                    row.lengthen_interval(&params, true);
                     return false;
                 }
-                if !core.rqs[busiest.index()].active_balance {
-                    core.rqs[busiest.index()].active_balance = true;
-                    core.rqs[busiest.index()].push_cpu = this;
-                    active = true;
-                    class_list::wake_migration_thread(self, core, rt, platform, busiest);
-                }
-                self.balancing[level][this.index()].nr_failed = params.cache_nice_tries + 1;
+                row.nr_failed = params.cache_nice_tries + 1;
+                pushes = !core.rqs[busiest.index()].active_balance;
             }
         }
-        let row = &mut self.balancing[level][this.index()];
-        if !active {
+        if !pushes {
             row.interval_ms = u64::from(params.min_interval_ms);
         } else if row.interval_ms < u64::from(params.max_interval_ms) {
             row.interval_ms *= 2;
         }
-        if moved {
-            self.update_shares(core, platform.now_ns(), level, this);
+        if pushes {
+            core.rqs[busiest.index()].active_balance = true;
+            core.rqs[busiest.index()].push_cpu = pass.this;
+            class_list::wake_migration_thread(self, core, rt, platform, busiest);
         }
         moved
     }
 
-    /// Nothing to do: look less often.
-    fn lengthen_interval(&mut self, level: usize, this: CpuId, max_interval_ms: u32, pinned: AllPinned) {
-        const MAX_PINNED_INTERVAL_MS: u64 = 512;
-        let interval = &mut self.balancing[level][this.index()].interval_ms;
-        if (pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < u64::from(max_interval_ms) {
-            *interval *= 2;
+    /// Finds the busiest CPU and pulls from it; from the next busiest if all that it has may not run here. Which CPU it was and
+    /// whether anything was moved; none if things are balanced.
+    fn pull_from_busiest(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pass: Pass,
+        its_turn: &mut bool,
+        pinned: &mut AllPinned,
+    ) -> Option<(CpuId, bool)> {
+        self.candidates.all();
+        loop {
+            self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+            let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
+            let mut moved = false;
+            if core.nr_running[busiest.index()] > 1 {
+                core.update_rq_clock(platform, pass.this);
+                core.update_rq_clock(platform, busiest);
+                moved = self.move_tasks(core, platform, pass, busiest, imbalance, pinned);
+                if *pinned {
+                    self.candidates.take_out(busiest);
+                    continue;
+                }
+            }
+            if moved {
+                self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+            }
+            return Some((busiest, moved));
         }
     }
 
@@ -252,30 +275,16 @@ impl Cfs {
         level: usize,
         this: CpuId,
     ) -> bool {
-        self.candidates.all();
-        let mut pinned: AllPinned = false;
-        loop {
-            self.update_shares(core, platform.now_ns(), level, this);
-            let found = self.find_busiest(core, level, this, Idleness::NewlyIdle, &mut true);
-            let Some((busiest, imbalance)) = found else {
-                self.balancing[level][this.index()].nr_failed = 0;
-                return false;
-            };
-            let mut moved = false;
-            if core.nr_running[busiest.index()] > 1 {
-                core.update_rq_clock(platform, busiest);
-                moved = self.move_tasks(core, platform, level, this, busiest, imbalance, &mut pinned);
-                if pinned {
-                    self.candidates.take_out(busiest);
-                    continue;
-                }
-            }
-            if moved {
-                self.balancing[level][this.index()].nr_failed = 0;
-                self.update_shares(core, platform.now_ns(), level, this);
-            }
-            return true;
+        let pass = Pass {
+            level,
+            this,
+            idleness: Idleness::NewlyIdle,
+        };
+        let pulled = self.pull_from_busiest(core, platform, pass, &mut true, &mut false);
+        if !matches!(pulled, Some((_, false))) {
+            self.balancing[level][this.index()].nr_failed = 0;
         }
+        pulled.is_some()
     }
 
     /// `move_tasks`: pulls up to `imbalance` of weight from `busiest`. Whether it believes to have moved anything.
@@ -283,13 +292,11 @@ impl Cfs {
     /// Each group on `busiest` gives its part of the imbalance. **When no group exists**, 2.6.32 skips the computation of what a
     /// queue weighs in the eyes of its CPU (`h_load`), which then is 0: the part becomes hundreds of times too large, so that
     /// every movable task is pulled, and what was moved counts as nothing, so that the pass believes that it has failed.
-    #[allow(clippy::too_many_arguments)]
     fn move_tasks(
         &mut self,
         core: &mut Core,
         platform: &mut Platform,
-        level: usize,
-        this: CpuId,
+        pass: Pass,
         busiest: CpuId,
         imbalance: u64,
         pinned: &mut AllPinned,
@@ -312,7 +319,7 @@ impl Cfs {
             }
             let (load, h_load) = (queue.load, queue.h_load);
             let part = rest as u64 * load / (h_load + 1);
-            let moved = self.balance_tasks(core, platform, level, this, q, part as i64, pinned);
+            let moved = self.balance_tasks(core, platform, pass, q, part as i64, pinned);
             if moved == 0 {
                 continue;
             }
@@ -325,13 +332,11 @@ impl Cfs {
     }
 
     /// `balance_tasks`: pulls tasks of one queue, the most recently queued first, up to `max` of weight. How much it pulled.
-    #[allow(clippy::too_many_arguments)]
     fn balance_tasks(
         &mut self,
         core: &mut Core,
         platform: &mut Platform,
-        level: usize,
-        this: CpuId,
+        pass: Pass,
         q: u32,
         max: i64,
         pinned: &mut AllPinned,
@@ -344,8 +349,8 @@ impl Cfs {
         while rest > 0 && e != NIL && left > 0 {
             left -= 1;
             let Entity { load, older, .. } = self.entities[e as usize];
-            if (load.weight >> 1) as i64 <= rest && self.can_migrate(core, level, this, e, pinned) {
-                self.pull_task(core, platform, e, this);
+            if (load.weight >> 1) as i64 <= rest && self.can_migrate(core, pass.level, pass.this, e, pinned) {
+                self.pull_task(core, platform, e, pass.this);
                 moved += load.weight;
                 rest -= load.weight as i64;
             }

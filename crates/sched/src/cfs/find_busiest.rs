@@ -1,7 +1,7 @@
 //! Who is busiest, and by how much: the arithmetic of a balancing pass.
 
 use super::Cfs;
-use super::balance::{Idleness, SCALE};
+use super::balance::{Idleness, Pass, SCALE};
 use crate::CpuId;
 use crate::classes::Core;
 
@@ -80,31 +80,50 @@ impl Cfs {
     pub(super) fn find_busiest(
         &mut self,
         core: &mut Core,
-        level: usize,
-        this: CpuId,
-        idleness: Idleness,
+        pass: Pass,
         its_turn: &mut bool,
     ) -> Option<(CpuId, u64)> {
-        let params = core.domains.level(level).params;
-        let index = match idleness {
-            Idleness::NotIdle => params.busy_idx,
-            Idleness::Idle => params.idle_idx,
-            Idleness::NewlyIdle => params.newidle_idx,
-        };
+        let Pass { level, this, .. } = pass;
         let own_number = core.domains.level(level).group_of(this);
         if core.domains.level(level).span(this).groups[own_number][0] == this {
             self.update_group_power(core, level, this);
         }
         let core = &*core;
-        let span = core.domains.level(level).span(this);
+        let domain = core.domains.level(level);
+        let span = domain.span(this);
         let own_group = &span.groups[own_number];
-        if idleness != Idleness::NewlyIdle && self.balancer_of(core, own_group) != this {
+        if pass.idleness != Idleness::NewlyIdle && self.balancer_of(core, own_group) != this {
             *its_turn = false;
             return None;
         }
+        let index = match pass.idleness {
+            Idleness::NotIdle => domain.params.busy_idx,
+            Idleness::Idle => domain.params.idle_idx,
+            Idleness::NewlyIdle => domain.params.newidle_idx,
+        };
         if span.single_cpu_groups && self.weak_groups == 0 {
             return self.find_busiest_of_equals(core, level, this, index);
         }
+        let (own, busiest, number, average) = self.survey_groups(core, level, this, index)?;
+        if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
+            return None;
+        }
+        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
+        let queue = self.find_busiest_queue(core, level, &span.groups[number], imbalance)?;
+        Some((queue, imbalance))
+    }
+
+    /// Looks at all groups: the own one, the busiest of those that have too much, its number, and the average over the domain.
+    fn survey_groups(
+        &self,
+        core: &Core,
+        level: usize,
+        this: CpuId,
+        index: u8,
+    ) -> Option<(GroupLoad, GroupLoad, usize, u64)> {
+        let domain = core.domains.level(level);
+        let groups = &domain.span(this).groups;
+        let own_number = domain.group_of(this);
         let prefer_sibling = core
             .domains
             .child(this, level)
@@ -113,10 +132,9 @@ impl Cfs {
         let (mut total_load, mut total_power) = (0, 0);
         let mut busiest: Option<(GroupLoad, usize)> = None;
         // The ring of groups, from the own one on.
-        let ring = (own_number..span.groups.len()).chain(0..own_number);
-        for number in ring {
+        for number in (own_number..groups.len()).chain(0..own_number) {
             let is_own = number == own_number;
-            let mut group = self.sum_group(core, level, &span.groups[number], is_own, index);
+            let mut group = self.sum_group(core, level, &groups[number], is_own, index);
             if prefer_sibling {
                 group.capacity = group.capacity.min(1);
             }
@@ -131,13 +149,7 @@ impl Cfs {
             }
         }
         let (busiest, number) = busiest?;
-        let average = SCALE * total_load / total_power;
-        if !is_worthwhile(&own, &busiest, params.imbalance_pct) {
-            return None;
-        }
-        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
-        let queue = self.find_busiest_queue(core, level, &span.groups[number], imbalance)?;
-        Some((queue, imbalance))
+        Some((own, busiest, number, SCALE * total_load / total_power))
     }
 
     /// The same, where every group is one CPU of full power: then only CPUs with more than one thread can be busiest, and the

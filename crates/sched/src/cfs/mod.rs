@@ -37,6 +37,7 @@
 //! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
 //! | [`select_cpu`] | where a woken or new task goes |
 //! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
+//! | [`hrtick`] | ending turns between ticks |
 //! | [`versions`] | what differs between releases |
 //! | [`tunables`] | the knobs |
 //! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
@@ -50,11 +51,14 @@ pub mod balance;
 pub mod entity;
 pub mod find_busiest;
 pub mod groups;
+pub mod hrtick;
 pub mod queue;
 pub mod select_cpu;
 pub mod shares;
 pub mod slices;
 pub mod spine;
+#[cfg(test)]
+mod tests;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
@@ -62,11 +66,14 @@ pub mod wait_runtime;
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rbtree::{NIL, Nodes};
 use crate::classes::rt::{RealTime, RtVersion};
+use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{ClassList, Core, FairClass, Pid};
 use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
-use crate::{CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError};
+use crate::{
+    CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -268,6 +275,9 @@ pub struct Cfs {
     weak_groups: u32,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
+    /// By CPU: the hrtick is armed.
+    hrtick_active: Vec<bool>,
+    tick_ns: u64,
 }
 
 /// The first power of each group, by level, at its first CPU: that of its CPUs together.
@@ -297,7 +307,6 @@ fn count_weak_groups(power: &[Vec<u64>]) -> u32 {
 impl Cfs {
     /// The class with nothing to run.
     pub fn new(version: Version, core: &Core, hz: u32) -> Cfs {
-        let _ = hz;
         let cpus = core.cpus();
         let all = || (0..cpus).map(CpuId);
         let domains = &core.domains;
@@ -347,6 +356,8 @@ impl Cfs {
             weak_groups: count_weak_groups(&power),
             power,
             candidates: Candidates::new(cpus),
+            hrtick_active: alloc::vec![false; cpus as usize],
+            tick_ns: 1_000_000_000 / u64::from(hz),
         }
     }
 
@@ -537,6 +548,10 @@ impl FairClass for Cfs {
         self.move_to_group(core, pid, group)
     }
 
+    fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+        self.hrtick_fires(core, platform, key);
+    }
+
     fn tunables(&self, _core: &Core) -> Vec<Tunable> {
         self.list_tunables()
     }
@@ -547,8 +562,31 @@ impl FairClass for Cfs {
         Ok(())
     }
 
-    fn promises(&self, _core: &Core, _load: &Workload) -> Promises {
-        Promises::default()
+    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting tasks (the balancer is content
+    /// with a quarter more here than there, and puts it off), and a group's members may be many.
+    ///
+    /// A waiting task stands still in virtual time while every other gains on it: nobody else may run once he is past it by more
+    /// than a wakeup's granularity or a tick. It can be ahead of the floor by its first debit or its last turn, and others can
+    /// be behind the floor by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
+    fn promises(&self, core: &Core, load: &Workload) -> Promises {
+        if core.cpus() > 1 || self.groups.len() > 1 {
+            return Promises::default();
+        }
+        let knobs = &self.knobs;
+        let tasks = u64::from(load.tasks.max(1));
+        let (light, heavy) = [load.nice_max, load.nice_min]
+            .map(|nice| u64::from(weight_of_nice(nice)))
+            .into();
+        let turn_ns =
+            knobs.period(tasks, self.version.period) + 2 * self.tick_ns + knobs.wakeup_granularity_ns;
+        // How far a turn of the lightest carries it, and what the heaviest can do in so much virtual time.
+        let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + knobs.latency_ns;
+        let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
+        Promises {
+            idle_beside_waiting_ns: None,
+            wait_ns: Some(tasks.saturating_mul(each_ns)),
+            hog_spread_ns: Some(4 * turn_ns),
+        }
     }
 
     fn audit(&self, core: &Core) -> Result<(), String> {

@@ -187,23 +187,6 @@ impl Cfs {
         }
     }
 
-    /// The off-by-default features that preempt without looking at virtual times.
-    fn preempts_by_feature(&mut self, curr: u32, woken: u32, sync: bool) -> bool {
-        let knobs = &self.knobs;
-        let [a, b] = [curr, woken].map(|e| &self.averages[e as usize]);
-        let brief = |ns: u64| (ns as i64) < knobs.migration_cost_ns;
-        if (knobs.has(Feature::WakeupSync) && sync)
-            || (knobs.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap))
-        {
-            return true;
-        }
-        if knobs.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
-            self.nominate(woken, false);
-            return true;
-        }
-        false
-    }
-
     /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task.
     fn check_preempt_wakeup(
         &mut self,
@@ -226,63 +209,83 @@ impl Cfs {
             ClassId::Idle => return,
             ClassId::Fair => {}
         }
-        let fork = challenge == Challenge::Fork;
         if pid == curr_pid {
             return;
         }
         let woken = self.entity_of(pid);
-        let buddies = self.version.buddies;
-        if buddies == Buddies::EveryWakeup {
-            self.nominate(curr, true);
-            self.nominate(woken, false);
-        } else if buddies == Buddies::Preempted && self.knobs.has(Feature::NextBuddy) && many && !fork {
-            self.nominate(woken, false);
+        match self.version.buddies {
+            Buddies::EveryWakeup => {
+                self.nominate(curr, true);
+                self.nominate(woken, false);
+            }
+            Buddies::Preempted
+                if many && challenge != Challenge::Fork && self.knobs.has(Feature::NextBuddy) =>
+            {
+                self.nominate(woken, false);
+            }
+            Buddies::Preempted | Buddies::None => {}
         }
         if self.version.checks_pending && core.resched_pending(cpu) {
             return;
         }
-        let thread = core.thread(pid);
-        if thread.policy == Policy::Batch
-            || (thread.policy == Policy::Idle && self.version.idle_policy_never_preempts)
+        let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
+        let sync = challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
+        let verdict = self
+            .verdict_by_policy(policies)
+            .or_else(|| self.verdict_by_feature(curr, woken, sync));
+        if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
+            core.resched_curr(platform, cpu);
+        }
+    }
+
+    /// Whether the running task's policy and the woken one's alone decide.
+    fn verdict_by_policy(&self, [running, woken]: [Policy; 2]) -> Option<bool> {
+        match woken {
+            Policy::Batch => Some(false),
+            Policy::Idle if self.version.idle_policy_never_preempts => Some(false),
+            _ if running == Policy::Idle && self.version.idle_policy_gives_way => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether a feature decides, without a look at virtual times.
+    fn verdict_by_feature(&mut self, curr: u32, woken: u32, sync: bool) -> Option<bool> {
+        let knobs = &self.knobs;
+        let [a, b] = [curr, woken].map(|e| &self.averages[e as usize]);
+        let brief = |ns: u64| (ns as i64) < knobs.migration_cost_ns;
+        if (knobs.has(Feature::WakeupSync) && sync)
+            || (knobs.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap))
         {
-            return;
+            return Some(true);
         }
-        if self.version.idle_policy_gives_way && core.thread(curr_pid).policy == Policy::Idle {
-            core.resched_curr(platform, cpu);
-            return;
+        if knobs.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
+            self.nominate(woken, false);
+            return Some(true);
         }
-        let sync =
-            matches!(challenge, Challenge::Wakeup { sync: true }) && self.knobs.has(Feature::SyncWakeups);
-        if self.preempts_by_feature(curr, woken, sync) {
-            core.resched_curr(platform, cpu);
-            return;
-        }
-        if !self.knobs.has(Feature::WakeupPreempt) {
-            return;
-        }
-        let (running, challenger) = self.common_level(curr, woken);
-        if self.version.tries_levels_upward {
-            let (mut running, mut challenger) = (running, challenger);
-            while running != NIL {
-                if self.preempts(running, challenger) {
-                    core.resched_curr(platform, cpu);
-                    return;
-                }
-                running = self.entities[running as usize].parent;
-                challenger = self.entities[challenger as usize].parent;
-            }
-        } else if self.preempts(running, challenger) {
-            core.resched_curr(platform, cpu);
-            let entity = &self.entities[running as usize];
-            if buddies == Buddies::Preempted
-                && entity.on_rq
-                && self.knobs.has(Feature::LastBuddy)
-                && many
-                && entity.is_task()
-            {
-                self.nominate(running, true);
+        (!self.knobs.has(Feature::WakeupPreempt)).then_some(false)
+    }
+
+    /// Compares virtual times where the two, or groups they are in, compete with each other. A task that is so preempted is
+    /// nominated: it may go on before the leftmost, if there are many.
+    fn preempts_at_common_level(&mut self, curr: u32, woken: u32, many: bool) -> bool {
+        let (mut running, mut challenger) = self.common_level(curr, woken);
+        while !self.preempts(running, challenger) {
+            running = self.entities[running as usize].parent;
+            challenger = self.entities[challenger as usize].parent;
+            if !self.version.tries_levels_upward || running == NIL {
+                return false;
             }
         }
+        let entity = &self.entities[running as usize];
+        if self.version.buddies == Buddies::Preempted
+            && self.knobs.has(Feature::LastBuddy)
+            && many
+            && entity.on_rq
+            && entity.is_task()
+        {
+            self.nominate(running, true);
+        }
+        true
     }
 
     /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it.
@@ -334,7 +337,7 @@ impl Cfs {
 impl Class for super::Cfs {
     /// `enqueue_task_fair`: up through the groups, as far as they were not queued. A group that becomes runnable is placed like a
     /// waking sleeper, even if its task is new or comes from elsewhere.
-    fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         let mut e = self.entity_of(pid);
         let mut wakeup = why == Enqueue::Wakeup;
         if wakeup {
@@ -345,10 +348,18 @@ impl Class for super::Cfs {
             wakeup = true;
             e = self.entities[e as usize].parent;
         }
+        self.hrtick_update(core, platform, cpu);
     }
 
     /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run.
-    fn dequeue_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid, _: Dequeue) -> bool {
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        _: Dequeue,
+    ) -> bool {
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
@@ -358,6 +369,7 @@ impl Class for super::Cfs {
             }
             e = self.entities[e as usize].parent;
         }
+        self.hrtick_update(core, platform, cpu);
         true
     }
 
@@ -398,7 +410,7 @@ impl Class for super::Cfs {
     }
 
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
-    fn pick_next_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let mut q = cpu.0;
         if self.queues[q as usize].nr_running == 0 {
             return None;
@@ -408,13 +420,16 @@ impl Class for super::Cfs {
             self.set_next_entity(core, q, e);
             q = self.entities[e as usize].my_q;
             if q == NIL {
-                return Some(self.entities[e as usize].pid);
+                let pid = self.entities[e as usize].pid;
+                self.hrtick_start(core, platform, cpu, pid);
+                return Some(pid);
             }
         }
     }
 
     /// `put_prev_task_fair`: from the task up. Each level is charged when it is put.
-    fn put_prev_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.hrtick_clear(platform, cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
@@ -445,12 +460,14 @@ impl Class for super::Cfs {
     }
 
     /// `task_tick_fair`: every level is charged and looked at.
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        let by_timer = self.hrtick_replaces_tick(cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
             self.update_curr(core, q);
-            if self.queues[q as usize].nr_running > 1 || !self.knobs.has(Feature::WakeupPreempt) {
+            let alone = self.queues[q as usize].nr_running <= 1;
+            if !by_timer && (!alone || !self.knobs.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(core, platform, q, e);
             }
             e = self.entities[e as usize].parent;

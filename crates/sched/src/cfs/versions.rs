@@ -143,6 +143,10 @@ pub enum Feature {
     LbBias,
     LbSharesUpdate,
     AsymEffLoad,
+    HrTick,
+    DoubleTick,
+    ArchPower,
+    OwnerSpin,
 }
 
 impl Feature {
@@ -181,6 +185,13 @@ impl Feature {
                 "the balancer compares decayed loads, biased against moving",
             ),
             Feature::LbSharesUpdate => ("LB_SHARES_UPDATE", "group shares are refreshed at wakeups"),
+            Feature::HrTick => ("HRTICK", "a timer ends turns between ticks"),
+            Feature::DoubleTick => ("DOUBLE_TICK", "with HRTICK the tick looks too"),
+            Feature::ArchPower => (
+                "ARCH_POWER",
+                "CPU power as the architecture says; all are equal here",
+            ),
+            Feature::OwnerSpin => ("OWNER_SPIN", "mutexes spin; without effect here"),
             Feature::AsymEffLoad => ("ASYM_EFF_LOAD", "no load added means none, whatever the shares"),
         }
     }
@@ -204,9 +215,13 @@ const FEATURES_2_6_32: &[(Feature, bool)] = &[
     (Feature::NextBuddy, false),
     (Feature::LastBuddy, true),
     (Feature::CacheHotBuddy, true),
+    (Feature::ArchPower, false),
+    (Feature::HrTick, false),
+    (Feature::DoubleTick, false),
     (Feature::LbBias, true),
     (Feature::LbSharesUpdate, true),
     (Feature::AsymEffLoad, true),
+    (Feature::OwnerSpin, true),
 ];
 
 const FEATURES_2_6_31: &[(Feature, bool)] = &[

@@ -564,19 +564,22 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     }
 
     fn audit(&self) -> Result<(), String> {
-        for cpu in 0..self.core.cpus() {
-            let counted = self.core.nr_running[cpu as usize];
-            let found = self
-                .core
-                .threads
-                .iter()
-                .filter(|thread| thread.cpu == cpu && thread.on_rq && thread.class != ClassId::Idle)
-                .count();
-            if counted as usize != found {
+        let mut found = alloc::vec![0u32; self.core.cpus() as usize];
+        for thread in &self.core.threads {
+            if thread.on_rq && thread.class != ClassId::Idle {
+                found[thread.cpu as usize] += 1;
+            }
+        }
+        for (cpu, (&counted, &found)) in self.core.nr_running.iter().zip(&found).enumerate() {
+            if counted != found {
                 return Err(alloc::format!(
                     "CPU {cpu}: nr_running is {counted}, but {found} threads are on it"
                 ));
             }
+        }
+        if self.core.overcommitted(0, self.core.cpus()).count() != found.iter().filter(|&&nr| nr > 1).count()
+        {
+            return Err("the set of CPUs with more than one thread is wrong".into());
         }
         self.rt.audit(&self.core)?;
         self.fair.audit(&self.core)

@@ -23,6 +23,8 @@ pub mod domains;
 pub mod rbtree;
 pub mod rt;
 pub mod runqueue;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod weights;
 
 pub use class_list::ClassList;

@@ -14,8 +14,9 @@
 //! All CPUs are one domain, each a group of its own, with a shared cache: the machine of the golden schedules. (The kernel
 //! divides larger machines into levels and does the same at each.)
 
+use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
-use super::fair::{Dequeue, Enqueue, Fair};
+use super::fair::Fair;
 use crate::classes::{Core, Pid};
 use crate::{CpuId, CpuSet, Platform, Policy};
 use alloc::vec::Vec;
@@ -168,7 +169,7 @@ impl Fair {
 
     /// One thread more on `cpu`.
     pub(super) fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId) {
-        core.nr_running[cpu.index()] += 1;
+        core.add_nr_running(cpu);
         self.balance.overloaded |= core.nr_running[cpu.index()] == 2;
     }
 
@@ -208,7 +209,7 @@ impl Fair {
             row.failures = 0;
         }
         if !self.base_slice_by_hand {
-            self.base_slice = self.base_slice_unscaled * super::scaling(self.online);
+            self.base_slice = self.base_slice_unscaled * super::knobs::scaling(self.online);
         }
     }
 
@@ -348,7 +349,7 @@ impl Fair {
         let crowded = 1024 * IMBALANCE_PCT < runnable * 100;
         let kind = if nr_running > 1 && (short_of_time || crowded) {
             Type::Overloaded
-        } else if nr_running >= 1 && !(!crowded && 100 * 1024 > util * IMBALANCE_PCT) {
+        } else if nr_running >= 1 && (crowded || 100 * 1024 <= util * IMBALANCE_PCT) {
             Type::FullyBusy
         } else {
             Type::HasSpare

@@ -1,15 +1,16 @@
 //! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the groups.
 
-use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, before, earlier};
+use super::balance::Balance;
+use super::entity::{Entity, Info, NONE};
 use super::group::Group;
+use super::knobs::{BASE_SLICE_NS, scaling};
 use super::load::Attach;
 use super::queue::Queue;
 use super::tree::{self, Order};
 use super::version::{Features, Version};
 use crate::classes::rbtree::Nodes;
-use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{Core, Pid};
-use crate::{CpuId, Platform, Policy, SchedAttr};
+use crate::{CpuId, Platform};
 use alloc::vec::Vec;
 
 /// The fair class on all CPUs.
@@ -23,6 +24,10 @@ pub struct Fair {
     /// The same before scaling by the number of CPUs.
     pub(super) base_slice_unscaled: u32,
     pub(super) tick_ns: u64,
+    /// The longest slice that anybody has asked for, ns.
+    pub(super) longest_slice: u32,
+    /// There has been a `SCHED_IDLE` task.
+    pub(super) idle_seen: bool,
     pub(super) cpus: u32,
     /// How many of them are on line.
     pub(super) online: u32,
@@ -42,8 +47,10 @@ pub struct Fair {
     pub(super) groups: Vec<Group>,
     /// By thread.
     pub(super) tasks: Vec<FairTask>,
+    /// By CPU: what the class has run there in all, ns.
+    pub(super) exec_clock: Vec<u64>,
     /// What balancing keeps of each CPU.
-    pub(super) balance: super::balance::Balance,
+    pub(super) balance: Balance,
 }
 
 /// What the class keeps of a task besides its entity.
@@ -94,27 +101,69 @@ impl Default for FairTask {
     }
 }
 
-/// Why something is dequeued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dequeue {
-    /// It goes to sleep, or exits.
-    pub sleep: bool,
-    /// Into a state that knows no delay: stopped, dead.
-    pub special: bool,
-    /// The dequeue had been delayed and is now finished.
-    pub finish: bool,
-    /// It goes to another CPU.
-    pub migrate: bool,
-}
-
-/// Why something is enqueued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Enqueue {
-    /// It is new.
-    pub initial: bool,
-}
-
 impl Fair {
+    /// Nobody is queued anywhere.
+    pub fn new(version: Version, cpus: u32, hz: u32) -> Fair {
+        Fair {
+            version,
+            features: Features::of(version),
+            order: Order {
+                by_deadline: version.tree_by_deadline(),
+                exact_slices: false,
+            },
+            base_slice: BASE_SLICE_NS * scaling(cpus),
+            base_slice_unscaled: BASE_SLICE_NS,
+            tick_ns: 1_000_000_000 / u64::from(hz),
+            longest_slice: 0,
+            idle_seen: false,
+            cpus,
+            online: cpus,
+            base_slice_by_hand: false,
+            se: Vec::new(),
+            info: Vec::new(),
+            nodes: Default::default(),
+            free: Vec::new(),
+            queues: (0..cpus).map(|cpu| Queue::new(CpuId(cpu), 0, NONE)).collect(),
+            groups: alloc::vec![Group::root(cpus)],
+            tasks: Vec::new(),
+            exec_clock: alloc::vec![0; cpus as usize],
+            balance: Balance::new(cpus),
+        }
+    }
+
+    /// A new thread, of whatever class.
+    pub(super) fn thread_born(&mut self, pid: Pid, group: u32, cpu: CpuId) {
+        if self.tasks.len() <= pid.index() {
+            self.tasks.resize(pid.index() + 1, FairTask::default());
+        }
+        let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
+        self.tasks[pid.index()] = FairTask {
+            se,
+            recent_used_cpu: cpu.0,
+            ..FairTask::default()
+        };
+        self.set_task_rq(pid, group, cpu);
+    }
+
+    /// `wake_up_new_task`, first half: the averages that it starts with.
+    pub(super) fn wake_up_new(&mut self, core: &Core, pid: Pid) {
+        self.tasks[pid.index()].recent_used_cpu = core.cpu_of(pid).0;
+        if self.cpus > 1 {
+            self.init_load_avg(self.se_of(pid));
+        }
+    }
+
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
+    pub(super) fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: u32) {
+        let e = self.se_of(pid);
+        if self.cpus > 1 && self.info[e as usize].avg.last_update_time != 0 {
+            self.update_load_avg(now_ns, e, Attach::Detach);
+        }
+        self.info[e as usize].avg.last_update_time = 0;
+        self.set_task_rq(pid, group, core.cpu_of(pid));
+        self.update_load_avg(now_ns, e, Attach::Attach);
+    }
+
     pub(super) fn queue_of(&self, e: u32) -> u32 {
         self.info[e as usize].queue
     }
@@ -123,7 +172,7 @@ impl Fair {
         self.info[e as usize].parent
     }
 
-    fn is_task(&self, e: u32) -> bool {
+    pub(super) fn is_task(&self, e: u32) -> bool {
         self.info[e as usize].my_q == NONE
     }
 
@@ -145,10 +194,10 @@ impl Fair {
         tree::remove(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
     }
 
-    // ---- one entity, one queue ----
+    // ---- running ----
 
     /// `set_next_entity`: `e` runs.
-    fn set_next_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
+    fn set_next_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
         self.clear_buddies(e);
         if self.se[e as usize].on_rq {
             self.tree_remove(q, e);
@@ -169,345 +218,6 @@ impl Fair {
         self.queues[q as usize].curr = NONE;
     }
 
-    fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, initial: bool) {
-        let is_curr = self.queues[q as usize].curr == e;
-        if is_curr {
-            self.place(q, e, initial);
-        }
-        self.update_curr(core, platform, q);
-        self.update_load_avg(platform.now_ns(), e, Attach::Attach);
-        self.update_runnable(e);
-        self.update_group_weight(core, platform, e);
-        if !is_curr {
-            self.place(q, e, initial);
-        }
-        let queue = &mut self.queues[q as usize];
-        queue.load += self.info[e as usize].load;
-        queue.nr_queued += 1;
-        if !is_curr {
-            self.tree_insert(q, e);
-        }
-        self.se[e as usize].on_rq = true;
-    }
-
-    /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
-    fn dequeue_entity(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        q: u32,
-        e: u32,
-        why: Dequeue,
-    ) -> bool {
-        self.update_curr(core, platform, q);
-        self.clear_buddies(e);
-        let now_ns = platform.now_ns();
-        if self.features.delay_dequeue
-            && why.sleep
-            && !why.special
-            && !why.finish
-            && !self.queues[q as usize].eligible(&self.se, self.se[e as usize].vruntime)
-        {
-            self.update_load_avg(now_ns, e, Attach::No);
-            self.se[e as usize].sched_delayed = true;
-            if self.is_task(e) {
-                self.count_runnable(e, false);
-            }
-            return false;
-        }
-        let detach = why.migrate && self.is_task(e);
-        self.update_load_avg(now_ns, e, if detach { Attach::Detach } else { Attach::No });
-        self.update_runnable(e);
-        let mut lag = self.lag(q, e);
-        if why.finish && self.features.delay_zero {
-            lag = lag.min(0);
-        }
-        let entity = &mut self.se[e as usize];
-        entity.vlag = lag;
-        if self.features.place_rel_deadline && !why.sleep {
-            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
-            self.info[e as usize].rel_deadline = true;
-        }
-        if why.finish {
-            entity.sched_delayed = false;
-        }
-        if self.queues[q as usize].curr != e {
-            self.tree_remove(q, e);
-        }
-        self.se[e as usize].on_rq = false;
-        let queue = &mut self.queues[q as usize];
-        queue.load -= self.info[e as usize].load;
-        queue.nr_queued -= 1;
-        self.update_group_weight(core, platform, e);
-        true
-    }
-
-    /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by now it is placed afresh,
-    /// with nothing. Nobody is charged first: V is as of the last charge.
-    fn requeue_delayed(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
-        let q = self.queue_of(e);
-        if self.features.delay_zero {
-            let lag = self.queues[q as usize]
-                .avg_vruntime(&self.se)
-                .wrapping_sub(self.se[e as usize].vruntime) as i64;
-            if lag > 0 {
-                let is_curr = self.queues[q as usize].curr == e;
-                self.queues[q as usize].nr_queued -= 1;
-                if !is_curr {
-                    self.tree_remove(q, e);
-                }
-                self.se[e as usize].vlag = 0;
-                self.place(q, e, false);
-                if !is_curr {
-                    self.tree_insert(q, e);
-                }
-                self.queues[q as usize].nr_queued += 1;
-            }
-        }
-        self.update_load_avg(platform.now_ns(), e, Attach::No);
-        self.se[e as usize].sched_delayed = false;
-        if self.is_task(e) {
-            self.count_runnable(e, true);
-        }
-    }
-
-    /// A task that is queued becomes runnable, or no longer is, which all queues above it count.
-    fn count_runnable(&mut self, e: u32, up: bool) {
-        let mut e = e;
-        while e != NONE {
-            let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_runnable = if up {
-                queue.h_nr_runnable + 1
-            } else {
-                queue.h_nr_runnable - 1
-            };
-            e = self.parent_of(e);
-        }
-    }
-
-    /// `e` is queued and stays so, while something below it came or went: its averages, its weight and its slice anew.
-    /// Returns the smallest slice of the queue it is on.
-    fn refresh(&mut self, core: &mut Core, platform: &mut Platform, e: u32, slice: u32) -> u32 {
-        let q = self.queue_of(e);
-        self.update_load_avg(platform.now_ns(), e, Attach::No);
-        self.update_runnable(e);
-        self.update_group_weight(core, platform, e);
-        if self.version.custom_slices() {
-            self.se[e as usize].slice = slice;
-            if self.queues[q as usize].curr != e {
-                tree::slice_changed(&self.nodes, &mut self.se, self.order, e);
-            }
-        }
-        self.queues[q as usize].min_slice(&self.se)
-    }
-
-    // ---- tasks ----
-
-    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued.
-    pub(super) fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Enqueue) {
-        let first = self.se_of(task);
-        let cpu = core.cpu_of(task);
-        let runnable = u32::from(!self.se[first as usize].sched_delayed);
-        let idle = u32::from(core.threads[task.index()].policy == Policy::Idle);
-        if runnable == 1 {
-            self.util_est_enqueue(cpu, task);
-        }
-        let mut initial = why.initial;
-        let mut e = first;
-        let mut slice = u32::MAX;
-        while e != NONE {
-            if self.se[e as usize].on_rq {
-                if self.se[e as usize].sched_delayed {
-                    self.requeue_delayed(core, platform, e);
-                }
-                break;
-            }
-            let q = self.queue_of(e);
-            if e != first && self.version.custom_slices() {
-                self.se[e as usize].slice = slice;
-                self.info[e as usize].custom_slice = true;
-            }
-            self.enqueue_entity(core, platform, q, e, initial);
-            let queue = &mut self.queues[q as usize];
-            queue.h_nr_queued += 1;
-            queue.h_nr_runnable += runnable;
-            queue.h_nr_idle += idle;
-            slice = queue.min_slice(&self.se);
-            // Only the task is new, not the groups it brings onto their queues.
-            initial = false;
-            e = self.parent_of(e);
-        }
-        while e != NONE {
-            slice = self.refresh(core, platform, e, slice);
-            let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_queued += 1;
-            queue.h_nr_runnable += runnable;
-            queue.h_nr_idle += idle;
-            e = self.parent_of(e);
-        }
-        core.threads[task.index()].on_rq = true;
-        self.add_nr_running(core, cpu);
-        self.list_add(cpu, task);
-    }
-
-    /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
-    pub(super) fn dequeue_task(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        task: Pid,
-        why: Dequeue,
-    ) -> bool {
-        let e = self.se_of(task);
-        if !self.se[e as usize].sched_delayed {
-            self.util_est_dequeue(core.cpu_of(task), task, why.sleep);
-        }
-        self.dequeue_entities(core, platform, e, why)
-    }
-
-    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then.
-    fn dequeue_entities(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        first: u32,
-        why: Dequeue,
-    ) -> bool {
-        let task = self.info[first as usize].task;
-        let cpu = self.queues[self.queue_of(first) as usize].cpu;
-        let queued = u32::from(task.is_some());
-        let runnable = u32::from(task.is_some() && !self.se[first as usize].sched_delayed);
-        let idle = u32::from(task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle));
-        let was_sched_idle = self.is_sched_idle_rq(core, cpu);
-        let count = |queue: &mut Queue| {
-            queue.h_nr_queued -= queued;
-            queue.h_nr_runnable -= runnable;
-            queue.h_nr_idle -= idle;
-        };
-        let mut reason = why;
-        let mut slice = u32::MAX;
-        let mut e = first;
-        while e != NONE {
-            let q = self.queue_of(e);
-            if !self.dequeue_entity(core, platform, q, e, reason) {
-                if e == first && task.is_some() {
-                    return false;
-                }
-                // A group that has had too much stays, with an empty queue, and takes a slice from its own neighbours.
-                slice = self.queues[q as usize].min_slice(&self.se);
-                break;
-            }
-            count(&mut self.queues[q as usize]);
-            let others = self.queues[q as usize].load != 0;
-            slice = self.queues[q as usize].min_slice(&self.se);
-            e = self.parent_of(e);
-            if others {
-                // So that the group goes on, if it may, with another of its own.
-                if why.sleep {
-                    self.set_next_buddy(e);
-                }
-                break;
-            }
-            reason = Dequeue {
-                sleep: true,
-                ..Dequeue::default()
-            };
-        }
-        while e != NONE {
-            slice = self.refresh(core, platform, e, slice);
-            count(&mut self.queues[self.info[e as usize].queue as usize]);
-            e = self.parent_of(e);
-        }
-        if let Some(task) = task {
-            core.threads[task.index()].on_rq = false;
-            if self.tasks[task.index()].reaped {
-                self.free
-                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
-            }
-            core.nr_running[cpu.index()] -= 1;
-            self.list_remove(cpu, task);
-            if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
-                self.balance_soon(platform, cpu);
-            }
-        }
-        true
-    }
-
-    /// Nominates `e` and its ancestors, as far up as they are queued and not idle.
-    fn set_next_buddy(&mut self, e: u32) {
-        let mut e = e;
-        while e != NONE && self.se[e as usize].on_rq && !self.info[e as usize].idle {
-            self.queues[self.info[e as usize].queue as usize].next = e;
-            e = self.parent_of(e);
-        }
-    }
-
-    /// A task that is queued, asleep in fact, is woken.
-    pub(super) fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        self.util_est_enqueue(core.cpu_of(task), task);
-        self.requeue_delayed(core, platform, self.se_of(task));
-    }
-
-    /// The dequeue of a delayed task is finished before it comes up.
-    pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue {
-            sleep: true,
-            finish: true,
-            ..Dequeue::default()
-        };
-        self.dequeue_entities(core, platform, self.se_of(task), why);
-    }
-
-    pub(super) fn is_delayed(&self, task: Pid) -> bool {
-        let e = self.se_of(task);
-        e != NONE && self.se[e as usize].sched_delayed
-    }
-
-    /// `pick_task_fair`: whose turn it is on `cpu`. Delayed entities that come up are dequeued for good.
-    pub(super) fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
-        'again: loop {
-            let mut q = cpu.0;
-            if self.queues[q as usize].nr_queued == 0 {
-                return None;
-            }
-            loop {
-                let queue = &self.queues[q as usize];
-                if queue.curr != NONE && self.se[queue.curr as usize].on_rq {
-                    self.update_curr(core, platform, q);
-                }
-                let e = self.pick_next_entity(q);
-                if self.se[e as usize].sched_delayed {
-                    self.dequeue_entities(
-                        core,
-                        platform,
-                        e,
-                        Dequeue {
-                            sleep: true,
-                            finish: true,
-                            ..Dequeue::default()
-                        },
-                    );
-                    continue 'again;
-                }
-                match self.info[e as usize].my_q {
-                    NONE => return self.info[e as usize].task,
-                    below => q = below,
-                }
-            }
-        }
-    }
-
-    /// The nominated one if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).
-    fn pick_next_entity(&self, q: u32) -> u32 {
-        let queue = &self.queues[q as usize];
-        let nominated = queue.next;
-        let asked = self.features.pick_buddy || (self.version == Version::V6_6 && self.features.next_buddy);
-        if asked && nominated != NONE && queue.eligible(&self.se, self.se[nominated as usize].vruntime) {
-            return nominated;
-        }
-        self.pick_eevdf(q, true)
-    }
-
     /// `put_prev_task_fair`: on every level.
     pub(super) fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
@@ -521,7 +231,7 @@ impl Fair {
     pub(super) fn set_next_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.set_next_entity(core, platform, self.queue_of(e), e);
+            self.set_next_entity(platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
         self.list_to_head(core, task);
@@ -538,12 +248,12 @@ impl Fair {
                 p = self.parent_of(p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(core, platform, self.queue_of(n), n);
+                self.set_next_entity(platform, self.queue_of(n), n);
                 n = self.parent_of(n);
             }
         }
         self.put_prev_entity(core, platform, self.queue_of(p), p);
-        self.set_next_entity(core, platform, self.queue_of(n), n);
+        self.set_next_entity(platform, self.queue_of(n), n);
         self.list_to_head(core, next);
     }
 
@@ -559,212 +269,75 @@ impl Fair {
         }
     }
 
-    /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both fair.
-    pub(super) fn wakeup_preempt(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        curr: Pid,
-        task: Pid,
-        fork: bool,
-    ) {
-        let cpu = core.cpu_of(curr);
-        if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
-            return;
-        }
-        if self.features.next_buddy && !fork && !self.is_delayed(task) {
-            self.set_next_buddy(self.se_of(task));
-        }
-        let (c, p) = self.find_matching(self.se_of(curr), self.se_of(task));
-        let (c_idle, p_idle) = (self.info[c as usize].idle, self.info[p as usize].idle);
-        if c_idle && !p_idle {
-            if self.version > Version::V6_6 {
-                self.cancel_protection(c);
-            }
-            core.resched_curr(platform, cpu);
-            return;
-        }
-        if c_idle != p_idle || core.threads[task.index()].policy != Policy::Other {
-            return;
-        }
-        let q = self.queue_of(c);
-        self.update_curr(core, platform, q);
-        let short = self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
-        let wins = match self.version {
-            Version::V6_6 => self.pick_eevdf(q, true) == p,
-            Version::V6_12 => {
-                let queue = &self.queues[q as usize];
-                let [pe, ce] = [p, c].map(|e| &self.se[e as usize]);
-                if short
-                    && queue.eligible(&self.se, pe.vruntime)
-                    && (before(pe.deadline, ce.deadline) || !queue.eligible(&self.se, ce.vruntime))
-                {
-                    self.cancel_protection(c);
-                }
-                self.pick_eevdf(q, true) == p
-            }
-            Version::V6_18 => {
-                let wins = self.pick_eevdf(q, !short) == p;
-                if short && wins {
-                    self.cancel_protection(c);
-                } else if short {
-                    // Protected still, but no longer than the shortest request would take.
-                    let shortest = self.queues[q as usize].min_slice(&self.se);
-                    let curr = &mut self.se[c as usize];
-                    let until = curr.vruntime.wrapping_add(curr.vt(u64::from(shortest)));
-                    curr.vlag = earlier(curr.vlag as u64, until) as i64;
-                }
-                wins
-            }
-        };
-        if wins {
-            core.resched_curr(platform, cpu);
-        }
-    }
+    // ---- what the core asks ----
 
-    /// The ancestors of `a` and `b` (or they themselves) that stand on the same queue.
-    fn find_matching(&self, a: u32, b: u32) -> (u32, u32) {
-        let (mut a, mut b) = (a, b);
-        let depth = |e: u32| self.info[e as usize].depth;
-        while depth(a) > depth(b) {
-            a = self.parent_of(a);
-        }
-        while depth(b) > depth(a) {
-            b = self.parent_of(b);
-        }
-        while self.queue_of(a) != self.queue_of(b) {
-            a = self.parent_of(a);
-            b = self.parent_of(b);
-        }
-        (a, b)
-    }
-
-    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts its deadline off).
-    pub(super) fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        if core.nr_running[core.cpu_of(task).index()] == 1 {
-            return;
-        }
-        let e = self.se_of(task);
-        let q = self.queue_of(e);
-        self.clear_buddies(e);
-        self.update_curr(core, platform, q);
-        let entity = &self.se[e as usize];
-        let request = entity.vt(u64::from(entity.slice));
-        if !self.version.yield_forfeits() {
-            self.se[e as usize].deadline = entity.deadline.wrapping_add(request);
-        } else if self.queues[q as usize].eligible(&self.se, entity.vruntime) {
-            let entity = &mut self.se[e as usize];
-            entity.vruntime = entity.deadline;
-            entity.deadline = entity.vruntime.wrapping_add(request);
-            self.queues[q as usize].follow_curr(&self.se);
-        }
-    }
-
-    // ---- weights ----
-
-    /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
-    pub(super) fn set_load_weight(
+    /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less urgent is rescheduled.
+    pub(super) fn prio_changed(
         &mut self,
         core: &mut Core,
         platform: &mut Platform,
         task: Pid,
-        attr: &SchedAttr,
+        old_nice: i32,
+        nice: i32,
     ) {
-        let e = self.se_of(task);
-        let idle = attr.policy == Policy::Idle;
-        let (weight, inverse) = if idle {
-            (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO)
-        } else {
-            (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
-        };
-        self.info[e as usize].idle = idle;
-        self.reweight(
-            core,
-            platform,
-            e,
-            u64::from(weight) << WEIGHT_SHIFT,
-            Some(inverse),
-        );
-        if self.version.custom_slices() {
-            let custom = attr.runtime_ns != 0 && attr.policy != Policy::Deadline;
-            self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice = if custom {
-                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
-            } else {
-                self.base_slice
-            };
+        let cpu = core.cpu_of(task);
+        if self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) == task && nice > old_nice {
+            core.resched_curr(platform, cpu);
         }
     }
 
-    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline.
-    pub(super) fn reweight(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        e: u32,
-        weight: u64,
-        inverse: Option<u32>,
-    ) {
-        let q = self.queue_of(e);
-        let old = self.info[e as usize].load;
-        let scale = |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
-        let queued = self.se[e as usize].on_rq;
-        let mut waiting = false;
-        let mut v = 0;
-        if queued {
-            self.update_curr(core, platform, q);
-            waiting = self.queues[q as usize].curr != e;
-            v = self.queues[q as usize].avg_vruntime(&self.se);
-            let lag = self.lag(q, e);
-            self.se[e as usize].vlag = if self.version.reweight_places() {
-                lag
-            } else {
-                self.se[e as usize].vlag
-            };
-            if waiting {
-                self.tree_remove(q, e);
-            }
-            let queue = &mut self.queues[q as usize];
-            queue.load -= old;
-            queue.nr_queued -= 1;
-            if !self.version.reweight_places() {
-                let entity = &mut self.se[e as usize];
-                if entity.vruntime != v {
-                    entity.vruntime = v.wrapping_sub(scale(lag) as u64);
-                }
-                let ahead = entity.deadline.wrapping_sub(v) as i64;
-                entity.deadline = v.wrapping_add(scale(ahead) as u64);
-            }
+    /// Whether a queued task whose nice value has changed is to be checked as at a wakeup.
+    pub(super) fn asks_check(&self, core: &Core, task: Pid) -> bool {
+        let cpu = core.cpu_of(task);
+        self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) != task
+    }
+
+    /// Whether fair tasks are queued on `cpu`, be they delayed.
+    pub(super) fn is_wanted(&self, cpu: CpuId) -> bool {
+        self.queues[cpu.index()].nr_queued > 0
+    }
+
+    /// What the fair class has run on `cpu` in all, ns.
+    pub(super) fn exec_clock(&self, cpu: CpuId) -> u64 {
+        self.exec_clock[cpu.index()]
+    }
+
+    /// Charges the running `task` on every level.
+    pub(super) fn charge(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+        let mut e = self.se_of(task);
+        while e != NONE {
+            self.update_curr(core, platform, self.queue_of(e));
+            e = self.parent_of(e);
         }
-        let _ = v;
-        let entity = &mut self.se[e as usize];
-        let mut ahead = 0;
-        if !queued || self.version.reweight_places() {
-            entity.vlag = scale(entity.vlag);
+    }
+
+    /// Another class's task has come to `cpu`.
+    pub(super) fn note_overload(&mut self, core: &Core, cpu: CpuId) {
+        self.balance.overloaded |= core.nr_running[cpu.index()] >= 2;
+    }
+
+    /// `task` is dead.
+    pub(super) fn task_dead(&mut self, task: Pid) {
+        self.tasks[task.index()].dead = true;
+    }
+
+    /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
+    pub(super) fn task_switched_away(&mut self, core: &Core, task: Pid) {
+        if core.task(task).is_some() && self.tasks[task.index()].dead {
+            self.remove_load_avg(self.se_of(task));
         }
-        if queued && self.version.reweight_places() {
-            ahead = scale(entity.deadline.wrapping_sub(entity.vruntime) as i64);
-        }
-        if !queued && self.info[e as usize].rel_deadline && self.version.reweight_places() {
-            entity.deadline = scale(entity.deadline as i64) as u64;
-        }
-        self.reweight_load_avg(e, weight);
-        self.se[e as usize].set_weight(weight, inverse);
-        self.info[e as usize].load = weight;
-        if queued {
-            if self.version.reweight_places() {
-                self.place(q, e, false);
-                let entity = &mut self.se[e as usize];
-                entity.deadline = entity.vruntime.wrapping_add(ahead as u64);
-            }
-            let queue = &mut self.queues[q as usize];
-            queue.load += weight;
-            queue.nr_queued += 1;
-            if waiting {
-                self.tree_insert(q, e);
-            } else {
-                self.queues[q as usize].follow_curr(&self.se);
-            }
+    }
+
+    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is delayed.
+    pub(super) fn reap(&mut self, task: Pid) {
+        let Some(&FairTask { se: e, .. }) = self.tasks.get(task.index()) else {
+            // It ended before it was born.
+            return;
+        };
+        self.tasks[task.index()].reaped = true;
+        if e != NONE && !self.se[e as usize].on_rq {
+            self.tasks[task.index()].se = NONE;
+            self.free.push(e);
         }
     }
 }

@@ -9,9 +9,9 @@
 //! * The request to reschedule is cleared when the switch is over; what the charges of the pick and of the put ask for is lost.
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before the pick.
 
-use super::entity::NONE;
-use super::fair::{Dequeue, Enqueue, Fair};
-use crate::classes::deadline::Deadline;
+use super::enqueue::{Dequeue, Enqueue};
+use super::fair::Fair;
+use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
 use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
@@ -88,7 +88,7 @@ impl Eevdf {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
                 rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.nr_running[cpu.index()] -= 1;
+                core.sub_nr_running(cpu);
             }
             ClassId::Deadline => {
                 deadline.dequeue_task(core, platform, cpu, pid, listed);
@@ -148,6 +148,10 @@ impl Eevdf {
                 deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
             }
             (new, old) if new > old => core.resched_curr(platform, cpu),
+            (ClassId::Fair, _) if deadline.has_fair_server() => {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
             _ => {}
         }
     }
@@ -182,7 +186,7 @@ impl Eevdf {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.rqs[cpu.index()].curr = stopper;
-        self.core.nr_running[cpu.index()] += 1;
+        self.core.add_nr_running(cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
@@ -192,7 +196,7 @@ impl Eevdf {
                 self.move_queued(platform, pid, to);
             }
         }
-        self.core.nr_running[cpu.index()] -= 1;
+        self.core.sub_nr_running(cpu);
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
@@ -232,40 +236,18 @@ impl Eevdf {
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
         }
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
-        let urgent = deadline
-            .pick_next_task(core, platform, cpu)
-            .or_else(|| rt.pick_next_task(core, platform, cpu));
-        let next = match urgent {
-            Some(pid) => {
-                if prev_class == ClassId::Fair {
-                    fair.put_prev_task(core, platform, prev);
-                }
-                pid
-            }
-            None => match fair.pick_or_pull(core, platform, cpu) {
-                Some(pid) if pid == prev => pid,
-                Some(pid) if prev_class == ClassId::Fair => {
-                    fair.switch(core, platform, prev, pid);
-                    pid
-                }
-                Some(pid) => {
-                    fair.set_next_task(core, platform, pid);
-                    pid
-                }
-                None => {
-                    if prev_class == ClassId::Fair {
-                        fair.put_prev_task(core, platform, prev);
-                    }
-                    core.idle_thread(cpu)
-                }
-            },
-        };
+        if self.deadline.fair_server_competes(cpu) {
+            self.charge_fair_server(platform, cpu, prev);
+        }
+        let (next, is_fair) = self.pick_next(platform, cpu);
+        let Self { core, fair, .. } = self;
+        match (prev_class == ClassId::Fair, is_fair) {
+            (true, true) if prev == next => {}
+            (true, true) => fair.switch(core, platform, prev, next),
+            (true, false) => fair.put_prev_task(core, platform, prev),
+            (false, true) => fair.set_next_task(core, platform, next),
+            (false, false) => {}
+        }
         core.rqs[cpu.index()].curr = next;
         core.thread_mut(prev).need_resched = false;
         core.thread_mut(next).need_resched = false;
@@ -274,6 +256,48 @@ impl Eevdf {
             fair.task_switched_away(core, first);
         }
         next
+    }
+
+    /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
+        let Self {
+            core,
+            deadline,
+            rt,
+            fair,
+        } = self;
+        let idle = core.idle_thread(cpu);
+        let mut urgent = deadline.pick_next_task(core, platform, cpu);
+        if urgent == Some(idle) {
+            // The fair server's turn.
+            if let Some(task) = fair.pick_task(core, platform, cpu) {
+                return (task, true);
+            }
+            deadline.fair_server_stop(core, cpu);
+            urgent = deadline.pick_next_task(core, platform, cpu);
+        }
+        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
+            if deadline.has_fair_server() && fair.is_wanted(cpu) {
+                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+            return (pid, false);
+        }
+        match fair.pick_or_pull(core, platform, cpu) {
+            Some(task) => (task, true),
+            None => (idle, false),
+        }
+    }
+
+    /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
+    fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
+        let Self {
+            core, deadline, fair, ..
+        } = self;
+        if core.thread(task).class == ClassId::Fair {
+            fair.charge(core, platform, task);
+        }
+        deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
     }
 
     /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a new protection.
@@ -453,6 +477,12 @@ impl Scheduler for Eevdf {
             ClassId::Deadline => deadline.task_tick(core, platform, cpu, curr),
             ClassId::Rt | ClassId::Idle => {}
         }
+        if deadline.has_fair_server() {
+            deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+            if core.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
+                deadline.fair_server_defer(core, platform, cpu);
+            }
+        }
         fair.periodic_balance(core, platform, cpu);
     }
 
@@ -630,7 +660,10 @@ impl Scheduler for Eevdf {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
         } else {
-            self.deadline.timer(&mut self.core, platform, key);
+            let Self {
+                core, deadline, fair, ..
+            } = self;
+            deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
     }
@@ -677,6 +710,9 @@ impl Scheduler for Eevdf {
         let mut all = self.fair.tunables();
         all.extend(self.rt.tunables());
         all.extend(self.deadline.tunables());
+        if self.fair.version.has_fair_server() {
+            all.extend(self.deadline.fair_server_tunables());
+        }
         all
     }
 
@@ -694,6 +730,12 @@ impl Scheduler for Eevdf {
             if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
                 self.deadline.set_limit(runtime, period as u64);
             }
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
+            let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
+            values[which] = value as u64;
+            self.deadline.set_fair_server(values[0], values[1]);
             return Ok(());
         }
         if classes::deadline::TUNABLES.contains(&name) {
@@ -733,84 +775,5 @@ impl Scheduler for Eevdf {
         self.rt.audit(&self.core)?;
         self.deadline.audit(&self.core)?;
         self.fair.audit(&self.core)
-    }
-}
-
-impl Fair {
-    /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less urgent is rescheduled.
-    fn prio_changed(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        task: Pid,
-        old_nice: i32,
-        nice: i32,
-    ) {
-        let cpu = core.cpu_of(task);
-        if self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) == task && nice > old_nice {
-            core.resched_curr(platform, cpu);
-        }
-    }
-
-    /// Whether a queued task whose nice value has changed is to be checked as at a wakeup.
-    fn asks_check(&self, core: &Core, task: Pid) -> bool {
-        let cpu = core.cpu_of(task);
-        self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) != task
-    }
-
-    /// [`wakeup_preempt`](Fair::wakeup_preempt) for a task that balancing has brought.
-    pub(super) fn check_preempt(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        cpu: CpuId,
-        task: Pid,
-        fork: bool,
-    ) {
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Idle => core.resched_curr(platform, cpu),
-            ClassId::Fair => self.wakeup_preempt(core, platform, curr, task, fork),
-            ClassId::Rt | ClassId::Deadline => {}
-        }
-    }
-
-    /// Whose turn it is on `cpu`; if nobody is queued, takes somebody from elsewhere.
-    fn pick_or_pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
-        loop {
-            if let Some(task) = self.pick_task(core, platform, cpu) {
-                return Some(task);
-            }
-            if !self.newidle_balance(core, platform, cpu) {
-                return None;
-            }
-        }
-    }
-
-    /// Another class's task has come to `cpu`.
-    fn note_overload(&mut self, core: &Core, cpu: CpuId) {
-        self.balance.overloaded |= core.nr_running[cpu.index()] >= 2;
-    }
-
-    /// `task` is dead.
-    fn task_dead(&mut self, task: Pid) {
-        self.tasks[task.index()].dead = true;
-    }
-
-    /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
-    fn task_switched_away(&mut self, core: &Core, task: Pid) {
-        if core.task(task).is_some() && self.tasks[task.index()].dead {
-            self.remove_load_avg(self.se_of(task));
-        }
-    }
-
-    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is delayed.
-    fn reap(&mut self, task: Pid) {
-        let e = self.se_of(task);
-        self.tasks[task.index()].reaped = true;
-        if e != NONE && !self.se[e as usize].on_rq {
-            self.tasks[task.index()].se = NONE;
-            self.free.push(e);
-        }
     }
 }

@@ -1,38 +1,85 @@
-//! EEVDF, "earliest eligible virtual deadline first": the fair class of 6.6 to 6.18.
+//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12 and 6.18, with their real-time and deadline classes.
 //!
-//! TODO docs
+//! # The algorithm
+//!
+//! Ideally every runnable task would run all the time, each at the rate that its weight is of all weights. The queue's virtual
+//! time **V** advances as in that ideal; a task's **vruntime** is what it really got, in the same measure (real time, divided
+//! by its weight). The difference is its **lag**: positive, it is owed time; negative, it has had too much.
+//!
+//! ```text
+//!    has had too much                          is owed time
+//!    (vruntime > V: not eligible)     V        (vruntime <= V: eligible)
+//! ```
+//!
+//! Tasks ask for time in *requests* of a **slice** (some ms). A request is due at the task's virtual **deadline**: the vruntime
+//! at which it began, plus the slice divided by the weight. The rule is in the name: of those that are **eligible**, the one
+//! with the **earliest virtual deadline** runs. Being eligible keeps the CPU fairly divided; the deadline decides who is first,
+//! so that a short slice means *sooner*, not *more*.
+//!
+//! The running task is **protected** from being passed until its request is served (6.18: until the shortest of the others'
+//! requests would be), so that not every wakeup switches. Time is charged at ticks and at events; when the request is found to be
+//! used up, the next one begins. There is no bonus for sleepers: a task keeps its lag over a sleep, and that is all.
+//!
+//! # Where to read
+//!
+//! | file | what |
+//! |---|---|
+//! | [`queue`] | V, and who is eligible |
+//! | [`place`] | lag; where a task enters; what a new weight does |
+//! | [`pick`] | charging, protection, whose turn it is, who interrupts whom |
+//! | [`enqueue`] | coming and going; delayed dequeue |
+//! | [`tree`], [`entity`] | how the earliest eligible deadline is found; weights |
+//! | [`group`] | task groups |
+//! | [`load`] | when load tracking ([`pelt`](crate::pelt)) is brought up to date |
+//! | [`select`], [`balance`] | several CPUs: where a task wakes, who takes work from whom |
+//! | [`fair`] | the class itself, and what runs |
+//! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
+//! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
+//! | [`audit`] | promises and checks |
+//!
+//! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline) and
+//! [`rt`](crate::classes::rt).
+//!
+//! # Cost
+//!
+//! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue. Pick: O(depth * log n), each
+//! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks. Balancing: O(CPUs), 32 tasks.
+//!
+//! # Releases
+//!
+//! 6.6 has a tree by vruntime, knows no delayed dequeue and no custom slices, and its children start with a full request. 6.12
+//! brought those. 6.18 protects up to a point in virtual time, and places anew what is reweighted. [`Version`] names each
+//! difference.
 
+pub mod audit;
 pub mod balance;
+pub mod enqueue;
 pub mod entity;
 pub mod fair;
 pub mod group;
 pub mod kernel;
+pub mod knobs;
 pub mod load;
+pub mod pick;
+pub mod place;
 pub mod queue;
 pub mod select;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 pub mod version;
 
 pub use kernel::Eevdf;
 pub use version::Version;
 
+use crate::Policy;
+use crate::classes::Core;
 use crate::classes::deadline::Deadline;
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rt::{RealTime, RtVersion};
-use crate::classes::{Core, Pid};
-use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::{CpuId, Policy, Promises, Tunable};
 use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
-use balance::Balance;
-use entity::{Entity, Info, NONE};
-use fair::{Fair, FairTask};
-use group::Group;
-use queue::Queue;
-use tree::Order;
-use version::{FEATURES, Features};
+use fair::Fair;
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -79,17 +126,6 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// `base_slice_ns` before it is scaled by the number of CPUs (longterm releases and 6.15 on).
-const BASE_SLICE_NS: u32 = 700_000;
-
-/// The longest base slice that can be set, ns.
-const BASE_SLICE_MAX_NS: i64 = 1_000_000_000;
-
-/// `tunable_scaling` = logarithmic: by how much slices grow with the CPUs, up to 8 of them.
-fn scaling(cpus: u32) -> u32 {
-    1 + cpus.min(8).ilog2()
-}
-
 /// What domains look like to the real-time class, which looks for CPUs that are near.
 const DOMAIN: DomainParams = DomainParams {
     min_interval_ms: 1,
@@ -117,163 +153,20 @@ impl Eevdf {
     pub fn new(version: Version, config: &BuildConfig) -> Eevdf {
         let cpus = config.topology.cpus();
         let real_time = RtVersion {
-            throttling: true,
+            throttling: !version.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
             push_pull: true,
         };
+        let mut deadline = Deadline::new(cpus);
+        if version.has_fair_server() {
+            deadline.set_fair_server(50_000_000, 1_000_000_000);
+        }
         Eevdf {
             core: Core::new(Domains::new(&config.topology, |_| DOMAIN)),
-            deadline: Deadline::new(cpus),
+            deadline,
             rt: RealTime::new(real_time, cpus, config.hz),
             fair: Fair::new(version, cpus, config.hz),
         }
-    }
-}
-
-impl Fair {
-    /// Nobody is queued anywhere.
-    pub fn new(version: Version, cpus: u32, hz: u32) -> Fair {
-        Fair {
-            version,
-            features: Features::of(version),
-            order: Order {
-                by_deadline: version.tree_by_deadline(),
-                exact_slices: false,
-            },
-            base_slice: BASE_SLICE_NS * scaling(cpus),
-            base_slice_unscaled: BASE_SLICE_NS,
-            tick_ns: 1_000_000_000 / u64::from(hz),
-            cpus,
-            online: cpus,
-            base_slice_by_hand: false,
-            se: Vec::new(),
-            info: Vec::new(),
-            nodes: Default::default(),
-            free: Vec::new(),
-            queues: (0..cpus).map(|cpu| Queue::new(CpuId(cpu), 0, NONE)).collect(),
-            groups: alloc::vec![Group::root(cpus)],
-            tasks: Vec::new(),
-            balance: Balance::new(cpus),
-        }
-    }
-
-    /// A new thread, of whatever class.
-    fn thread_born(&mut self, pid: Pid, group: u32, cpu: CpuId) {
-        if self.tasks.len() <= pid.index() {
-            self.tasks.resize(pid.index() + 1, FairTask::default());
-        }
-        let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
-        self.tasks[pid.index()] = FairTask {
-            se,
-            recent_used_cpu: cpu.0,
-            ..FairTask::default()
-        };
-        self.set_task_rq(pid, group, cpu);
-    }
-
-    /// `wake_up_new_task`, first half: the averages that it starts with.
-    fn wake_up_new(&mut self, core: &Core, pid: Pid) {
-        self.tasks[pid.index()].recent_used_cpu = core.cpu_of(pid).0;
-        if self.cpus > 1 {
-            self.init_load_avg(self.se_of(pid));
-        }
-    }
-
-    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
-    fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: u32) {
-        let e = self.se_of(pid);
-        if self.cpus > 1 && self.info[e as usize].avg.last_update_time != 0 {
-            self.update_load_avg(now_ns, e, load::Attach::Detach);
-        }
-        self.info[e as usize].avg.last_update_time = 0;
-        self.set_task_rq(pid, group, core.cpu_of(pid));
-        self.update_load_avg(now_ns, e, load::Attach::Attach);
-    }
-
-    fn tunables(&self) -> Vec<Tunable> {
-        let mut all = alloc::vec![
-            Tunable {
-                name: "base_slice_ns",
-                value: i64::from(self.base_slice),
-                range: (100_000, BASE_SLICE_MAX_NS),
-                help: "length of a request, ns, as scaled by the number of CPUs",
-            },
-            Tunable {
-                name: "migration_cost_ns",
-                value: self.balance.migration_cost_ns as i64,
-                range: (0, i64::from(u32::MAX)),
-                help: "a task that ran less than this ago is cache hot and not moved at first, ns",
-            },
-            Tunable {
-                name: "nr_migrate",
-                value: i64::from(self.balance.nr_migrate),
-                range: (1, 1024),
-                help: "tasks looked at in one balancing",
-            },
-        ];
-        if self.version.custom_slices() {
-            all.push(Tunable {
-                name: "exact_min_slice",
-                value: i64::from(self.order.exact_slices),
-                range: (0, 1),
-                help: "1: subtrees always know their smallest slice (no kernel: theirs lags behind)",
-            });
-        }
-        let mut features = self.features;
-        for feature in FEATURES.iter().filter(|feature| feature.since <= self.version) {
-            all.push(Tunable {
-                name: feature.name,
-                value: i64::from(*(feature.switch)(&mut features)),
-                range: (0, 1),
-                help: feature.help,
-            });
-        }
-        all
-    }
-
-    /// Writes a knob; name and range have been checked.
-    fn set_tunable(&mut self, name: &str, value: i64) {
-        match name {
-            "base_slice_ns" => {
-                self.base_slice = value as u32;
-                self.base_slice_unscaled = value as u32 / scaling(self.online);
-                self.base_slice_by_hand = true;
-            }
-            "migration_cost_ns" => self.balance.migration_cost_ns = value as u64,
-            "nr_migrate" => self.balance.nr_migrate = value as u32,
-            "exact_min_slice" => self.order.exact_slices = value != 0,
-            _ => {
-                if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
-                    *(feature.switch)(&mut self.features) = value != 0;
-                }
-            }
-        }
-    }
-
-    fn promises(&self, load: &Load) -> Promises {
-        let _ = load;
-        Promises::default()
-    }
-
-    fn audit(&self, core: &Core) -> Result<(), String> {
-        for (number, queue) in self.queues.iter().enumerate() {
-            let waiting = tree::audit(&self.nodes, &queue.tree, &self.se, self.order)
-                .map_err(|wrong| alloc::format!("queue {number}: {wrong}"))?;
-            let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
-            if waiting + usize::from(curr) != queue.nr_queued as usize {
-                return Err(alloc::format!(
-                    "queue {number}: {} queued, found {waiting}",
-                    queue.nr_queued
-                ));
-            }
-            if !queue.audit_sums(&self.nodes, &self.se) {
-                return Err(alloc::format!("queue {number}: the sums do not add up"));
-            }
-        }
-        if !self.audit_lists(core) {
-            return Err("a CPU's list of tasks is wrong".into());
-        }
-        Ok(())
     }
 }

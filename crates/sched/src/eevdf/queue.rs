@@ -1,4 +1,4 @@
-//! A fair runqueue and its arithmetic: the average, lag, eligibility, placement, protection, charging.
+//! A fair runqueue, its average and who is eligible.
 //!
 //! # V
 //!
@@ -12,14 +12,11 @@
 //! over all that compete. v0 only keeps the products small: S, W and v0 are moved together and no decision sees it. The
 //! kernels move it at different times; here it is moved when V has got [`FAR`] away from it.
 
-use super::entity::{Entity, NONE, before};
-use super::fair::Fair;
+use super::entity::{Entity, NONE};
 use super::tree;
-use super::version::Version;
-use crate::classes::Core;
+use crate::CpuId;
 use crate::classes::rbtree::{Nodes, Root};
 use crate::pelt::Average;
-use crate::{CpuId, Platform};
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
 const FAR: u32 = 24;
@@ -110,7 +107,7 @@ impl Queue {
 
     /// S and W over all that compete, and v0.
     #[inline]
-    fn sums(&self, se: &[Entity]) -> (i64, i64, u64) {
+    pub fn sums(&self, se: &[Entity]) -> (i64, i64, u64) {
         let (mut sum, mut weight) = (self.sum_wk, self.sum_w);
         if self.curr != NONE {
             let curr = &se[self.curr as usize];
@@ -180,7 +177,7 @@ impl Queue {
 
     /// Nobody waits: v0 goes with the running one.
     #[inline]
-    fn follow(&mut self, vruntime: u64) {
+    pub fn follow(&mut self, vruntime: u64) {
         if self.sum_w == 0 {
             self.v0 = vruntime;
         }
@@ -222,195 +219,8 @@ impl Queue {
     }
 }
 
+/// As [`Queue::eligible`], for many questions with the same sums.
 #[inline]
-fn is_eligible(sum: i64, weight: i64, v0: u64, vruntime: u64) -> bool {
+pub fn is_eligible(sum: i64, weight: i64, v0: u64, vruntime: u64) -> bool {
     sum >= (vruntime.wrapping_sub(v0) as i64).wrapping_mul(weight)
-}
-
-impl Fair {
-    /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is longer.
-    pub(super) fn lag(&self, q: u32, e: u32) -> i64 {
-        let entity = &self.se[e as usize];
-        let lag = self.queues[q as usize]
-            .avg_vruntime(&self.se)
-            .wrapping_sub(entity.vruntime) as i64;
-        let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
-        lag.clamp(-limit, limit)
-    }
-
-    /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has entered and moved V by that, it
-    /// is again what it was.
-    pub(super) fn place(&mut self, q: u32, e: u32, initial: bool) {
-        let queue = &self.queues[q as usize];
-        let info = &mut self.info[e as usize];
-        if !info.custom_slice {
-            self.se[e as usize].slice = self.base_slice;
-        }
-        let entity = &self.se[e as usize];
-        let mut request = entity.vt(u64::from(entity.slice));
-        let mut lag = 0;
-        if self.features.place_lag && queue.nr_queued > 0 {
-            let load = queue.weight(&self.se).max(1);
-            lag = entity.vlag.wrapping_mul(load + i64::from(entity.weight)) / load;
-        }
-        let vruntime = queue.avg_vruntime(&self.se).wrapping_sub(lag as u64);
-        let entity = &mut self.se[e as usize];
-        entity.vruntime = vruntime;
-        if self.features.place_rel_deadline && info.rel_deadline {
-            entity.deadline = entity.deadline.wrapping_add(vruntime);
-            info.rel_deadline = false;
-            return;
-        }
-        if initial && self.features.place_deadline_initial && self.version.first_request_is_half() {
-            request /= 2;
-        }
-        entity.deadline = vruntime.wrapping_add(request);
-    }
-
-    /// Protects `e`, which is about to run, from being passed before its request is served (6.18: or before the shortest of
-    /// the others' requests would be).
-    pub(super) fn set_protection(&mut self, q: u32, e: u32) {
-        let waiting = self.queues[q as usize].min_slice_waiting(&self.se);
-        let entity = &mut self.se[e as usize];
-        if !self.version.protects_until() {
-            entity.vlag = entity.deadline as i64;
-            return;
-        }
-        let others = if self.features.run_to_parity {
-            waiting
-        } else {
-            self.base_slice_unscaled
-        };
-        let slice = others.min(entity.slice);
-        let until = if slice == entity.slice {
-            entity.deadline
-        } else {
-            super::entity::earlier(
-                entity.deadline,
-                entity.vruntime.wrapping_add(entity.vt(u64::from(slice))),
-            )
-        };
-        entity.vlag = until as i64;
-    }
-
-    /// Whether the running `e` is protected.
-    #[inline]
-    pub(super) fn is_protected(&self, e: u32) -> bool {
-        let entity = &self.se[e as usize];
-        if self.version.protects_until() {
-            before(entity.vruntime, entity.vlag as u64)
-        } else {
-            entity.vlag == entity.deadline as i64
-        }
-    }
-
-    /// Ends the protection of the running `e`.
-    pub(super) fn cancel_protection(&mut self, e: u32) {
-        if self.is_protected(e) {
-            let entity = &mut self.se[e as usize];
-            entity.vlag = if self.version.protects_until() {
-                entity.vruntime as i64
-            } else {
-                (entity.deadline as i64).wrapping_add(1)
-            };
-        }
-    }
-
-    /// `update_curr`: charges the running entity for the time since it was last charged, and renews its request when it has
-    /// been served. The new request starts from the vruntime it has: overrun is not held against it.
-    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
-        let c = self.queues[q as usize].curr;
-        if c == NONE {
-            return;
-        }
-        let now_ns = platform.now_ns();
-        let info = &mut self.info[c as usize];
-        let delta_ns = now_ns - info.exec_start;
-        if delta_ns == 0 {
-            return;
-        }
-        info.exec_start = now_ns;
-        info.sum_exec_runtime += delta_ns;
-        let entity = &mut self.se[c as usize];
-        entity.vruntime = entity.vruntime.wrapping_add(entity.vt(delta_ns));
-        let queue = &mut self.queues[q as usize];
-        queue.follow(entity.vruntime);
-        let used_up = !before(entity.vruntime, entity.deadline);
-        if used_up {
-            if !info.custom_slice {
-                entity.slice = self.base_slice;
-            }
-            entity.deadline = entity.vruntime.wrapping_add(entity.vt(u64::from(entity.slice)));
-        }
-        if queue.nr_queued == 1 {
-            return;
-        }
-        let cpu = queue.cpu;
-        let give_way = used_up
-            || match self.version {
-                Version::V6_6 => false,
-                // A shorter task has cancelled the protection.
-                Version::V6_12 => {
-                    !self.is_protected(c)
-                        && !self.queues[q as usize].eligible(&self.se, self.se[c as usize].vruntime)
-                }
-                Version::V6_18 => !self.is_protected(c),
-            };
-        if give_way {
-            core.resched_curr(platform, cpu);
-            self.clear_buddies(c);
-        }
-    }
-
-    /// Takes back the nomination of `e`, and those of its ancestors that were nominated with it.
-    pub(super) fn clear_buddies(&mut self, e: u32) {
-        let mut e = e;
-        while e != NONE {
-            let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            if queue.next != e {
-                return;
-            }
-            queue.next = NONE;
-            e = self.info[e as usize].parent;
-        }
-    }
-
-    /// Whose turn it is on queue `q` (without regard to nominations): the running entity while it is eligible and protected,
-    /// else the earliest deadline among the eligible. `protect`: whether protection counts.
-    pub(super) fn pick_eevdf(&self, q: u32, protect: bool) -> u32 {
-        let queue = &self.queues[q as usize];
-        let (sum, weight, v0) = queue.sums(&self.se);
-        let eligible = |vruntime| is_eligible(sum, weight, v0, vruntime);
-        let mut curr = queue.curr;
-        if curr != NONE && !self.se[curr as usize].on_rq {
-            curr = NONE;
-        }
-        if queue.nr_queued == 1 {
-            return if curr != NONE { curr } else { queue.tree.leftmost() };
-        }
-        if curr != NONE && !eligible(self.se[curr as usize].vruntime) {
-            curr = NONE;
-        }
-        if curr != NONE && protect && self.protection_counts() && self.is_protected(curr) {
-            return curr;
-        }
-        let best = if self.version.tree_by_deadline() {
-            let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
-            let deadline = |e: u32| self.se[e as usize].deadline;
-            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
-                curr
-            } else {
-                best
-            }
-        } else {
-            tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
-        };
-        // The smallest vruntime is never above the average, so there is one, unless a product has wrapped.
-        if best == NONE { queue.tree.leftmost() } else { best }
-    }
-
-    /// 6.18 protects without `RUN_TO_PARITY` too, if for less.
-    fn protection_counts(&self) -> bool {
-        self.features.run_to_parity || self.version.protects_until()
-    }
 }

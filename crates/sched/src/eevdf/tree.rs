@@ -324,8 +324,7 @@ mod tests {
             for limit in [-31, -10, 0, 5, 30] {
                 let eligible = |vruntime: u64| vruntime as i64 <= limit;
                 let deadline = |node: u32| se[node as usize].deadline as i64;
-                let least = tree
-                    .iter(se)
+                let least = iter(nodes, root)
                     .filter(|&node| eligible(se[node as usize].vruntime))
                     .map(deadline)
                     .min();
@@ -342,7 +341,7 @@ mod tests {
             |se: &[Entity], members: &[u32]| members.iter().map(|&node| se[node as usize].slice).min();
         let known =
             |root: &Root, se: &[Entity]| (!root.is_empty()).then(|| se[root.top() as usize].min_slice);
-        churn(EXACT, |nodes, root, se, members| {
+        churn(EXACT, |_, root, se, members| {
             assert_eq!(known(root, se), smallest(se, members))
         });
         let (mut wrong, mut steps) = (0, 0);

@@ -48,6 +48,11 @@ impl Version {
         !matches!(self, Version::V6_6)
     }
 
+    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the others.
+    pub const fn has_fair_server(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
     /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline, and nominations count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)

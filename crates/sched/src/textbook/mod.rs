@@ -115,6 +115,8 @@ pub struct Textbook {
     free: CpuBits,
     /// CPUs that have been asked to reschedule for an arrival.
     promised: Vec<bool>,
+    /// For each CPU the task for whose sake it was last asked to reschedule, if it has not yet.
+    offered: Vec<Option<TaskId>>,
     /// The last number given at a joining.
     joined: u64,
     /// The class whose part of the cycle it is.
@@ -145,6 +147,7 @@ impl Textbook {
             running: alloc::vec![None; cpus as usize],
             free,
             promised: alloc::vec![false; cpus as usize],
+            offered: alloc::vec![None; cpus as usize],
             joined: 0,
             owner: 0,
             ticking: false,
@@ -279,6 +282,7 @@ impl Textbook {
 
     /// `task` goes (back) into the queue, at the place that its time of joining gives it.
     fn queue(&mut self, task: TaskId, now_ns: u64) {
+        self.unqueue(task);
         let t = &mut self.tasks[task];
         t.state = State::Ready;
         t.ready_since_ns = now_ns;
@@ -291,6 +295,15 @@ impl Textbook {
         self.ready[class].insert(task, Place { rank, joined });
     }
 
+    /// Takes `task` out of the queue if it is in it: also one that is still its CPU's current, when its quantum has ended at
+    /// this very nanosecond.
+    fn unqueue(&mut self, task: TaskId) {
+        if self.tasks[task].state == State::Ready {
+            let class = self.tasks[task].class as usize;
+            self.ready[class].remove(task);
+        }
+    }
+
     /// Finds a CPU for the waiting `task`: the lowest free one; or, if it may preempt, the one whose running task is worst.
     fn offer(&mut self, platform: &mut Platform, task: TaskId) {
         let now_ns = platform.now_ns();
@@ -298,6 +311,7 @@ impl Textbook {
         while let Some(cpu) = self.free.next(from) {
             if self.tasks[task].allowed.contains(cpu) {
                 self.free.remove(cpu);
+                self.offered[cpu.index()] = Some(task);
                 platform.resched(cpu);
                 return;
             }
@@ -322,6 +336,7 @@ impl Textbook {
         }
         if let Some((_, cpu)) = worst {
             self.promised[cpu.index()] = true;
+            self.offered[cpu.index()] = Some(task);
             platform.resched(cpu);
         }
     }
@@ -510,6 +525,7 @@ impl Scheduler for Textbook {
 
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
         self.charge(task, platform.now_ns());
+        self.unqueue(task);
         self.burst_ended(task);
         self.tasks[task].state = State::Asleep;
         // A burst that ends just when its quantum does has ended; the quantum has not.
@@ -523,6 +539,7 @@ impl Scheduler for Textbook {
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
         self.promised[cpu.index()] = false;
+        let offered = self.offered[cpu.index()].take();
         let prev = self.running[cpu.index()];
         if let Some(prev) = prev
             && self.tasks[prev].state == State::Running
@@ -561,6 +578,13 @@ impl Scheduler for Textbook {
             && self.tasks[displaced].state == State::Ready
         {
             self.offer(platform, displaced);
+        }
+        if let Some(passed_over) = offered
+            && prev != next
+            && self.tasks[passed_over].state == State::Ready
+        {
+            // Another task has taken the CPU that it was asked to come to; there may be one elsewhere.
+            self.offer(platform, passed_over);
         }
         next
     }

@@ -23,14 +23,16 @@
 //! | budget and deadline of one task | [`cbs`] |
 //! | who is taken | [`admission`] |
 //! | several CPUs: push and pull | [`push_pull`] |
+//! | the fair class's own reservation | [`server`] |
 //!
 //! # Not modelled
 //!
-//! Reclaiming (`SCHED_FLAG_RECLAIM`, off by default), priority inheritance, the fair server of 6.12.
+//! Reclaiming (`SCHED_FLAG_RECLAIM`, off by default), priority inheritance.
 
 pub mod admission;
 pub mod cbs;
 pub mod push_pull;
+pub mod server;
 
 use super::rbtree::{NIL, Nodes, Root};
 use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
@@ -41,6 +43,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
+use server::FairServer;
 
 /// The knobs of the class.
 pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
@@ -83,6 +86,11 @@ pub struct Deadline {
     overload: Overload,
     /// Shortest and longest period, us.
     period_us: (u64, u64),
+    /// By CPU.
+    servers: Vec<FairServer>,
+    /// The fair servers' budget, ns; 0 = there are none.
+    server_runtime_ns: u64,
+    server_period_ns: u64,
 }
 
 impl Deadline {
@@ -90,11 +98,18 @@ impl Deadline {
     pub fn new(cpus: u32) -> Deadline {
         Deadline {
             rqs: alloc::vec![DlRq::default(); cpus as usize],
-            tasks: Vec::new(),
-            nodes: Nodes::new(),
+            tasks: alloc::vec![DlTask::default(); cpus as usize],
+            nodes: {
+                let mut nodes = Nodes::new();
+                nodes.make_room(cpus as usize);
+                nodes
+            },
             admission: Admission::new(cpus, 950_000, 1_000_000),
             overload: Overload::new(cpus),
             period_us: (100, 1 << 22),
+            servers: alloc::vec![FairServer::default(); cpus as usize],
+            server_runtime_ns: 0,
+            server_period_ns: 1_000_000_000,
         }
     }
 
@@ -172,7 +187,7 @@ impl Deadline {
             .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.nr_running[cpu.index()] += 1;
+        core.add_nr_running(cpu);
         self.earliest_changed(cpu);
     }
 
@@ -182,7 +197,7 @@ impl Deadline {
         self.nodes.remove(&mut rq.tree, pid.0, &mut ());
         rq.nr_running -= 1;
         rq.nr_migratory -= u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.nr_running[cpu.index()] -= 1;
+        core.sub_nr_running(cpu);
         self.earliest_changed(cpu);
     }
 
@@ -248,9 +263,20 @@ impl Deadline {
         true
     }
 
-    /// A timer of the class has fired.
-    pub fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+    /// A timer of the class has fired. `fair_waits` tells of a CPU whether fair tasks are queued there.
+    pub fn timer(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        key: TimerKey,
+        fair_waits: impl Fn(CpuId) -> bool,
+    ) {
         let pid = Pid((key.0 - DL_TIMER) / 2);
+        if core.is_idle_thread(pid) {
+            let cpu = core.cpu_of(pid);
+            self.fair_server_timer(core, platform, cpu, fair_waits(cpu));
+            return;
+        }
         if key.0 % 2 == INACTIVE_TIMER % 2 {
             let bw = core::mem::take(&mut self.tasks[pid.index()].leaving_bw);
             self.admission.replace(bw, 0);
@@ -343,8 +369,8 @@ impl Deadline {
                 ));
             }
         }
-        let mut bw = 0;
-        for (number, task) in self.tasks.iter().enumerate() {
+        let mut bw = self.server_bw() * self.rqs.len() as u64;
+        for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];
             if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {

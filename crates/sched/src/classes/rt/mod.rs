@@ -28,6 +28,8 @@
 pub mod cpupri;
 pub mod lists;
 pub mod push_pull;
+#[cfg(test)]
+mod tests;
 pub mod throttle;
 
 use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};

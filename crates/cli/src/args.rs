@@ -1,0 +1,215 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// What would this workload have done under that scheduler?
+///
+/// schedlab runs the process schedulers of the Linux line, each true to its release, on a simulated machine in virtual time.
+#[derive(Parser, Debug)]
+#[command(name = "schedlab", version, arg_required_else_help = true, after_help = MAIN_EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const MAIN_EXAMPLES: &str = "\
+Examples:
+  schedlab run examples/desktop.json               one workload under every scheduler, side by side
+  schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
+  schedlab list                                    which schedulers there are
+  schedlab verify tests/golden                     are they true to the kernels they come from?
+  schedlab stress --seeds 1000                     random machines and workloads under every invariant
+
+`schedlab COMMAND --help` tells more about each.
+
+Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what was asked for cannot be done.";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Run(RunArgs),
+    Verify(VerifyArgs),
+    List(ListArgs),
+    Stress(StressArgs),
+}
+
+/// How to print.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// How to print a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RunFormat {
+    /// For people.
+    Table,
+    /// For programs: everything that was measured, with who ran where and when.
+    Json,
+    /// For spreadsheets.
+    Csv,
+}
+
+/// Run a workload under one or more schedulers and compare them
+///
+/// A workload is a file in rt-app's JSON language: tasks that run, sleep, wait for each other, with policies, priorities, affinity
+/// and groups. It is run on a simulated machine in virtual time, once under each scheduler, and what came of it is shown side by
+/// side.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` (the default) stands for every scheduler that
+Linux had, in its default release, `textbook` for the policies of the textbooks, `all` for every release of everything. Those that cannot run the workload
+or the machine (no real-time policies, one CPU only ...) are left out with a note, unless they were named.
+
+Examples:
+  schedlab run examples/desktop.json
+  schedlab run examples/desktop.json --scheduler o_n,o_1,cfs --tasks
+  schedlab run examples/desktop.json --scheduler cfs,cfs@2.6.24 --set sched_latency_ns=6000000
+  schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
+  schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
+  schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
+pub struct RunArgs {
+    /// Workloads in rt-app's JSON language
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Schedulers to compare: names, `linux`, `textbook` or `all`
+    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
+    pub schedulers: Vec<String>,
+    /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Option<u32>,
+    /// Ticks a second [default: what each release had in its usual build]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub hz: Option<u32>,
+    /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<u64>,
+    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, i64)>,
+    /// Weights of task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`
+    #[arg(long, value_name = "FILE")]
+    pub groups: Vec<PathBuf>,
+    /// Weight of one task group, e.g. /tg1:cpu.weight=200
+    #[arg(long, value_name = "PATH:SETTING")]
+    pub group: Vec<String>,
+    /// Let simultaneous events happen in random order, by this seed, rather than in a fixed one
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How to print
+    #[arg(short, long, value_enum, default_value = "table", value_name = "FORMAT")]
+    pub format: RunFormat,
+    /// Show every task, too
+    #[arg(short, long)]
+    pub tasks: bool,
+    /// Draw who ran when
+    #[arg(long)]
+    pub timeline: bool,
+    /// Draw the timeline from this second on
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "timeline")]
+    pub from: Option<u64>,
+    /// Draw the timeline up to this second
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "timeline")]
+    pub to: Option<u64>,
+}
+
+/// Run random machines and workloads under every invariant
+///
+/// Each seed makes a random world for each scheduler: a machine of random size and HZ, tunables, and a workload of hogs, sleepers, tasks that
+/// wake each other, meet at barriers, fork, change policy and affinity. It is run with simultaneous events in a fixed order, the same
+/// again, and in random order, while every decision is checked: only runnable tasks run, only where they may, on one CPU at a time; nobody waits or
+/// idles longer than the algorithm promises; no task is lost; CPU time adds up; the scheduler's own books are in order; the same world comes to the same.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab stress --seeds 1000                     every release of every scheduler
+  schedlab stress --seeds 1000 --scheduler cfs --first-seed 5000
+  schedlab stress --scheduler cfs --seed 5017      one world, with what led to the failure
+  schedlab stress --scheduler cfs --seed 5017 --save world.json
+
+Exit status: 0 every rule was kept; 1 one was broken (the seed that shows it is printed); 2 what was asked for cannot be done.")]
+pub struct StressArgs {
+    /// How many worlds for each scheduler
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub first_seed: u64,
+    /// Run the world of this seed only, and show it in detail
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
+    pub seed: Option<u64>,
+    /// Schedulers: names, `linux`, `textbook` or `all`
+    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
+    pub schedulers: Vec<String>,
+    /// Save the world's workload as an rt-app file
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    pub save: Option<PathBuf>,
+}
+
+/// Replay golden schedules and say where they are not met
+///
+/// A golden schedule is what a real kernel's scheduler did with a small workload: who ran where, from when to when, to the
+/// nanosecond. Each is run again here, by the scheduler that the file names, and every slice must agree.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab verify tests/golden                     every file in and below a directory
+  schedlab verify hogs.json.xz sleepers.json       some files; .gz and .xz are unpacked
+  schedlab verify --quiet tests/golden             only what disagrees, and the summary
+
+Share of CPU time: the time during which the same task ran on the same CPU, of the time that a CPU was busy in either.
+
+Exit status: 0 every slice of every file agrees; 1 some do not; 2 some files could not be replayed.")]
+pub struct VerifyArgs {
+    /// Golden schedules, or directories to search for them
+    #[arg(required = true, value_name = "FILE|DIRECTORY")]
+    pub paths: Vec<PathBuf>,
+    /// Do not name the files that agree
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Show the schedulers, their releases and their tunables
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab list                                    all of them
+  schedlab list cfs                                one, in all its releases
+  schedlab list --format json                      for programs")]
+pub struct ListArgs {
+    /// Only these, e.g. o_1 or cfs@2.6.24
+    #[arg(value_name = "SCHEDULER")]
+    pub schedulers: Vec<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table", value_name = "FORMAT")]
+    pub format: ListFormat,
+}
+
+/// Seconds with a fraction, as ns.
+fn seconds(text: &str) -> Result<u64, String> {
+    const LIMIT_S: f64 = 1e9;
+    let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if !(0.0..=LIMIT_S).contains(&seconds) {
+        return Err(wrong());
+    }
+    Ok((seconds * 1e9).round() as u64)
+}
+
+/// `KEY=VALUE` with a whole number.
+fn setting(text: &str) -> Result<(String, i64), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
+    if key.is_empty() {
+        return Err("there is no name before the =".into());
+    }
+    let value = value
+        .parse()
+        .map_err(|_| format!("\"{value}\" is not a whole number"))?;
+    Ok((key.into(), value))
+}

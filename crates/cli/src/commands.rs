@@ -1,0 +1,7 @@
+//! What the program can do, a module each.
+
+mod choose;
+pub mod list;
+pub mod run;
+pub mod stress;
+pub mod verify;

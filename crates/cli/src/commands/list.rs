@@ -1,0 +1,153 @@
+//! `schedlab list`.
+
+use crate::args::{ListArgs, ListFormat};
+use crate::terminal::Output;
+use crate::{Failure, Status};
+use schedlab_lab::built::Built;
+use schedlab_lab::select::{self, Choice};
+use schedlab_sched::topology::CPUS_MAX;
+use schedlab_sched::{Policy, Scheduler, Tunable};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Shows schedulers, releases and tunables.
+pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
+    let choices = chosen(&args.schedulers)?;
+    match args.format {
+        ListFormat::Json => {
+            let text = serde_json::to_string_pretty(&as_json(&choices)).map_err(|error| error.to_string())?;
+            writeln!(output, "{text}")?;
+        }
+        ListFormat::Table => {
+            write_releases(&choices, output)?;
+            write_tunables(&choices, output)?;
+        }
+    }
+    Ok(Status::Good)
+}
+
+/// All releases, or those named; a name without a release means all of its releases.
+fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
+    let all = select::all();
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let mut chosen = vec![];
+    for name in names.iter().flat_map(|name| name.split(',')) {
+        let found = select::find(name).map_err(|error| error.to_string())?;
+        let of_name = |choice: &&Choice| {
+            choice.entry.name == found.entry.name && (!name.contains('@') || **choice == found)
+        };
+        chosen.extend(all.iter().filter(of_name));
+    }
+    Ok(chosen)
+}
+
+/// The knobs of a release as they stand on one CPU at its usual HZ.
+fn tunables(choice: &Choice) -> Vec<Tunable> {
+    let needs = select::Needs {
+        cpus: 1,
+        ..select::Needs::default()
+    };
+    Built::new(choice, &choice.build_config(&needs)).tunables()
+}
+
+fn policies(choice: &Choice) -> String {
+    let short = |policy: &Policy| policy.name().trim_start_matches("SCHED_");
+    choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
+}
+
+fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
+    let mut last = "";
+    for choice in choices {
+        let (entry, release) = (choice.entry, choice.release);
+        if entry.name != last {
+            if !last.is_empty() {
+                writeln!(output)?;
+            }
+            writeln!(output, "{}: {}: {}", entry.name, entry.title, entry.summary)?;
+            last = entry.name;
+        }
+        let also = match release.also {
+            [] => String::new(),
+            also => format!(" (also {})", also.join(", ")),
+        };
+        let default = if std::ptr::eq(release, &raw const entry.releases[0]) {
+            ", the default"
+        } else {
+            ""
+        };
+        writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
+        let hz = match release.hz_range {
+            (min, max) if min == max => format!("HZ {min}"),
+            (min, max) => format!("HZ {} ({min} to {max})", release.hz_default),
+        };
+        let cpus = match release.cpus_max.min(CPUS_MAX) {
+            1 => "1 CPU".into(),
+            most => format!("1 to {most} CPUs"),
+        };
+        let groups = if release.groups { ", task groups" } else { "" };
+        writeln!(output, "    {cpus}, {hz}, policies {}{groups}", policies(choice))?;
+        for (_, kernel) in release.golden {
+            writeln!(output, "    checked against golden schedules of {kernel}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_tunables(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
+    writeln!(output)?;
+    writeln!(output, "Tunables (--set NAME=VALUE), with their values on one CPU:")?;
+    for choice in choices {
+        let tunables = tunables(choice);
+        if tunables.is_empty() {
+            writeln!(output, "  {choice}: none")?;
+            continue;
+        }
+        writeln!(output, "  {choice}:")?;
+        let widest = tunables.iter().map(|tunable| tunable.name.len()).max().unwrap_or(0);
+        for tunable in tunables {
+            let (min, max) = tunable.range;
+            let (name, value) = (tunable.name, tunable.value);
+            writeln!(output, "    {name:widest$} = {value} ({min} to {max})")?;
+            writeln!(output, "        {}", tunable.help)?;
+        }
+    }
+    Ok(())
+}
+
+fn as_json(choices: &[Choice]) -> Value {
+    let release = |choice: &Choice| {
+        let tunables: Vec<Value> = tunables(choice)
+            .iter()
+            .map(|tunable| {
+                json!({
+                    "name": tunable.name,
+                    "default": tunable.value,
+                    "min": tunable.range.0,
+                    "max": tunable.range.1,
+                    "help": tunable.help,
+                })
+            })
+            .collect();
+        json!({
+            "name": choice.to_string(),
+            "scheduler": choice.entry.name,
+            "title": choice.entry.title,
+            "summary": choice.entry.summary,
+            "release": choice.release.version,
+            "also": choice.release.also,
+            "default": std::ptr::eq(choice.release, &raw const choice.entry.releases[0]),
+            "release_summary": choice.release.summary,
+            "hz": choice.release.hz_default,
+            "hz_min": choice.release.hz_range.0,
+            "hz_max": choice.release.hz_range.1,
+            "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
+            "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
+            "groups": choice.release.groups,
+            "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
+            "tunables": tunables,
+        })
+    };
+    Value::Array(choices.iter().map(release).collect())
+}

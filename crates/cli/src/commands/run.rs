@@ -1,0 +1,277 @@
+//! `schedlab run`.
+
+use super::choose::choose;
+use crate::args::{RunArgs, RunFormat};
+use crate::terminal::{Output, Progress, complain, style};
+use crate::{Failure, Status};
+use schedlab_lab::compressed::{self, LIMIT};
+use schedlab_lab::parallel;
+use schedlab_lab::run::{Experiment, RunError, cpus_named};
+use schedlab_lab::select::{self, Choice};
+use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
+use schedlab_sched::topology::CPUS_MAX;
+use schedlab_workload::{GroupSettings, Target, groups, rt_app};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+/// Runs workloads and compares schedulers.
+pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
+    let settings = group_settings(args)?;
+    let default = ["linux".to_string()];
+    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
+    let chosen = choose(names)?;
+    let mut reports = vec![];
+    for file in &args.files {
+        let experiment = experiment(file, args, &settings)?;
+        let mut choices = vec![];
+        let mut left_out = vec![];
+        for chosen in &chosen {
+            match chosen.choice.refuses(&experiment.needs()) {
+                None => choices.push(chosen.choice),
+                Some(why) if chosen.named => {
+                    let (file, choice) = (file.display(), chosen.choice);
+                    return Err(Failure::Message(format!("{choice} cannot run {file}: {why}")));
+                }
+                Some(why) => left_out.push(format!("{}: {why}", chosen.choice)),
+            }
+        }
+        if choices.is_empty() {
+            let (file, reasons) = (file.display(), left_out.join("; "));
+            return Err(Failure::Message(format!("no scheduler can run {file}: {reasons}")));
+        }
+        if !left_out.is_empty() {
+            complain(&format!("note: left out: {}", left_out.join("; ")));
+        }
+        let tunables = tunables_for(&experiment, &choices, &args.set)?;
+        reports.push(run_all(file, &experiment, &choices, &tunables)?);
+    }
+    print(args, &reports, output)?;
+    Ok(Status::Good)
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
+    compressed::as_text(&bytes)
+        .map(str::to_string)
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
+    let mut settings = GroupSettings::default();
+    for path in &args.groups {
+        let text = read_text(path)?;
+        settings.add(groups::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
+    }
+    for option in &args.group {
+        settings.add(groups::parse_option(option).map_err(|error| error.to_string())?);
+    }
+    Ok(settings)
+}
+
+fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<Experiment, Failure> {
+    let text = read_text(path)?;
+    let name = path.display().to_string();
+    let limited = args.duration.is_some();
+    let load = |cpus| {
+        let target = Target { cpus, limited };
+        rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
+    };
+    let (model, cpus) = match args.cpus {
+        Some(cpus) => (load(cpus)?, cpus),
+        None => {
+            let model = load(CPUS_MAX)?;
+            let cpus = cpus_named(&model);
+            (model, cpus)
+        }
+    };
+    Ok(Experiment {
+        hz: args.hz,
+        limit_ns: args.duration,
+        seed: args.seed,
+        record: args.timeline || args.format == RunFormat::Json,
+        ..Experiment::new(model, settings, cpus)
+    })
+}
+
+/// For each scheduler the settings that it has a knob for. One that none has is an error; of others it is said who has none.
+fn tunables_for(
+    experiment: &Experiment,
+    choices: &[Choice],
+    set: &[(String, i64)],
+) -> Result<Vec<Vec<(String, i64)>>, Failure> {
+    let known: Vec<Vec<&'static str>> = choices
+        .iter()
+        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
+        .collect();
+    for (name, _) in set {
+        let without: Vec<String> = choices
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| !known.contains(&name.as_str()))
+            .map(|(choice, _)| choice.to_string())
+            .collect();
+        if without.len() == choices.len() {
+            return Err(Failure::Message(unknown_tunable(name, choices, &known)));
+        }
+        if !without.is_empty() {
+            complain(&format!("note: {name} is no tunable of {}", without.join(", ")));
+        }
+    }
+    let own = |known: &Vec<&'static str>| {
+        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
+        set.iter().filter(has).cloned().collect()
+    };
+    Ok(known.iter().map(own).collect())
+}
+
+fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
+    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
+    let names: Vec<&'static str> = names.into_iter().collect();
+    let of = match choices {
+        [one] => one.to_string(),
+        _ => "any of the schedulers".into(),
+    };
+    let close = select::close_names(name, &names);
+    let hint = if !close.is_empty() {
+        format!("did you mean {}?", close.join(" or "))
+    } else if names.is_empty() {
+        "there are none".into()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    format!("{name} is no tunable of {of}; {hint}")
+}
+
+fn run_all(
+    path: &Path,
+    experiment: &Experiment,
+    choices: &[Choice],
+    tunables: &[Vec<(String, i64)>],
+) -> Result<Report, Failure> {
+    // A scheduler that panics is told of as an error of its own.
+    std::panic::set_hook(Box::new(|_| {}));
+    let items: Vec<(Choice, &Vec<(String, i64)>)> = choices.iter().copied().zip(tunables).collect();
+    let progress = Progress::new(items.len() as u64, "schedulers");
+    let mut runs = vec![];
+    let mut failed = None;
+    parallel::for_each_in_order(
+        &items,
+        parallel::cores(),
+        |(choice, tunables)| experiment.run(choice, tunables),
+        |index, result| {
+            let (choice, _) = items[index];
+            progress.step(|| match result {
+                Ok(ran) => {
+                    if let Some(warning) = ran.warning {
+                        complain(&format!("warning: {choice}: {warning}"));
+                    }
+                    runs.push(ran.report);
+                    true
+                }
+                Err(RunError::Workload(diagnostic)) => {
+                    failed = Some(diagnostic.to_string());
+                    false
+                }
+                Err(error) => {
+                    failed = Some(format!("{}: {choice}: {error}", path.display()));
+                    false
+                }
+            })
+        },
+    );
+    drop(progress);
+    if let Some(message) = failed {
+        return Err(Failure::Message(message));
+    }
+    let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
+    let workload = WorkloadInfo {
+        name: path.display().to_string(),
+        duration_ns: experiment.until_ns().unwrap_or(longest_ns),
+    };
+    Ok(Report::new(workload, runs))
+}
+
+fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    match args.format {
+        RunFormat::Json => print_json(reports, output),
+        RunFormat::Csv => print_csv(args, reports, output),
+        RunFormat::Table => print_tables(args, reports, output),
+    }
+}
+
+/// One document; an array of them if there are several files.
+fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    if let [report] = reports {
+        output.write_all(json::to_json(report).as_bytes())?;
+        return Ok(());
+    }
+    writeln!(output, "[")?;
+    for (number, report) in reports.iter().enumerate() {
+        let comma = if number + 1 < reports.len() { "," } else { "" };
+        writeln!(output, "{}{comma}", json::to_json(report).trim_end())?;
+    }
+    writeln!(output, "]")?;
+    Ok(())
+}
+
+/// With several files a first column says which.
+fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    for (number, report) in reports.iter().enumerate() {
+        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
+        if reports.len() == 1 {
+            output.write_all(text.as_bytes())?;
+            break;
+        }
+        let name = format!("\"{}\"", report.workload.name.replace('"', "\"\""));
+        for (row, line) in text.lines().enumerate() {
+            match (row, number) {
+                (0, 0) => writeln!(output, "workload,{line}")?,
+                (0, _) => {}
+                _ => writeln!(output, "{name},{line}")?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    let style = style();
+    for (number, report) in reports.iter().enumerate() {
+        if number > 0 {
+            writeln!(output)?;
+        }
+        writeln!(output, "{}", heading(report))?;
+        output.write_all(table::comparison(report, style).as_bytes())?;
+        for run in &report.runs {
+            if args.tasks {
+                writeln!(output, "\n{}", run.spec())?;
+                output.write_all(table::tasks(run, style, None).as_bytes())?;
+            }
+            if args.timeline {
+                if !args.tasks {
+                    writeln!(output, "\n{}", run.spec())?;
+                }
+                output.write_all(drawn(args, run, style)?.as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, Failure> {
+    let options = TimelineOptions {
+        from_ns: args.from,
+        to_ns: args.to,
+        ..TimelineOptions::default()
+    };
+    timeline::draw(run, options, style).map_err(|error| Failure::Message(format!("--timeline: {error}")))
+}
+
+fn heading(report: &Report) -> String {
+    let cpus = match report.runs.first().map_or(1, |run| run.machine.cpus) {
+        1 => "1 CPU".into(),
+        cpus => format!("{cpus} CPUs"),
+    };
+    format!("{} on {cpus}, {}", report.workload.name, schedlab_report::format::duration(report.workload.duration_ns, false))
+}

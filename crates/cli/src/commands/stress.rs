@@ -1,0 +1,159 @@
+//! `schedlab stress`.
+
+use super::choose::choose;
+use crate::args::StressArgs;
+use crate::terminal::{Output, Progress};
+use crate::{Failure, Status};
+use schedlab_lab::check::Rule;
+use schedlab_lab::parallel;
+use schedlab_lab::select::Choice;
+use schedlab_lab::stress::{Checked, Failure as Broken, World, check, recent_events, run_command};
+use schedlab_workload::rt_app;
+use std::io::Write;
+use std::path::Path;
+
+/// Runs random worlds under every rule.
+pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
+    let choices: Vec<Choice> = choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
+    match args.seed {
+        Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
+        None => many_worlds(args, &choices, output),
+    }
+}
+
+/// What came of a scheduler's worlds.
+#[derive(Default)]
+struct Tally {
+    worlds: u64,
+    events: u64,
+    /// Rules that were broken, and how often.
+    broken: Vec<(Rule, u64)>,
+}
+
+fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Result<Status, Failure> {
+    if args.first_seed.checked_add(args.seeds - 1).is_none() {
+        return Err(Failure::Message("--first-seed and --seeds together go beyond the largest seed".into()));
+    }
+    // A scheduler that panics has broken a rule; its message is told with the others.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut tallies: Vec<Tally> = choices.iter().map(|_| Tally::default()).collect();
+    let progress = Progress::new(args.seeds * choices.len() as u64, "worlds");
+    let mut written = Ok(());
+    // Some seeds at a time, so that a million of them need no memory.
+    const BATCH: u64 = 64;
+    let mut first = 0;
+    while first < args.seeds && written.is_ok() {
+        let batch = first..(first + BATCH).min(args.seeds);
+        first = batch.end;
+        let of_seed = |offset| (0..choices.len()).map(move |choice| (args.first_seed + offset, choice));
+        let items: Vec<(u64, usize)> = batch.flat_map(of_seed).collect();
+        parallel::for_each_in_order(
+            &items,
+            parallel::cores(),
+            |&(seed, choice)| check(&World::random(seed, &choices[choice]), &choices[choice]),
+            |index, checked| {
+                let (seed, choice) = items[index];
+                let told = progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
+                let goes_on = told.is_ok();
+                if written.is_ok() {
+                    written = told;
+                }
+                goes_on
+            },
+        );
+    }
+    drop(progress);
+    written?;
+    write_tallies(choices, &tallies, output)?;
+    let broken = tallies.iter().any(|tally| !tally.broken.is_empty());
+    Ok(if broken { Status::Bad } else { Status::Good })
+}
+
+/// Counts a world; says so if it is the first in which its scheduler broke this rule.
+fn tell(
+    seed: u64,
+    choice: &Choice,
+    checked: &Checked,
+    tally: &mut Tally,
+    output: &mut Output,
+) -> std::io::Result<()> {
+    tally.worlds += 1;
+    tally.events += checked.events;
+    let Some(Broken { turn, violation }) = &checked.failure else {
+        return Ok(());
+    };
+    if let Some((_, count)) = tally.broken.iter_mut().find(|(rule, _)| *rule == violation.rule) {
+        *count += 1;
+        return Ok(());
+    }
+    tally.broken.push((violation.rule, 1));
+    writeln!(output, "BROKEN  {choice}: {violation}")?;
+    writeln!(output, "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}")
+}
+
+fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> std::io::Result<()> {
+    let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+    let widest = names.iter().map(String::len).max().unwrap_or(0);
+    writeln!(output, "{:widest$}  {:>8}  {:>12}  broken", "scheduler", "worlds", "events")?;
+    for (name, tally) in names.iter().zip(tallies) {
+        let broken: u64 = tally.broken.iter().map(|(_, count)| count).sum();
+        writeln!(output, "{name:widest$}  {:>8}  {:>12}  {broken}", tally.worlds, tally.events)?;
+    }
+    Ok(())
+}
+
+/// How many events before a violation are shown.
+const EVENTS_SHOWN: usize = 40;
+
+fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Output) -> Result<Status, Failure> {
+    if let (Some(_), true) = (save, choices.len() > 1) {
+        return Err(Failure::Message(
+            "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
+        ));
+    }
+    let mut status = Status::Good;
+    for choice in choices {
+        let world = World::random(seed, choice);
+        if let Some(path) = save {
+            save_world(&world, choice, path)?;
+            writeln!(output, "saved; to run it without the checks:")?;
+            writeln!(output, "    {}", run_command(&world, choice, &path.display().to_string()))?;
+        }
+        writeln!(
+            output,
+            "{choice}, seed {seed}: {:?}, {} CPUs, HZ {}, {} threads, {} tunables set, {} groups",
+            world.kind,
+            world.cpus,
+            world.hz,
+            world.model.initial_threads(),
+            world.tunables.len(),
+            world.groups.len()
+        )?;
+        for (name, value) in &world.tunables {
+            writeln!(output, "    {name} = {value}")?;
+        }
+        for (path, shares) in &world.groups {
+            writeln!(output, "    group {path}: cpu.shares = {shares}")?;
+        }
+        // Whatever a panic says on standard error belongs to the details.
+        let checked = check(&world, choice);
+        let Some(Broken { turn, violation }) = checked.failure else {
+            writeln!(output, "    every rule was kept, over {} events", checked.events)?;
+            continue;
+        };
+        status = Status::Bad;
+        writeln!(output, "BROKEN  {violation}")?;
+        writeln!(output, "        with {turn}")?;
+        writeln!(output, "The last events before it:")?;
+        for line in recent_events(&world, choice, turn, violation.at_ns, EVENTS_SHOWN) {
+            writeln!(output, "{line}")?;
+        }
+    }
+    Ok(status)
+}
+
+fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
+    let name = path.display().to_string();
+    let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
+    std::fs::write(path, text).map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
+}

@@ -1,0 +1,156 @@
+//! `schedlab verify`.
+
+use crate::args::VerifyArgs;
+use crate::terminal::{Output, Progress, complain};
+use crate::{Failure, Status};
+use schedlab_lab::parallel;
+use schedlab_lab::verify::{Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// What was left out of directories, to be told in one line each rather than one a file.
+#[derive(Default)]
+struct LeftOut {
+    /// Files of schedulers that this program does not have.
+    unknown: BTreeMap<(String, String), usize>,
+    vectors: usize,
+}
+
+/// Replays golden schedules.
+pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure> {
+    let files = collect(&args.paths).map_err(|error| error.to_string())?;
+    // A scheduler that panics has not met its schedule; the message is told with the file.
+    std::panic::set_hook(Box::new(|_| {}));
+    let progress = Progress::new(files.len() as u64, "files");
+    let mut summary = Summary::default();
+    let mut left_out = LeftOut::default();
+    let mut written = Ok(());
+    parallel::for_each_in_order(
+        &files,
+        parallel::cores(),
+        |file| verify_file(&file.path),
+        |index, result| {
+            let told = progress.step(|| tell(&files[index], &result, args.quiet, &mut left_out, output));
+            match told {
+                Ok(counts) => {
+                    if counts {
+                        summary.add(&result);
+                    }
+                    true
+                }
+                Err(error) => {
+                    written = Err(error);
+                    false
+                }
+            }
+        },
+    );
+    drop(progress);
+    written?;
+    write_summary(&summary, output)?;
+    output.flush()?;
+    tell_left_out(&left_out);
+    let total = summary.total();
+    Ok(if summary.errors > 0 || !left_out.unknown.is_empty() {
+        Status::Error
+    } else if total.agreeing < total.files {
+        Status::Bad
+    } else {
+        Status::Good
+    })
+}
+
+/// Says what came of one file; returns whether it counts.
+fn tell(
+    file: &Collected,
+    result: &Result<Verdict, GoldenError>,
+    quiet: bool,
+    left_out: &mut LeftOut,
+    output: &mut Output,
+) -> io::Result<bool> {
+    let path = file.path.display();
+    match result {
+        Ok(verdict) => match &verdict.difference {
+            None if quiet => {}
+            None => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
+            Some(difference) => {
+                writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
+            }
+        },
+        Err(GoldenError::UnknownScheduler { scheduler, kernel }) if !file.named => {
+            let key = (scheduler.clone(), kernel.clone());
+            *left_out.unknown.entry(key).or_default() += 1;
+            return Ok(false);
+        }
+        Err(GoldenError::Vectors) if !file.named => {
+            left_out.vectors += 1;
+            return Ok(false);
+        }
+        Err(GoldenError::Form(diagnostic)) => {
+            output.flush()?;
+            complain(&diagnostic.to_string());
+        }
+        Err(error) => {
+            // In its turn among the others.
+            output.flush()?;
+            complain(&format!("{path}: {error}"));
+        }
+    }
+    Ok(true)
+}
+
+fn write_summary(summary: &Summary, output: &mut Output) -> io::Result<()> {
+    let mut rows = vec![["scheduler", "kernel", "files", "agree", "CPU time"].map(String::from)];
+    let row = |scheduler: &str, kernel: &str, tally: &Tally| {
+        [
+            scheduler.into(),
+            kernel.into(),
+            tally.files.to_string(),
+            tally.agreeing.to_string(),
+            percent(tally.agreement),
+        ]
+    };
+    for ((scheduler, kernel), tally) in &summary.tallies {
+        rows.push(row(scheduler, kernel, tally));
+    }
+    if summary.tallies.len() > 1 {
+        rows.push(row("all", "", &summary.total()));
+    }
+    if rows.len() == 1 {
+        return Ok(());
+    }
+    let widths: [usize; 5] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+    writeln!(output)?;
+    for [scheduler, kernel, files, agree, time] in rows {
+        let [w0, w1, w2, w3, w4] = widths;
+        writeln!(
+            output,
+            "{scheduler:w0$}  {kernel:w1$}  {files:>w2$}  {agree:>w3$}  {time:>w4$}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Cut, not rounded: 100 % is all of it.
+fn percent(agreement: Agreement) -> String {
+    if agreement.same_ns == agreement.busy_ns {
+        return "100%".into();
+    }
+    let hundredths = u128::from(agreement.same_ns) * 10_000 / u128::from(agreement.busy_ns);
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+fn tell_left_out(left_out: &LeftOut) {
+    if left_out.vectors > 0 {
+        complain(&format!(
+            "note: {} files hold load-tracking vectors, not schedules",
+            left_out.vectors
+        ));
+    }
+    for ((scheduler, kernel), files) in &left_out.unknown {
+        complain(&format!(
+            "there is no scheduler {scheduler} of kernel {kernel} in this program: {files} files not replayed"
+        ));
+    }
+}

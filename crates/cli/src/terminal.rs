@@ -1,0 +1,102 @@
+//! Standard output, complaints, and progress on a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_report::Style;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::time::Duration;
+
+/// Standard output: by the line on a terminal, in blocks elsewhere.
+pub struct Output {
+    to: BufWriter<Stdout>,
+    terminal: bool,
+}
+
+impl Output {
+    /// Standard output.
+    pub fn new() -> Output {
+        Output {
+            to: BufWriter::new(io::stdout()),
+            terminal: io::stdout().is_terminal(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        if self.terminal && bytes.contains(&b'\n') {
+            self.to.flush()?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Says on standard error what is wrong.
+pub fn complain(message: &str) {
+    // Diagnostics of files say that they are errors, and where.
+    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
+    // If nobody can hear it, there is nobody to tell that nobody can.
+    let _ = writeln!(io::stderr(), "{who}{message}");
+}
+
+/// How far a long piece of work is, shown on standard error if that is a terminal, after half a second.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Begins a piece of work of `steps` steps.
+    pub fn new(steps: u64, unit: &str) -> Progress {
+        let bar = if io::stderr().is_terminal() {
+            ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10))
+        } else {
+            ProgressBar::hidden()
+        };
+        let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Progress { bar }
+    }
+
+    /// One step is done; `print` may write.
+    pub fn step<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.inc(1);
+        self.bar.suspend(print)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How text for people is to be laid out: by the terminal's width if there is one, else by `COLUMNS`, else 120 columns.
+pub fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let size = terminal.then(terminal_size::terminal_size).flatten();
+    let width = size.map(|(width, _)| usize::from(width.0)).or_else(columns);
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    Style {
+        width: width.unwrap_or(120),
+        color: terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        unicode: is_unicode_locale(),
+    }
+}
+
+/// Whether the locale's characters are UTF-8: the first of these variables that is set decides.
+fn is_unicode_locale() -> bool {
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .is_some_and(|value| {
+            let value = value.to_lowercase();
+            value.contains("utf-8") || value.contains("utf8")
+        })
+}

@@ -1,0 +1,138 @@
+//! `schedlab verify` and `schedlab list`, typed as users type them.
+
+#[allow(dead_code)]
+mod support;
+
+use std::io::Read;
+use std::process::Stdio;
+use support::{Scratch, command, root, schedlab};
+
+fn golden(name: &str) -> Vec<u8> {
+    let path = root().join("tests/golden/round_robin").join(name);
+    schedlab_lab::compressed::read(&path, 1 << 30).expect("it is there")
+}
+
+/// The name of some golden file of round robin.
+fn some_golden() -> String {
+    let mut names: Vec<String> = std::fs::read_dir(root().join("tests/golden/round_robin"))
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text"))
+        .collect();
+    names.sort();
+    names.swap_remove(0)
+}
+
+#[test]
+fn a_directory_is_searched_and_summed_up() {
+    let text = schedlab(&["verify", "tests/golden/round_robin"]).good();
+    let agreeing = text.lines().filter(|line| line.starts_with("agrees ")).count();
+    assert_eq!(agreeing, 24);
+    let all = text.lines().last().expect("there is a summary");
+    assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "24", "24", "100%"]);
+    let mut sorted: Vec<&str> = text.lines().take(24).collect();
+    sorted.sort_unstable();
+    assert_eq!(sorted, text.lines().take(24).collect::<Vec<_>>(), "in the order of the names");
+    let quiet = schedlab(&["verify", "--quiet", "tests/golden/round_robin"]).good();
+    assert!(!quiet.contains("agrees "));
+    assert_eq!(quiet.lines().last(), Some(all));
+}
+
+#[test]
+fn plain_and_compressed_files_are_read_whatever_they_are_called() {
+    let scratch = Scratch::new("plain");
+    let text = golden(&some_golden());
+    let plain = scratch.file("a.json", &text);
+    let odd = scratch.file("no-extension", &text);
+    let gz = {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        encoder.write_all(&text).unwrap();
+        scratch.file("b.json.gz", encoder.finish().unwrap())
+    };
+    let text = schedlab(&["verify", &plain, &gz, &odd]).good();
+    assert_eq!(text.lines().filter(|line| line.starts_with("agrees ")).count(), 3, "{text}");
+}
+
+#[test]
+fn a_schedule_that_is_not_met_is_exit_status_1() {
+    let scratch = Scratch::new("differs");
+    let mut file: serde_json::Value = serde_json::from_slice(&golden(&some_golden())).unwrap();
+    file["slices"][3][2] = serde_json::json!(file["slices"][3][2].as_u64().unwrap() - 1_000_000);
+    let path = scratch.file("changed.json", file.to_string());
+    let ran = schedlab(&["verify", &path]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stdout.starts_with("DIFFERS "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("slice 3: expected "), "{}", ran.stdout);
+    assert!(ran.stdout.contains(", got "), "{}", ran.stdout);
+    assert!(ran.stdout.contains(" 99."), "{}", ran.stdout);
+    // A disagreement does not hide an error, and others are still replayed.
+    let ran = schedlab(&["verify", &path, "nowhere.json", "tests/golden/round_robin"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.stdout.contains("agrees "), "{}", ran.stdout);
+    assert!(ran.stderr.contains("nowhere.json: there is no such file"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_no_golden_schedule_is_exit_status_2() {
+    let scratch = Scratch::new("broken");
+    let text = golden(&some_golden());
+    let cut = scratch.file("cut.json", &text[..text.len() / 2]);
+    schedlab(&["verify", &cut]).error(&["error: ", "cut.json:"]);
+    let other = scratch.file("other.json", "{\"tasks\": {}}");
+    schedlab(&["verify", &other]).error(&["error: ", "other.json:1:1", "format"]);
+    let packed = std::fs::read(root().join("tests/golden/round_robin").join(some_golden())).unwrap();
+    let damaged = scratch.file("damaged.json.xz", &packed[..packed.len() - 20]);
+    schedlab(&["verify", &damaged]).error(&["damaged.json.xz: ", "xz", "does not unpack"]);
+    schedlab(&["verify", "tests/golden/pelt/task-decay.json.xz"]).error(&["load-tracking vectors"]);
+    let unknown = String::from_utf8(text).unwrap().replace("\"round_robin\"", "\"rr9\"");
+    let unknown = scratch.file("unknown.json", unknown);
+    schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
+    // In a directory such files are told of together.
+    schedlab(&["verify", &scratch.path()]).error(&["there is no scheduler rr9", ": 1 files not replayed"]);
+    let empty = Scratch::new("empty");
+    empty.file("README.md", "nothing");
+    schedlab(&["verify", &empty.path()]).error(&["no .json"]);
+    schedlab(&["verify"]).error(&["FILE|DIRECTORY", "Usage"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command(&["verify", "tests/golden/round_robin"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(said, "");
+}
+
+#[test]
+fn list_shows_every_release_and_what_can_be_set() {
+    let text = schedlab(&["list"]).good();
+    assert!(text.contains("round_robin@1.0, the default"), "{text}");
+    assert!(text.contains("Tunables"), "{text}");
+    let one = schedlab(&["list", "round_robin@1.2"]).good();
+    assert!(one.contains("round_robin@1.2") && !one.contains("round_robin@1.0"), "{one}");
+    let json: serde_json::Value =
+        serde_json::from_str(&schedlab(&["list", "--format", "json"]).good()).expect("it is JSON");
+    let first = &json[0];
+    assert_eq!(first["name"], "round_robin@1.0");
+    assert_eq!(first["policies"], serde_json::json!(["SCHED_OTHER"]));
+    schedlab(&["list", "rond_robin"]).error(&["no scheduler \"rond_robin\"", "did you mean round_robin?"]);
+    schedlab(&["list", "--format", "xml"]).error(&["xml", "table", "json"]);
+}
+
+#[test]
+fn help_is_written_for_people() {
+    for command in ["verify", "list"] {
+        let text = schedlab(&[command, "--help"]).good();
+        assert!(text.contains("Examples:"), "{text}");
+    }
+    let text = schedlab(&["--help"]).good();
+    assert!(text.contains("Exit status"), "{text}");
+    schedlab(&["frobnicate"]).error(&["frobnicate", "Usage"]);
+    schedlab(&[]).error(&["Usage"]);
+}

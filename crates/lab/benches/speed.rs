@@ -1,0 +1,362 @@
+//! How fast the simulator is, and what a pick costs.
+//!
+//! ```text
+//! cargo bench                          a few minutes
+//! cargo bench -- --full                the whole grid: all releases, more sizes, longer measurements
+//! cargo bench -- --only cfs,o_1        only these schedulers
+//! ```
+//!
+//! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU, idle ones too) for hogs,
+//! sleepers and a mix of both, and the most memory that the process ever had. **Picks**: what a tick, a yield and a pick cost
+//! together when so many tasks are runnable on one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
+//!
+//! Each case runs in a process of its own (this program, started again), so that its memory is its own and one that takes too
+//! long can be stopped.
+
+use schedlab_lab::built::{self, Built};
+use schedlab_lab::select::{self, Choice};
+use schedlab_machine::{Config, NewTask, Op, SplitMix64, Workload};
+use schedlab_sched::registry::BuildConfig;
+use schedlab_sched::{BlockReason, CpuId, Parent, Scheduler, TaskAttr, TaskId};
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest that one case may take, start included.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Load {
+    /// All compute for ever.
+    Hogs,
+    /// All run for 0.2 to 2 ms and sleep for 5 to 50.
+    Sleepers,
+    /// Every other one.
+    Mix,
+}
+
+impl Load {
+    const ALL: [Load; 3] = [Load::Hogs, Load::Sleepers, Load::Mix];
+
+    fn name(self) -> &'static str {
+        match self {
+            Load::Hogs => "hogs",
+            Load::Sleepers => "sleepers",
+            Load::Mix => "mix",
+        }
+    }
+
+    fn is_hog(self, task: TaskId) -> bool {
+        match self {
+            Load::Hogs => true,
+            Load::Sleepers => false,
+            Load::Mix => task.0.is_multiple_of(2),
+        }
+    }
+}
+
+/// Tasks without a program to interpret, so that what is measured is the machine and the scheduler.
+struct Synthetic {
+    load: Load,
+    tasks: u32,
+    random: SplitMix64,
+    /// For each task whether it sleeps next.
+    sleeps_next: Vec<bool>,
+}
+
+impl Synthetic {
+    fn run_ns(&mut self) -> u64 {
+        200_000 + self.random.below(1_800_000)
+    }
+}
+
+impl Workload for Synthetic {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        self.sleeps_next = vec![false; self.tasks as usize];
+        let task = |number: u32| NewTask {
+            attr: TaskAttr {
+                address_space: number,
+                ..TaskAttr::default()
+            },
+            start_ns: 0,
+        };
+        (0..self.tasks).map(task).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        if self.load.is_hog(task) {
+            return Ok(Op::Run { ns: u64::MAX });
+        }
+        let sleeps = std::mem::replace(&mut self.sleeps_next[task.index()], false);
+        if sleeps {
+            return Ok(Op::Sleep {
+                until_ns: now_ns + 5_000_000 + self.random.below(45_000_000),
+                reason: BlockReason::Interruptible,
+            });
+        }
+        self.sleeps_next[task.index()] = true;
+        Ok(Op::Run { ns: self.run_ns() })
+    }
+
+    fn take_run(&mut self, _now_ns: u64, task: TaskId) -> Option<u64> {
+        if self.load.is_hog(task) {
+            return Some(u64::MAX);
+        }
+        if self.sleeps_next[task.index()] {
+            return None;
+        }
+        self.sleeps_next[task.index()] = true;
+        Some(self.run_ns())
+    }
+}
+
+/// What one case is.
+#[derive(Clone, Copy, Debug)]
+enum Case {
+    Events { load: Load, cpus: u32, tasks: u32 },
+    Pick { tasks: u32 },
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if args.first().is_some_and(|arg| arg == "case") {
+        return child(&args[1..]);
+    }
+    let full = args.iter().any(|arg| arg == "--full");
+    let only = args
+        .iter()
+        .position(|arg| arg == "--only")
+        .and_then(|place| args.get(place + 1));
+    let choices = match only {
+        Some(names) => names
+            .split(',')
+            .map(|name| select::find(name).unwrap_or_else(|error| panic!("{error}")))
+            .collect(),
+        None if full => select::all(),
+        None => select::linux(),
+    };
+    let budget = Duration::from_millis(if full { 1000 } else { 250 });
+    events_table(&choices, full, budget);
+    picks_table(&choices, budget);
+}
+
+fn events_table(choices: &[Choice], full: bool, budget: Duration) {
+    let sizes: Vec<(u32, u32)> = if full {
+        let tasks = [10, 100, 1_000, 10_000, 100_000];
+        let of = |cpus| tasks.map(|tasks| (cpus, tasks));
+        [1, 8, 64, 1024].into_iter().flat_map(of).collect()
+    } else {
+        vec![
+            (1, 10),
+            (1, 1_000),
+            (1, 100_000),
+            (8, 10),
+            (8, 1_000),
+            (8, 100_000),
+            (64, 1_000),
+            (64, 100_000),
+            (1024, 10_000),
+            (1024, 100_000),
+        ]
+    };
+    println!("Simulated events a second, and the most memory the process had\n");
+    println!(
+        "{:<22} {:<9} {:>5} {:>7} {:>12} {:>9} {:>10} {:>9}",
+        "scheduler", "load", "CPUs", "tasks", "M events/s", "ns/event", "start ms", "peak MiB"
+    );
+    for choice in choices {
+        for load in Load::ALL {
+            for &(cpus, tasks) in &sizes {
+                if cpus > choice.release.cpus_max {
+                    continue;
+                }
+                let head = format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+                match measure(choice, Case::Events { load, cpus, tasks }, budget) {
+                    Some(figures) => {
+                        let [events, wall_ns, start_ns, peak_kib] = figures;
+                        println!(
+                            "{head} {:>12.3} {:>9.0} {:>10.1} {:>9.1}",
+                            events * 1e3 / wall_ns,
+                            wall_ns / events,
+                            start_ns / 1e6,
+                            peak_kib / 1024.0
+                        );
+                    }
+                    None => println!("{head}  took more than {} s", PATIENCE.as_secs()),
+                }
+            }
+        }
+    }
+}
+
+fn picks_table(choices: &[Choice], budget: Duration) {
+    let sizes = [5, 50, 500, 5_000, 50_000, 500_000];
+    println!("\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n");
+    print!("{:<22}", "scheduler");
+    for tasks in sizes {
+        print!(" {tasks:>11}");
+    }
+    println!();
+    for choice in choices {
+        print!("{:<22}", choice.to_string());
+        for tasks in sizes {
+            match measure(choice, Case::Pick { tasks }, budget) {
+                Some([picks, wall_ns, ..]) => print!(" {:>11.1}", wall_ns / picks),
+                None => print!(" {:>11}", "too long"),
+            }
+        }
+        println!();
+    }
+}
+
+/// Runs a case in a process of its own. None: it took too long.
+fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    command.arg("case").arg(choice.to_string());
+    match case {
+        Case::Events { load, cpus, tasks } => {
+            command.args(["events", load.name(), &cpus.to_string(), &tasks.to_string()])
+        }
+        Case::Pick { tasks } => command.args(["pick", &tasks.to_string()]),
+    };
+    command.arg(budget.as_millis().to_string());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program can be started");
+    let begun = Instant::now();
+    while child.try_wait().expect("it is our child").is_none() {
+        if begun.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut text = String::new();
+    child
+        .stdout
+        .take()
+        .expect("it is piped")
+        .read_to_string(&mut text)
+        .expect("it is text");
+    let figures: Vec<f64> = text
+        .split_whitespace()
+        .map(|word| word.parse().expect("it is a figure"))
+        .collect();
+    Some(figures.try_into().expect("there are four figures"))
+}
+
+fn child(args: &[String]) {
+    let choice = select::find(&args[0]).expect("the parent knows it");
+    let number = |place: usize| -> u32 { args[place].parse().expect("it is a number") };
+    let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
+    let [a, b, c] = if args[1] == "events" {
+        let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
+        events(&choice, load.expect("it is a load"), number(3), number(4), budget(5))
+    } else {
+        picks(&choice, number(2), budget(3))
+    };
+    println!("{a} {b} {c} {}", peak_kib());
+}
+
+/// Events, ns for them, ns to start.
+fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
+    let hz = choice.release.hz_default;
+    let scheduler = Built::new(choice, &BuildConfig::flat(cpus, hz));
+    let workload = Synthetic {
+        load,
+        tasks,
+        random: SplitMix64::new(1),
+        sleeps_next: vec![],
+    };
+    let begun = Instant::now();
+    let told_the_future = scheduler.is_clairvoyant();
+    let config = Config::idealised(cpus, hz);
+    let mut machine = built::machine(config, scheduler, told_the_future, workload, ());
+    let Ok(_) = machine.run_to(1);
+    let start = begun.elapsed();
+    // A while to get into step, so that not all sleepers are still at their first run.
+    let begun = Instant::now();
+    let mut until_ns = 1;
+    while begun.elapsed() < budget / 4 {
+        until_ns += 1_000_000;
+        let Ok(_) = machine.run_to(until_ns);
+    }
+    let before = machine.counts().events();
+    let begun = Instant::now();
+    while begun.elapsed() < budget {
+        until_ns += 1_000_000;
+        let Ok(_) = machine.run_to(until_ns);
+    }
+    // At least one event, however long it takes.
+    while machine.counts().events() == before {
+        until_ns += 1_000_000;
+        let Ok(_) = machine.run_to(until_ns);
+    }
+    let wall = begun.elapsed();
+    [
+        machine.counts().events() - before,
+        wall.as_nanos() as u64,
+        start.as_nanos() as u64,
+    ]
+}
+
+/// Picks, ns for them, ns to start.
+fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
+    const CPU: CpuId = CpuId(0);
+    let hz = choice.release.hz_default;
+    let build = BuildConfig::flat(1, hz);
+    let mut platform = build.platform();
+    let mut scheduler = Built::new(choice, &build);
+    let begun = Instant::now();
+    for number in 0..tasks {
+        let attr = TaskAttr {
+            address_space: number,
+            ..TaskAttr::default()
+        };
+        scheduler.fork(&mut platform, TaskId(number), &attr, Parent::Outside);
+        platform.timer_orders.clear();
+        platform.migrations.clear();
+    }
+    let start = begun.elapsed();
+    let mut current = scheduler.schedule(&mut platform, CPU);
+    let mut picks = 0;
+    let begun = Instant::now();
+    while picks < 20 || begun.elapsed() < budget {
+        // Reading the clock costs, too: several picks a look.
+        for _ in 0..if tasks > 10_000 { 1 } else { 32 } {
+            platform.set_jiffies(platform.jiffies() + 1);
+            platform.set_now_ns(platform.jiffies() * 1_000_000_000 / u64::from(hz));
+            scheduler.tick(&mut platform, CPU);
+            if let Some(task) = current {
+                scheduler.yield_now(&mut platform, CPU, task);
+            }
+            platform.clear_resched(CPU);
+            current = black_box(scheduler.schedule(&mut platform, CPU));
+            platform.timer_orders.clear();
+            platform.migrations.clear();
+            picks += 1;
+        }
+    }
+    [
+        picks,
+        begun.elapsed().as_nanos() as u64,
+        start.as_nanos() as u64,
+    ]
+}
+
+/// The most memory this process ever had, KiB; 0 where the system does not tell.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|figure| figure.parse().ok())
+        .unwrap_or(0)
+}

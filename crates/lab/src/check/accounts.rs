@@ -1,0 +1,225 @@
+//! CPU time, added up from what the machine tells, and what work was asked for.
+
+use super::{Rule, Violation};
+use schedlab_machine::{NewTask, Observer, Op, Workload};
+use schedlab_sched::{CpuId, TaskId};
+
+/// Adds up who had which CPU for how long.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    cpus: Vec<Cpu>,
+    /// CPU time of each task, ns.
+    task_ns: Vec<u64>,
+    violation: Option<Violation>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    current: Option<TaskId>,
+    since_ns: u64,
+    busy_ns: u64,
+    idle_ns: u64,
+}
+
+impl Accounts {
+    /// Nothing has happened yet on `cpus` CPUs.
+    pub fn new(cpus: u32) -> Accounts {
+        Accounts {
+            cpus: vec![Cpu::default(); cpus as usize],
+            ..Accounts::default()
+        }
+    }
+
+    /// CPU time of `task`, ns.
+    pub fn task_ns(&self, task: TaskId) -> u64 {
+        self.task_ns.get(task.index()).copied().unwrap_or(0)
+    }
+
+    /// Time that CPUs were busy, ns, over all of them.
+    pub fn busy_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.busy_ns).sum()
+    }
+
+    fn pass(&mut self, cpu: CpuId, now_ns: u64) {
+        let Cpu {
+            current,
+            since_ns,
+            busy_ns,
+            idle_ns,
+        } = &mut self.cpus[cpu.index()];
+        let passed_ns = now_ns - *since_ns;
+        *since_ns = now_ns;
+        match current {
+            None => *idle_ns += passed_ns,
+            Some(task) => {
+                *busy_ns += passed_ns;
+                if task.index() >= self.task_ns.len() {
+                    self.task_ns.resize(task.index() + 1, 0);
+                }
+                self.task_ns[task.index()] += passed_ns;
+            }
+        }
+    }
+
+    /// After a run that ended at `now_ns`: does all time add up, and did every task get what it asked for?
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn settle<W>(&self, now_ns: u64, asked: &Asked<W>) -> Result<(), Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
+        }
+        let wrong = |what: String| Violation::new(Rule::Accounts, now_ns, what);
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            if cpu.busy_ns + cpu.idle_ns != now_ns {
+                let (busy_ns, idle_ns) = (cpu.busy_ns, cpu.idle_ns);
+                return Err(wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}"))
+                    .on(CpuId(number as u32)));
+            }
+        }
+        let of_tasks_ns: u64 = self.task_ns.iter().sum();
+        let of_cpus_ns = self.busy_ns();
+        if of_tasks_ns != of_cpus_ns {
+            return Err(wrong(format!("tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}")));
+        }
+        for (number, asked) in asked.tasks.iter().enumerate() {
+            let task = TaskId(number as u32);
+            let (got_ns, asked_ns) = (self.task_ns(task), asked.asked_ns);
+            if got_ns > asked_ns {
+                return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
+            }
+            if asked.ended && got_ns < asked_ns {
+                return Err(wrong(format!("it ended after {got_ns} ns of the {asked_ns} it asked for")).of(task));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Accounts {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+        _prev_runnable: bool,
+        next: Option<TaskId>,
+    ) {
+        if prev != self.cpus[cpu.index()].current {
+            let what = format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);
+            self.violation
+                .get_or_insert(Violation::new(Rule::Accounts, now_ns, what).on(cpu));
+        }
+        self.pass(cpu, now_ns);
+        self.cpus[cpu.index()].current = next;
+    }
+
+    fn finished(&mut self, now_ns: u64) {
+        for cpu in 0..self.cpus.len() {
+            self.pass(CpuId(cpu as u32), now_ns);
+        }
+    }
+}
+
+/// A workload of which is noted what work each task asks for.
+#[derive(Clone, Debug)]
+pub struct Asked<W> {
+    workload: W,
+    tasks: Vec<Asking>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Asking {
+    asked_ns: u64,
+    ended: bool,
+}
+
+impl<W> Asked<W> {
+    /// Listens to `workload`.
+    pub fn new(workload: W) -> Asked<W> {
+        Asked {
+            workload,
+            tasks: Vec::new(),
+        }
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> &W {
+        &self.workload
+    }
+
+    /// After a run that gave everybody time enough: has every task ended that does not ask for ever?
+    ///
+    /// # Errors
+    /// Who has not.
+    pub fn nobody_lost(&self, now_ns: u64) -> Result<(), Violation> {
+        let lost = |task: &Asking| !task.ended && task.asked_ns < u64::MAX;
+        match self.tasks.iter().position(lost) {
+            None => Ok(()),
+            Some(task) => {
+                let what = "it never came to its end, though there was time enough".into();
+                Err(Violation::new(Rule::Lost, now_ns, what).of(TaskId(task as u32)))
+            }
+        }
+    }
+
+    /// Whether `task` has ended.
+    pub fn ended(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|task| task.ended)
+    }
+
+    fn task(&mut self, task: TaskId) -> &mut Asking {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, Asking::default());
+        }
+        &mut self.tasks[task.index()]
+    }
+
+    fn asks(&mut self, task: TaskId, ns: u64) {
+        let asking = self.task(task);
+        asking.asked_ns = asking.asked_ns.saturating_add(ns);
+    }
+}
+
+impl<W: Workload> Workload for Asked<W> {
+    type Error = W::Error;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let tasks = self.workload.initial_tasks();
+        self.tasks.resize(tasks.len(), Asking::default());
+        tasks
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, W::Error> {
+        let op = self.workload.next(now_ns, task, cpu)?;
+        match op {
+            Op::Run { ns } => self.asks(task, ns),
+            Op::Exit => self.task(task).ended = true,
+            _ => {}
+        }
+        Ok(op)
+    }
+
+    fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
+        let ns = self.workload.take_run(now_ns, task)?;
+        self.asks(task, ns);
+        Some(ns)
+    }
+
+    fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
+        let op = self.workload.before_wake(now_ns, task);
+        if op == Some(Op::Exit) {
+            self.task(task).ended = true;
+        }
+        op
+    }
+
+    fn burst_ns(&self, task: TaskId) -> Option<u64> {
+        self.workload.burst_ns(task)
+    }
+
+    fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
+        self.task(child);
+        self.workload.forked(now_ns, parent, child);
+    }
+}

@@ -1,0 +1,581 @@
+//! A scheduler under watch.
+
+use super::{Rule, Violation};
+use schedlab_sched::interface::Load;
+use schedlab_sched::{
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+};
+
+/// What a release promises to real-time tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RealTimeRule {
+    /// On the CPU whose queue it waits in, nobody less urgent runs once the instant is over.
+    PerCpu,
+    /// Nothing that could be checked at an instant.
+    Nothing,
+}
+
+/// How closely to watch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// What holds for real-time tasks.
+    pub real_time: RealTimeRule,
+    /// Real-time tasks are cut off when they have used their share (`sched_rt_runtime_us`): then they do wait.
+    pub real_time_throttled: bool,
+    /// Audit the scheduler's books after every so many hooks; 0 = never.
+    pub audit_every: u64,
+    /// Look at all tasks and CPUs after every so many instants, at least 1.
+    pub look_every: u64,
+    /// Hold the scheduler to what it promises about waiting.
+    pub waits: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            real_time: RealTimeRule::PerCpu,
+            real_time_throttled: false,
+            audit_every: 1,
+            look_every: 1,
+            waits: true,
+        }
+    }
+}
+
+/// What is known of a task from what the scheduler was told.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// It was born.
+    born: bool,
+    /// It may be picked.
+    runnable: bool,
+    /// The CPU whose current task it is.
+    on: Option<CpuId>,
+    /// Where it stands in `waiting`.
+    place: Option<u32>,
+    /// Since when it waits.
+    since_ns: u64,
+    sched: SchedAttr,
+    allowed: CpuSet,
+}
+
+impl Seen {
+    /// How urgent it is: deadline tasks before real-time tasks by priority before all others.
+    fn urgency(&self) -> u32 {
+        match self.sched.policy {
+            Policy::Deadline => 100,
+            Policy::Fifo | Policy::RoundRobin => self.sched.rt_priority,
+            Policy::Other | Policy::Batch | Policy::Idle => 0,
+        }
+    }
+}
+
+/// A scheduler that is checked at every event against the rules that it can be seen to break from where the machine stands.
+///
+/// After the first [`Violation`] the scheduler is no longer asked: all CPUs idle, so that a broken scheduler does not take the
+/// machine down with it.
+#[derive(Debug)]
+pub struct Watched<S> {
+    scheduler: S,
+    limits: Limits,
+    tasks: Vec<Seen>,
+    /// Each CPU's current task.
+    current: Vec<Option<TaskId>>,
+    /// Since when each CPU idles, if it does.
+    idle_since_ns: Vec<u64>,
+    idle: usize,
+    /// Runnable tasks without a CPU, in no order.
+    waiting: Vec<TaskId>,
+    /// What the promises were asked for.
+    load: Load,
+    alive: u32,
+    /// There is or was a task that is not an ordinary one.
+    urgent: bool,
+    promises: Promises,
+    now_ns: u64,
+    instants: u64,
+    hooks: u64,
+    /// Calls of `schedule` within the present instant.
+    calls: u64,
+    violation: Option<Violation>,
+}
+
+/// So many reschedules a CPU within one nanosecond are taken for endless.
+const CALLS_MAX: u64 = 10_000;
+
+impl<S: Scheduler> Watched<S> {
+    /// Watches `scheduler` on a machine of `cpus` CPUs.
+    pub fn new(scheduler: S, cpus: u32, limits: Limits) -> Watched<S> {
+        assert!(limits.look_every > 0);
+        let load = Load {
+            tasks: 0,
+            cpus,
+            nice_max: 0,
+            nice_min: 0,
+        };
+        Watched {
+            promises: scheduler.promises(&load),
+            scheduler,
+            limits,
+            tasks: Vec::new(),
+            current: vec![None; cpus as usize],
+            idle_since_ns: vec![0; cpus as usize],
+            idle: cpus as usize,
+            waiting: Vec::new(),
+            load,
+            alive: 0,
+            urgent: false,
+            now_ns: 0,
+            instants: 0,
+            hooks: 0,
+            calls: 0,
+            violation: None,
+        }
+    }
+
+    /// The rule that was broken first.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &S {
+        &self.scheduler
+    }
+
+    /// Checks what held until `now_ns`, when the run ended; returns what was found in all of it.
+    pub fn finish(&mut self, now_ns: u64) -> Option<&Violation> {
+        self.advance(now_ns);
+        if self.violation.is_none() {
+            self.audit();
+        }
+        self.violation()
+    }
+
+    fn violated(&mut self, violation: Violation) {
+        self.violation.get_or_insert(violation);
+    }
+
+    /// Whether the scheduler is still asked.
+    #[inline]
+    fn sound(&self) -> bool {
+        self.violation.is_none()
+    }
+
+    /// Before each hook: if time has passed, what the last instant left behind held until now.
+    #[inline]
+    fn advance(&mut self, now_ns: u64) {
+        if now_ns == self.now_ns {
+            return;
+        }
+        self.instants += 1;
+        if self.sound() && self.instants.is_multiple_of(self.limits.look_every) {
+            self.look(now_ns);
+        }
+        self.now_ns = now_ns;
+        self.calls = 0;
+    }
+
+    /// After each hook.
+    #[inline]
+    fn settle(&mut self, platform: &Platform) {
+        self.hooks += 1;
+        for moved in &platform.migrations {
+            let now_at = self.scheduler.cpu_of(moved.task);
+            let last = platform.migrations.iter().rfind(|other| other.task == moved.task);
+            if last.is_some_and(|last| last.to != now_at) {
+                let what = format!("it was moved to CPU {}, but is said to be on {}", moved.to.0, now_at.0);
+                self.violated(Violation::new(Rule::Home, self.now_ns, what).of(moved.task));
+            }
+        }
+        if self.limits.audit_every > 0 && self.hooks.is_multiple_of(self.limits.audit_every) {
+            self.audit();
+        }
+    }
+
+    fn audit(&mut self) {
+        if let Err(what) = self.scheduler.audit() {
+            self.violated(Violation::new(Rule::Audit, self.now_ns, what));
+        }
+    }
+
+    /// Looks at all tasks and CPUs as the last instant left them; it is now `now_ns`.
+    fn look(&mut self, now_ns: u64) {
+        let found = self
+            .look_at_running()
+            .or_else(|| self.look_at_real_time())
+            .or_else(|| self.look_at_waits(now_ns))
+            .or_else(|| self.look_at_idle(now_ns));
+        if let Some(violation) = found {
+            self.violated(violation);
+        }
+    }
+
+    fn look_at_running(&self) -> Option<Violation> {
+        for (cpu, current) in self.current.iter().enumerate() {
+            let cpu = CpuId(cpu as u32);
+            let Some(task) = *current else { continue };
+            let seen = &self.tasks[task.index()];
+            if !seen.runnable {
+                let what = "it keeps the CPU although it is not runnable".into();
+                return Some(Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task));
+            }
+            if !seen.allowed.contains(cpu) {
+                let what = "it may no longer run here and does".into();
+                return Some(Violation::new(Rule::Affinity, self.now_ns, what).on(cpu).of(task));
+            }
+        }
+        None
+    }
+
+    fn look_at_real_time(&self) -> Option<Violation> {
+        if !self.urgent || self.limits.real_time == RealTimeRule::Nothing || self.limits.real_time_throttled {
+            return None;
+        }
+        self.waiting.iter().find_map(|&task| {
+            let seen = &self.tasks[task.index()];
+            if !seen.sched.policy.is_realtime() {
+                return None;
+            }
+            let cpu = self.scheduler.cpu_of(task);
+            let running = self.current[cpu.index()]?;
+            let other = &self.tasks[running.index()];
+            (seen.allowed.contains(cpu) && other.urgency() < seen.urgency()).then(|| {
+                let what = format!(
+                    "it waits at real-time priority {} while task {} runs at {}",
+                    seen.urgency(),
+                    running.0,
+                    other.urgency()
+                );
+                Violation::new(Rule::RealTime, self.now_ns, what).on(cpu).of(task)
+            })
+        })
+    }
+
+    fn look_at_waits(&self, now_ns: u64) -> Option<Violation> {
+        if self.urgent || !self.limits.waits {
+            return None;
+        }
+        let bound_ns = self.promises.wait_ns?;
+        self.waiting.iter().find_map(|&task| {
+            let seen = &self.tasks[task.index()];
+            let ordinary = matches!(seen.sched.policy, Policy::Other | Policy::Batch);
+            let waited_ns = now_ns - seen.since_ns;
+            (ordinary && waited_ns > bound_ns).then(|| {
+                let what = format!("it has waited for {waited_ns} ns, {bound_ns} are promised");
+                Violation::new(Rule::Wait, now_ns, what).of(task)
+            })
+        })
+    }
+
+    fn look_at_idle(&self, now_ns: u64) -> Option<Violation> {
+        if self.idle == 0 || self.waiting.is_empty() {
+            return None;
+        }
+        let bound_ns = self.promises.idle_beside_waiting_ns?;
+        for (cpu, current) in self.current.iter().enumerate() {
+            let cpu = CpuId(cpu as u32);
+            let idle_since_ns = self.idle_since_ns[cpu.index()];
+            if current.is_some() || now_ns - idle_since_ns <= bound_ns {
+                continue;
+            }
+            for &task in &self.waiting {
+                let seen = &self.tasks[task.index()];
+                let together_ns = now_ns - idle_since_ns.max(seen.since_ns);
+                // Tasks of these policies may have spent their share.
+                let may_be_throttled = seen.sched.policy == Policy::Deadline
+                    || seen.sched.policy.is_realtime() && self.limits.real_time_throttled;
+                if together_ns > bound_ns && seen.allowed.contains(cpu) && !may_be_throttled {
+                    let what = format!(
+                        "the CPU has idled for {together_ns} ns while the task waited on CPU {}; {bound_ns} are promised",
+                        self.scheduler.cpu_of(task).0
+                    );
+                    return Some(Violation::new(Rule::Idle, now_ns, what).on(cpu).of(task));
+                }
+            }
+        }
+        None
+    }
+
+    fn begin_waiting(&mut self, task: TaskId) {
+        let seen = &mut self.tasks[task.index()];
+        debug_assert!(seen.place.is_none());
+        seen.place = Some(self.waiting.len() as u32);
+        seen.since_ns = self.now_ns;
+        self.waiting.push(task);
+    }
+
+    fn end_waiting(&mut self, task: TaskId) {
+        let Some(place) = self.tasks[task.index()].place.take() else {
+            return;
+        };
+        self.waiting.swap_remove(place as usize);
+        if let Some(&moved) = self.waiting.get(place as usize) {
+            self.tasks[moved.index()].place = Some(place);
+        }
+    }
+
+    /// Affinity changed: what it says of the past no longer counts.
+    fn restart_waiting(&mut self, task: TaskId) {
+        let now_ns = self.now_ns;
+        self.tasks[task.index()].since_ns = now_ns;
+    }
+
+    fn note_attr(&mut self, attr: &SchedAttr) {
+        self.urgent |= attr.policy.is_realtime() || attr.policy == Policy::Deadline;
+        self.load.nice_max = self.load.nice_max.max(attr.nice);
+        self.load.nice_min = self.load.nice_min.min(attr.nice);
+        self.load.tasks = self.load.tasks.max(self.alive);
+        self.promises = self.scheduler.promises(&self.load);
+    }
+
+    /// Checks the pick of `cpu` before anything is believed about it.
+    fn check_pick(&self, cpu: CpuId, task: TaskId) -> Option<Violation> {
+        let violation =
+            |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
+        let Some(seen) = self.tasks.get(task.index()).filter(|seen| seen.born) else {
+            return violation(Rule::RunnableOnly, "picked, and was never born".into());
+        };
+        if !seen.runnable {
+            return violation(Rule::RunnableOnly, "picked, and is not runnable".into());
+        }
+        if let Some(other) = seen.on.filter(|&other| other != cpu) {
+            return violation(Rule::OneCpu, format!("picked, and runs on CPU {}", other.0));
+        }
+        if !seen.allowed.contains(cpu) {
+            return violation(Rule::Affinity, "picked, and may not run here".into());
+        }
+        let home = self.scheduler.cpu_of(task);
+        if home != cpu {
+            return violation(Rule::Home, format!("picked, and is said to be on CPU {}", home.0));
+        }
+        None
+    }
+}
+
+impl<S: Clairvoyant> Clairvoyant for Watched<S> {
+    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+        if self.sound() {
+            self.scheduler.foresee(task, burst_ns);
+        }
+    }
+}
+
+impl<S: Scheduler> Scheduler for Watched<S> {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        self.advance(platform.now_ns());
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize_with(task.index() + 1, Seen::default);
+        }
+        self.tasks[task.index()] = Seen {
+            born: true,
+            runnable: true,
+            sched: attr.sched,
+            allowed: attr.allowed.clone(),
+            ..Seen::default()
+        };
+        self.begin_waiting(task);
+        self.alive += 1;
+        self.note_attr(&attr.sched);
+        if self.sound() {
+            self.scheduler.fork(platform, task, attr, parent);
+            self.settle(platform);
+        }
+    }
+
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        self.advance(platform.now_ns());
+        self.tasks[task.index()].runnable = true;
+        if self.tasks[task.index()].on.is_none() {
+            self.begin_waiting(task);
+        }
+        if self.sound() {
+            self.scheduler.wake(platform, task, waker);
+            self.settle(platform);
+        }
+    }
+
+    fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason) {
+        self.advance(platform.now_ns());
+        self.tasks[task.index()].runnable = false;
+        if reason == BlockReason::Dead {
+            self.alive -= 1;
+        }
+        if self.sound() {
+            self.scheduler.block(platform, cpu, task, reason);
+            self.settle(platform);
+        }
+    }
+
+    fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.tick(platform, cpu);
+            self.settle(platform);
+        }
+    }
+
+    fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
+        self.advance(platform.now_ns());
+        self.calls += 1;
+        if self.calls > CALLS_MAX * u64::from(self.load.cpus) {
+            let what = format!("{} reschedules in one nanosecond", self.calls);
+            self.violated(Violation::new(Rule::Endless, self.now_ns, what).on(cpu));
+        }
+        let mut next = None;
+        if self.sound() {
+            next = self.scheduler.schedule(platform, cpu);
+            if let Some(violation) = next.and_then(|task| self.check_pick(cpu, task)) {
+                self.violated(violation);
+                next = None;
+            }
+        }
+        let prev = self.current[cpu.index()];
+        if prev != next {
+            if let Some(prev) = prev {
+                self.tasks[prev.index()].on = None;
+                if self.tasks[prev.index()].runnable {
+                    self.begin_waiting(prev);
+                }
+            } else {
+                self.idle -= 1;
+            }
+            if let Some(next) = next {
+                self.tasks[next.index()].on = Some(cpu);
+                self.end_waiting(next);
+            } else {
+                self.idle += 1;
+                self.idle_since_ns[cpu.index()] = self.now_ns;
+            }
+            self.current[cpu.index()] = next;
+        }
+        if self.sound() {
+            self.settle(platform);
+        }
+        next
+    }
+
+    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.yield_now(platform, cpu, task);
+            self.settle(platform);
+        }
+    }
+
+    fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
+        self.advance(platform.now_ns());
+        self.tasks[task.index()].sched = *attr;
+        self.note_attr(attr);
+        if self.sound() {
+            self.scheduler.set_attr(platform, task, attr, by);
+            self.settle(platform);
+        }
+    }
+
+    fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+        self.advance(platform.now_ns());
+        self.tasks[task.index()].allowed = allowed.clone();
+        self.restart_waiting(task);
+        if self.sound() {
+            self.scheduler.set_affinity(platform, task, allowed);
+            self.settle(platform);
+        }
+    }
+
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.advance(platform.now_ns());
+        let result = self.scheduler.cpu_offline(platform, cpu);
+        self.settle(platform);
+        result
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.advance(platform.now_ns());
+        let result = self.scheduler.cpu_online(platform, cpu);
+        self.settle(platform);
+        result
+    }
+
+    fn kill(&mut self, platform: &mut Platform, task: TaskId) {
+        self.advance(platform.now_ns());
+        self.alive -= 1;
+        self.tasks[task.index()].runnable = false;
+        self.end_waiting(task);
+        if self.sound() {
+            self.scheduler.kill(platform, task);
+            self.settle(platform);
+        }
+    }
+
+    fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.reap(platform, task, parent);
+            self.settle(platform);
+        }
+    }
+
+    fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.timer(platform, key);
+            self.settle(platform);
+        }
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        if self.sound() {
+            self.scheduler.cpu_of(task)
+        } else {
+            CpuId(0)
+        }
+    }
+
+    fn group_new(
+        &mut self,
+        platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
+        self.scheduler.group_new(platform, parent, shares)
+    }
+
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.scheduler.group_set_shares(platform, group, shares)
+    }
+
+    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        if !self.sound() {
+            return Ok(());
+        }
+        self.advance(platform.now_ns());
+        let result = self.scheduler.set_group(platform, task, group);
+        self.settle(platform);
+        result
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        self.scheduler.tunables()
+    }
+
+    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+        let result = self.scheduler.set_tunable(platform, name, value);
+        self.promises = self.scheduler.promises(&self.load);
+        result
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        self.scheduler.promises(load)
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.scheduler.audit()
+    }
+}

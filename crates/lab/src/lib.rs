@@ -1,0 +1,24 @@
+//! The laboratory bench: what is done with schedulers, machines and workloads together.
+//!
+//! * [`run`]: runs a workload under schedulers of one's choice.
+//! * [`verify`]: replays golden schedules and says where they are not met.
+//! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
+//! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
+//! * [`select`]: which schedulers can run a given machine and workload.
+//! * [`built`]: a scheduler from the registry, ready to be put into a machine.
+//! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`setup`]: what an administrator does before a run.
+//! * [`compressed`]: files as they are, or compressed.
+//!
+//! Nothing here prints, ends the program or keeps global state.
+
+pub mod built;
+pub mod check;
+pub mod compressed;
+mod panics;
+pub mod parallel;
+pub mod run;
+pub mod select;
+pub mod setup;
+pub mod stress;
+pub mod verify;

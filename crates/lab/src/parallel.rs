@@ -1,0 +1,114 @@
+//! The same work done on many things at once, with results in the order of the things.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// As many threads as the machine has cores.
+pub fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Applies `work` to every item on `threads` threads. `ready` gets the results on the calling thread, each as soon as those
+/// before it are there: always in the order of the items, whichever thread was faster. If it answers false no further item
+/// is begun.
+pub fn for_each_in_order<T, R>(
+    items: &[T],
+    threads: NonZeroUsize,
+    work: impl Fn(&T) -> R + Sync,
+    mut ready: impl FnMut(usize, R) -> bool,
+) where
+    T: Sync,
+    R: Send,
+{
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get().min(items.len()) {
+            let sender = sender.clone();
+            let (next, work) = (&next, &work);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    if sender.send((index, work(item))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut turn = 0;
+        for (index, result) in receiver {
+            early.insert(index, result);
+            while let Some(result) = early.remove(&turn) {
+                if !ready(turn, result) {
+                    next.store(items.len(), Ordering::Relaxed);
+                    return;
+                }
+                turn += 1;
+            }
+        }
+    });
+}
+
+/// Applies `work` to every item on `threads` threads; the results in the order of the items.
+pub fn map<T, R>(items: &[T], threads: NonZeroUsize, work: impl Fn(&T) -> R + Sync) -> Vec<R>
+where
+    T: Sync,
+    R: Send,
+{
+    let mut results = Vec::with_capacity(items.len());
+    for_each_in_order(items, threads, work, |_, result| {
+        results.push(result);
+        true
+    });
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(count: usize) -> NonZeroUsize {
+        NonZeroUsize::new(count).unwrap()
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<u64> = (0..500).collect();
+        let slow_first = |&item: &u64| {
+            // Early items take longer, so that later ones overtake them.
+            (0..(500 - item) * 50).fold(item, |sum, step| std::hint::black_box(sum ^ step));
+            item * 2
+        };
+        let expected: Vec<u64> = items.iter().map(|item| item * 2).collect();
+        for count in [1, 2, 7] {
+            assert_eq!(map(&items, threads(count), slow_first), expected);
+        }
+        assert_eq!(map(&[], threads(3), slow_first), [0u64; 0]);
+    }
+
+    #[test]
+    fn a_no_ends_the_work_early() {
+        let begun = AtomicUsize::new(0);
+        let items: Vec<usize> = (0..100_000).collect();
+        let mut seen = vec![];
+        for_each_in_order(
+            &items,
+            threads(2),
+            |&item| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                item
+            },
+            |index, _| {
+                seen.push(index);
+                index < 2
+            },
+        );
+        assert_eq!(seen, [0, 1, 2]);
+        assert!(begun.into_inner() < items.len());
+    }
+}

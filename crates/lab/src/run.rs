@@ -1,0 +1,263 @@
+//! Runs a workload under schedulers of one's choice and reports on each.
+
+use crate::built::{self, Built};
+use crate::panics;
+use crate::select::{Choice, Needs};
+use crate::setup::{self, NewGroup, Refused};
+use schedlab_machine::{Config, Order, RunEnd, SplitMix64};
+use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
+use schedlab_report::model::key_numbers;
+use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
+use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
+use schedlab_sched::topology::CPUS_MAX;
+use schedlab_sched::{GroupId, Scheduler, Tunable};
+use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Vm};
+
+/// A workload with the machine it is to run on.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What tasks do.
+    pub model: Model,
+    /// The groups there are.
+    pub groups: GroupPlan,
+    /// CPUs.
+    pub cpus: u32,
+    /// Ticks a second; none = what each release had in its usual build.
+    pub hz: Option<u32>,
+    /// When the run is stopped, ns, in place of what the workload says.
+    pub limit_ns: Option<u64>,
+    /// Simultaneous events happen in random order, by this seed; none = in the golden order.
+    pub seed: Option<u64>,
+    /// Whether to record who ran where and when.
+    pub record: bool,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The figures.
+    pub report: RunReport,
+    /// What the user should know about it besides.
+    pub warning: Option<String>,
+}
+
+/// Why a run came to nothing.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scheduler refuses a knob or a group.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The workload cannot be run on such a machine.
+    #[error(transparent)]
+    Workload(#[from] Diagnostic),
+    /// A program could not go on as meant.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+    /// All tasks that are left sleep, and nobody will ever wake them.
+    #[error("no task can ever run again: {0}")]
+    Stuck(String),
+    /// The scheduler, or what drives it, failed.
+    #[error("the simulation broke down, which is a fault of this program: {0}")]
+    Broken(String),
+}
+
+/// The smallest machine that has all the CPUs that `model` names.
+pub fn cpus_named(model: &Model) -> u32 {
+    let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
+    let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
+    let cpus = all.filter_map(|properties| properties.cpus.as_ref()).flatten();
+    cpus.map(|&cpu| cpu + 1).max().unwrap_or(1).min(CPUS_MAX)
+}
+
+impl Experiment {
+    /// `model` on a machine of `cpus` CPUs, with the groups that `settings` and tasks name.
+    pub fn new(model: Model, settings: &GroupSettings, cpus: u32) -> Experiment {
+        Experiment {
+            groups: GroupPlan::new(settings, &model.group_paths()),
+            model,
+            cpus,
+            hz: None,
+            limit_ns: None,
+            seed: None,
+            record: false,
+        }
+    }
+
+    /// What it asks of a scheduler.
+    pub fn needs(&self) -> Needs {
+        let binds = |cpus: &Vec<u32>| (0..self.cpus).any(|cpu| !cpus.contains(&cpu));
+        let phases = self.model.tasks.iter().flat_map(|task| &task.phases);
+        let of_tasks = self.model.tasks.iter().map(|task| &task.properties);
+        let mut properties = phases.map(|phase| &phase.properties).chain(of_tasks);
+        Needs {
+            cpus: self.cpus,
+            hz: self.hz,
+            policies: self.model.policies(),
+            groups: !self.groups.groups().is_empty(),
+            affinity: properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
+        }
+    }
+
+    /// How the loader is to check the workload.
+    pub fn target(&self) -> Target {
+        Target {
+            cpus: self.cpus,
+            limited: self.limit_ns.is_some(),
+        }
+    }
+
+    /// When the run is stopped at the latest, ns.
+    pub fn until_ns(&self) -> Option<u64> {
+        self.limit_ns.or(self.model.global.duration_ns)
+    }
+
+    /// The knobs of `choice` on this machine.
+    pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
+        Built::new(choice, &choice.build_config(&self.needs())).tunables()
+    }
+
+    /// Runs it under `choice`, which does not refuse it, with `tunables` set.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
+        panics::caught(|| self.run_uncaught(choice, tunables)).map_err(RunError::Broken)?
+    }
+
+    fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
+        let paths = self.model.group_paths();
+        let ids = setup::group_ids(self.groups.groups().len());
+        let options = Options {
+            group_ids: self.groups.ids_of(&ids, &paths),
+            ..Options::default()
+        };
+        let vm = Vm::new(self.model.clone(), &self.target(), options)?;
+        let keys = key_numbers(vm.threads().map(|thread| thread.key));
+        let fair_groups: Vec<Group> = self
+            .groups
+            .groups()
+            .iter()
+            .map(|group| Group {
+                parent: group.parent.map_or(GroupId::ROOT, |parent| ids[parent]),
+                shares: group.shares,
+            })
+            .collect();
+        let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
+        let observer = (
+            (
+                Stats::new(self.cpus, &keys),
+                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
+            ),
+            (
+                self.record.then(SliceRecorder::new),
+                self.record.then(SpanRecorder::new),
+            ),
+        );
+        let build = choice.build_config(&self.needs());
+        let mut config = Config::idealised(self.cpus, build.hz);
+        if let Some(seed) = self.seed {
+            config.order = Order::Shuffled(SplitMix64::new(seed));
+        }
+        let scheduler = Built::new(choice, &build);
+        let told_the_future = scheduler.is_clairvoyant();
+        let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        setup::administer(&mut machine, tunables, &groups)?;
+        let end = machine.run(self.until_ns().unwrap_or(u64::MAX))?;
+        let mut warning = None;
+        if end == RunEnd::Stuck {
+            let waits = machine.workload().who_waits().to_string();
+            if self.until_ns().is_none() {
+                return Err(RunError::Stuck(waits));
+            }
+            let at_s = machine.now_ns() as f64 / 1e9;
+            warning = Some(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+        }
+        let counts = machine.counts();
+        let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
+        let tasks: Vec<TaskInfo> = vm
+            .threads()
+            .map(|thread| TaskInfo {
+                name: vm.thread_name(thread.task),
+                key: thread.key.into(),
+                group: thread.group.into(),
+                attr: thread.sched,
+                loops_finished: 0,
+            })
+            .collect();
+        let report = RunReport::new(RunInputs {
+            scheduler: SchedulerInfo {
+                name: choice.entry.name.into(),
+                release: choice.release.version.into(),
+                title: choice.entry.title.into(),
+            },
+            machine: MachineInfo {
+                cpus: self.cpus,
+                hz: build.hz,
+                model: "idealised".into(),
+            },
+            tunables: &scheduler.tunables(),
+            seed: self.seed,
+            end,
+            counts,
+            tasks: &tasks,
+            stats: &stats,
+            fairness: Some(&fairness),
+            slices: slices.map(SliceRecorder::into_slices),
+            spans: spans.map(SpanRecorder::into_spans),
+        });
+        Ok(Ran { report, warning })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::select;
+    use schedlab_workload::rt_app;
+
+    fn experiment(text: &str) -> Experiment {
+        let target = Target {
+            cpus: CPUS_MAX,
+            limited: true,
+        };
+        let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
+        let cpus = cpus_named(&model);
+        Experiment::new(model, &GroupSettings::default(), cpus)
+    }
+
+    #[test]
+    fn what_a_workload_needs_is_seen() {
+        let plain = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2}}}"#);
+        assert_eq!((plain.cpus, plain.needs().affinity, plain.needs().groups), (1, false, false));
+        let bound = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [2]}}}"#);
+        assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
+        let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
+        assert_eq!((all.cpus, all.needs().affinity), (2, false));
+        let grouped = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "taskgroup": "/g"}}}"#);
+        assert!(grouped.needs().groups);
+    }
+
+    #[test]
+    fn every_scheduler_gives_a_lone_task_what_it_asks_for() {
+        let experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
+        for choice in select::all() {
+            assert_eq!(choice.refuses(&experiment.needs()), None);
+            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
+            assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
+        }
+    }
+
+    #[test]
+    fn a_deadlock_is_an_error_without_a_duration_and_a_warning_with_one() {
+        let text = r#"{"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}"#;
+        let mut experiment = experiment(text);
+        let choice = select::find("round_robin").expect("it is there");
+        let error = experiment.run(&choice, &[]).expect_err("nobody posts");
+        assert!(error.to_string().contains("no task can ever run again"), "{error}");
+        experiment.limit_ns = Some(1_000_000_000);
+        let ran = experiment.run(&choice, &[]).expect("there is a limit");
+        assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));
+    }
+}

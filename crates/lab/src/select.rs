@@ -1,0 +1,242 @@
+//! Which schedulers can run a given machine and workload.
+
+use schedlab_sched::Policy;
+use schedlab_sched::registry::{self, BuildConfig, Entry, LookupError, Release};
+use schedlab_sched::topology::CPUS_MAX;
+use std::fmt;
+
+/// One release of one scheduler, chosen to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The scheduler.
+    pub entry: &'static Entry,
+    /// The release.
+    pub release: &'static Release,
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Choice) -> bool {
+        (self.entry.name, self.release.version) == (other.entry.name, other.release.version)
+    }
+}
+
+impl Eq for Choice {}
+
+impl fmt::Display for Choice {
+    /// As users write it: `cfs@2.6.24`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = format!("{}@{}", self.entry.name, self.release.version);
+        f.pad(&name)
+    }
+}
+
+/// What a machine and a workload ask of a scheduler.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// CPUs.
+    pub cpus: u32,
+    /// Ticks a second; none = whatever the release's usual build had.
+    pub hz: Option<u32>,
+    /// Policies that tasks have at some time.
+    pub policies: Vec<Policy>,
+    /// Task groups other than the root.
+    pub groups: bool,
+    /// Affinity: tasks that may not run everywhere.
+    pub affinity: bool,
+}
+
+/// A name that leads to no scheduler.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownScheduler(String);
+
+/// Every scheduler in its default release, in the order in which Linux had them.
+pub fn defaults() -> Vec<Choice> {
+    let first = |entry: &&'static Entry| Choice {
+        entry,
+        release: &entry.releases[0],
+    };
+    registry::ALL.iter().map(first).collect()
+}
+
+/// The schedulers that Linux had, each in its default release.
+pub fn linux() -> Vec<Choice> {
+    // Linux's releases are numbers; a textbook's policies have none.
+    let has_number = |choice: &Choice| choice.release.version.starts_with(|c: char| c.is_ascii_digit());
+    defaults().into_iter().filter(has_number).collect()
+}
+
+/// The policies of the textbooks, each in its default form.
+pub fn textbook() -> Vec<Choice> {
+    let linux = linux();
+    defaults().into_iter().filter(|choice| !linux.contains(choice)).collect()
+}
+
+/// Every release of every scheduler.
+pub fn all() -> Vec<Choice> {
+    let of = |entry: &&'static Entry| {
+        let entry: &'static Entry = entry;
+        entry.releases.iter().map(move |release| Choice { entry, release })
+    };
+    registry::ALL.iter().flat_map(of).collect()
+}
+
+/// Finds `cfs` or `cfs@2.6.24`.
+///
+/// # Errors
+/// Says what was not found, and what there is.
+pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
+    match registry::find(name) {
+        Ok((entry, release)) => Ok(Choice { entry, release }),
+        Err(LookupError::Release(entry)) => {
+            let entry = registry::ALL.iter().find(|other| other.name == entry);
+            let known: Vec<&str> = entry.map_or(vec![], |entry| {
+                let versions = |release: &'static Release| {
+                    std::iter::once(release.version).chain(release.also.iter().copied())
+                };
+                entry.releases.iter().flat_map(versions).collect()
+            });
+            Err(UnknownScheduler(format!(
+                "there is no release \"{}\" of {}; there are {}",
+                name.split_once('@').map_or("", |(_, version)| version),
+                name.split('@').next().unwrap_or(name),
+                known.join(", ")
+            )))
+        }
+        Err(LookupError::Name) => {
+            let bare = name.split('@').next().unwrap_or(name);
+            let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
+            let close = close_names(bare, &names);
+            let hint = if close.is_empty() {
+                format!("there are {}", names.join(", "))
+            } else {
+                format!("did you mean {}? (`schedlab list` shows them all)", close.join(" or "))
+            };
+            Err(UnknownScheduler(format!("there is no scheduler \"{bare}\"; {hint}")))
+        }
+    }
+}
+
+impl Choice {
+    /// Why it cannot run what `needs` asks for; none: it can.
+    pub fn refuses(&self, needs: &Needs) -> Option<String> {
+        let release = self.release;
+        let cpus_max = release.cpus_max.min(CPUS_MAX);
+        if needs.cpus > cpus_max {
+            return Some(match cpus_max {
+                1 => "it has only one CPU".into(),
+                _ => format!("it has at most {cpus_max} CPUs"),
+            });
+        }
+        let (hz_min, hz_max) = release.hz_range;
+        if let Some(hz) = needs.hz
+            && !(hz_min..=hz_max).contains(&hz)
+        {
+            return Some(if hz_min == hz_max {
+                format!("it ticks {hz_min} times a second, always")
+            } else {
+                format!("it ticks {hz_min} to {hz_max} times a second")
+            });
+        }
+        let unknown = |policy: &&Policy| !release.policies.contains(policy);
+        if let Some(policy) = needs.policies.iter().find(unknown) {
+            return Some(format!("it knows no {}", policy.name()));
+        }
+        if needs.groups && !release.groups {
+            return Some("it has no task groups".into());
+        }
+        if needs.affinity && !self.has_affinity() {
+            return Some("it has no CPU affinity".into());
+        }
+        None
+    }
+
+    /// Whether tasks can be bound to CPUs: 2.2 had no call for it.
+    pub fn has_affinity(&self) -> bool {
+        !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
+    }
+
+    /// How to build it for `needs`, which it does not refuse.
+    pub fn build_config(&self, needs: &Needs) -> BuildConfig {
+        BuildConfig::flat(needs.cpus, needs.hz.unwrap_or(self.release.hz_default))
+    }
+}
+
+/// Those of `names` that somebody who wrote `name` may have meant, the closest first.
+pub fn close_names<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' ', '(', ')'], "");
+    let wanted = plain(name);
+    let mut close: Vec<(usize, &str)> = names
+        .iter()
+        .map(|&other| (distance(&wanted, &plain(other)), other))
+        .filter(|&(distance, other)| {
+            let other = plain(other);
+            distance <= 1 + wanted.len() / 4
+                || wanted.len() >= 2 && (other.starts_with(&wanted) || wanted.starts_with(&other))
+        })
+        .collect();
+    close.sort_unstable();
+    close.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// How many letters must be put in, taken out or changed to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for j in 0..b.len() {
+            let changed = diagonal + usize::from(a != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_understood() {
+        let names = ["round_robin", "o_n", "o_1", "cfs", "bfs"];
+        assert_eq!(close_names("round-robbin", &names), ["round_robin"]);
+        assert_eq!(close_names("round", &names), ["round_robin"]);
+        assert_eq!(close_names("O(1)", &names), ["o_1", "o_n"]);
+        assert_eq!(close_names("cfs2", &names), ["cfs", "bfs"]);
+        assert_eq!(close_names("eevdf", &names), [""; 0]);
+    }
+
+    #[test]
+    fn unknown_names_and_releases_say_what_there_is() {
+        let message = find("round_robbin").unwrap_err().to_string();
+        assert!(message.contains("did you mean round_robin?"), "{message}");
+        let message = find("zzz").unwrap_err().to_string();
+        assert!(message.contains("there are round_robin"), "{message}");
+        let message = find("round_robin@2.0").unwrap_err().to_string();
+        assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
+        assert_eq!(find("round_robin@1.2.13").unwrap().to_string(), "round_robin@1.2");
+    }
+
+    #[test]
+    fn what_a_release_lacks_is_refused_with_the_reason() {
+        let choice = find("round_robin").unwrap();
+        let needs = Needs {
+            cpus: 1,
+            ..Needs::default()
+        };
+        assert_eq!(choice.refuses(&needs), None);
+        let cases = [
+            (Needs { cpus: 2, ..needs.clone() }, "one CPU"),
+            (Needs { hz: Some(1000), ..needs.clone() }, "100 times a second"),
+            (Needs { policies: vec![Policy::Other, Policy::Fifo], ..needs.clone() }, "SCHED_FIFO"),
+            (Needs { groups: true, ..needs.clone() }, "no task groups"),
+        ];
+        for (needs, part) in cases {
+            let reason = choice.refuses(&needs).unwrap();
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What an administrator does before a run: set knobs, make groups.
+
+use schedlab_machine::{Machine, Observer, Workload};
+use schedlab_sched::{GroupId, Scheduler, TunableError};
+
+/// A group to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewGroup<'a> {
+    /// Its path, for messages.
+    pub path: &'a str,
+    /// The group it is in, by its place among those to be made; none = the root.
+    pub parent: Option<usize>,
+    /// Its weight as `cpu.shares`.
+    pub shares: u64,
+}
+
+impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
+    fn from(group: &'a schedlab_workload::Group) -> NewGroup<'a> {
+        NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
+        }
+    }
+}
+
+/// What a scheduler refuses.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// A knob, or its value.
+    #[error("{name}={value}: {}", explain(.error))]
+    Tunable {
+        /// Which knob.
+        name: String,
+        /// What it was to be set to.
+        value: i64,
+        /// Why not.
+        error: TunableError,
+    },
+    /// A group.
+    #[error("group {path}: {message}")]
+    Group {
+        /// Its path.
+        path: String,
+        /// Why not.
+        message: String,
+    },
+}
+
+/// What is wrong with a knob or its value, and what would be right.
+pub fn explain(error: &TunableError) -> String {
+    match error {
+        TunableError::Unknown { known } if known.is_empty() => "this scheduler has no tunables".into(),
+        TunableError::Unknown { known } => format!("there is no such tunable; there are {}", known.join(", ")),
+        TunableError::Range { min, max } => format!("it must be {min} to {max}"),
+        TunableError::Refused(message) => message.clone(),
+    }
+}
+
+/// The numbers that groups will have: they count from 1 in the order of their making.
+pub fn group_ids(groups: usize) -> Vec<GroupId> {
+    (1..=groups as u32).map(GroupId).collect()
+}
+
+/// Sets knobs and makes groups on a machine that has not run yet.
+///
+/// # Errors
+/// What the scheduler refuses.
+pub fn administer<S, W, O>(
+    machine: &mut Machine<S, W, O>,
+    tunables: &[(impl AsRef<str>, i64)],
+    groups: &[NewGroup<'_>],
+) -> Result<(), Refused>
+where
+    S: Scheduler,
+    W: Workload,
+    O: Observer,
+{
+    machine.administer(|scheduler, platform| {
+        for (name, value) in tunables {
+            let (name, value) = (name.as_ref(), *value);
+            scheduler
+                .set_tunable(platform, name, value)
+                .map_err(|error| Refused::Tunable {
+                    name: name.into(),
+                    value,
+                    error,
+                })?;
+        }
+        let ids = group_ids(groups.len());
+        for (group, id) in groups.iter().zip(&ids) {
+            let parent = group.parent.map_or(GroupId::ROOT, |parent| ids[parent]);
+            let made = scheduler.group_new(platform, parent, group.shares);
+            let message = match made {
+                Ok(made) if made == *id => continue,
+                Ok(made) => format!("it became number {}, not {}", made.0, id.0),
+                Err(message) => message,
+            };
+            return Err(Refused::Group {
+                path: group.path.into(),
+                message,
+            });
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,299 @@
+//! Runs a world under watch.
+
+use super::recent::Recent;
+use super::world::{Kind, World};
+use crate::built::{self, Built};
+use crate::check::{Accounts, Asked, Fingerprint, Limits, RealTimeRule, Rule, Violation, Watched, shares};
+use crate::panics;
+use crate::select::Choice;
+use crate::setup::{self, NewGroup};
+use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
+use schedlab_sched::interface::Load;
+use schedlab_sched::{Clairvoyant, Policy, Scheduler, TaskId};
+use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
+use std::fmt;
+
+/// Which of a world's runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Simultaneous events in the golden order.
+    Golden,
+    /// The same without being watched.
+    Again,
+    /// Simultaneous events in random order.
+    Shuffled,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Turn::Golden => "simultaneous events in golden order",
+            Turn::Again => "the same run once more",
+            Turn::Shuffled => "simultaneous events in random order",
+        })
+    }
+}
+
+/// A rule was broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// In which run.
+    pub turn: Turn,
+    /// Which, when, by whom.
+    pub violation: Violation,
+}
+
+/// What came of a world.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// Events that were simulated, in all runs.
+    pub events: u64,
+    /// A number that stands for all that happened: the same world gives the same.
+    pub fingerprint: u64,
+    /// The first rule that was broken.
+    pub failure: Option<Failure>,
+}
+
+/// What a run came to.
+struct Ran {
+    events: u64,
+    fingerprint: u64,
+    violation: Option<Violation>,
+}
+
+/// Runs a world in all three ways, until a rule is broken.
+pub fn check(world: &World, choice: &Choice) -> Checked {
+    let mut checked = Checked {
+        events: 0,
+        fingerprint: 0,
+        failure: None,
+    };
+    for turn in [Turn::Golden, Turn::Again, Turn::Shuffled] {
+        let ran = panics::caught(|| match turn {
+            Turn::Again => unwatched(world, choice),
+            Turn::Golden | Turn::Shuffled => watched(world, choice, turn),
+        });
+        let mut ran = ran.unwrap_or_else(|message| Ran {
+            events: 0,
+            fingerprint: 0,
+            violation: Some(Violation::new(Rule::Panic, 0, message)),
+        });
+        checked.events += ran.events;
+        if turn == Turn::Again && ran.violation.is_none() && ran.fingerprint != checked.fingerprint {
+            let what = "the run came out differently when it was not watched".into();
+            ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
+        }
+        // All three count, each in its place.
+        checked.fingerprint = match turn {
+            Turn::Golden => ran.fingerprint,
+            Turn::Again => checked.fingerprint,
+            Turn::Shuffled => checked.fingerprint.rotate_left(32) ^ ran.fingerprint,
+        };
+        if let Some(violation) = ran.violation {
+            checked.failure = Some(Failure { turn, violation });
+            break;
+        }
+    }
+    checked
+}
+
+/// The last events before `at_ns` of one of the world's runs.
+pub fn recent_events(world: &World, choice: &Choice, turn: Turn, at_ns: u64, most: usize) -> Vec<String> {
+    let ran = panics::caught(|| {
+        let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Recent::new(most));
+        let _ = machine.run_to(at_ns.saturating_add(1));
+        machine.into_parts().2.into_lines()
+    });
+    ran.unwrap_or_else(|message| vec![format!("(the run breaks off: {message})")])
+}
+
+fn plan(world: &World) -> GroupPlan {
+    let mut settings = GroupSettings::default();
+    for (path, shares) in &world.groups {
+        let option = format!("{path}:cpu.shares={shares}");
+        settings.add(groups::parse_option(&option).expect("the world's groups are in order"));
+    }
+    GroupPlan::new(&settings, &world.model.group_paths())
+}
+
+/// A machine with the world in it, knobs set and groups made.
+fn prepare<S, W, O>(
+    world: &World,
+    choice: &Choice,
+    turn: Turn,
+    scheduler: impl FnOnce(Built) -> S,
+    workload: impl FnOnce(Vm) -> W,
+    observer: O,
+) -> Machine<S, W, O>
+where
+    S: Clairvoyant,
+    W: schedlab_machine::Workload,
+    O: Observer,
+{
+    let plan = plan(world);
+    let target = Target {
+        cpus: world.cpus,
+        limited: true,
+    };
+    let ids = setup::group_ids(plan.groups().len());
+    let options = Options {
+        group_ids: plan.ids_of(&ids, &world.model.group_paths()),
+        ..Options::default()
+    };
+    let vm = Vm::new(world.model.clone(), &target, options)
+        .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
+    let mut config = Config::idealised(world.cpus, world.hz);
+    if turn == Turn::Shuffled {
+        config.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
+    }
+    let built = Built::new(choice, &choice.build_config(&world.needs()));
+    let told_the_future = built.is_clairvoyant();
+    let mut machine = built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
+    let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
+    setup::administer(&mut machine, &world.tunables, &groups)
+        .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"));
+    machine
+}
+
+fn unwatched(world: &World, choice: &Choice) -> Ran {
+    let mut machine = prepare(world, choice, Turn::Again, |built| built, |vm| vm, Fingerprint::default());
+    let stopped = machine.run(world.until_ns).err();
+    Ran {
+        events: machine.counts().events(),
+        fingerprint: machine.observer().value(),
+        violation: stopped.map(|stop| Violation::new(Rule::Lost, machine.now_ns(), stop.to_string())),
+    }
+}
+
+/// What the release promises to real-time tasks, and how closely a world of this size is watched.
+fn limits(world: &World, choice: &Choice) -> Limits {
+    let mut limits = Limits {
+        real_time: real_time_rule(choice.entry.name),
+        real_time_throttled: real_time_throttled(world, choice),
+        // A promise about waiting speaks of tasks beside each other, not of groups within groups.
+        waits: world.groups.is_empty(),
+        ..Limits::default()
+    };
+    if u64::from(world.cpus) * world.model.initial_threads() as u64 > 400 {
+        limits.audit_every = 97;
+        limits.look_every = 16;
+    }
+    limits
+}
+
+/// Two releases have one queue for all CPUs and look for the CPU to preempt at the wakeup: two that wake at the same nanosecond may
+/// both choose the same, and one of them waits although another CPU runs something less urgent.
+fn real_time_rule(name: &str) -> RealTimeRule {
+    match name {
+        "o_n" | "bfs" => RealTimeRule::Nothing,
+        _ => RealTimeRule::PerCpu,
+    }
+}
+
+fn real_time_throttled(world: &World, choice: &Choice) -> bool {
+    const NAME: &str = "sched_rt_runtime_us";
+    let set = world.tunables.iter().find(|(name, _)| *name == NAME);
+    match set {
+        Some((_, value)) => *value >= 0,
+        None => {
+            let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+            let usual = scheduler.tunables().into_iter().find(|tunable| tunable.name == NAME);
+            usual.is_some_and(|tunable| tunable.value >= 0)
+        }
+    }
+}
+
+type Witness = (Accounts, Fingerprint);
+
+fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
+    /// Into so many parts a run is cut, to look at it in between.
+    const PARTS: u64 = 64;
+    let limits = limits(world, choice);
+    let watch = |built| Watched::new(built, world.cpus, limits);
+    let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
+    let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
+    let mut violation = None;
+    let mut end = RunEnd::TimeUp;
+    for part in 1..=PARTS {
+        let until_ns = world.until_ns / PARTS * part;
+        match machine.run_to(until_ns) {
+            Ok(how) => end = how,
+            Err(stop) => violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string())),
+        }
+        violation = violation
+            .or_else(|| machine.scheduler().violation().cloned())
+            .or_else(|| shares_so_far(world, &machine));
+        if violation.is_some() || end != RunEnd::TimeUp {
+            break;
+        }
+    }
+    let events = machine.counts().events();
+    if violation.is_none() {
+        // Tells the observers that it is over.
+        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
+        if let Err(stop) = machine.run(until_ns) {
+            violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
+        }
+    }
+    let end_ns = machine.now_ns();
+    let (mut scheduler, asked, (accounts, fingerprint)) = machine.into_parts();
+    violation = violation.or_else(|| scheduler.finish(end_ns).cloned());
+    if violation.is_none() {
+        violation = accounts.settle(end_ns, &asked).err();
+    }
+    if violation.is_none() && world.kind == Kind::Finite && end != RunEnd::AllEnded {
+        violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
+            if end == RunEnd::Stuck {
+                lost.what = format!("{}; {}", lost.what, asked.workload().who_waits());
+            }
+            lost
+        });
+    }
+    Ran {
+        events,
+        fingerprint: fingerprint.value(),
+        violation,
+    }
+}
+
+/// In worlds where it is known who must get how much: is it so?
+fn shares_so_far(world: &World, machine: &Machine<Watched<Built>, Asked<Vm>, Witness>) -> Option<Violation> {
+    let now_ns = machine.now_ns();
+    let task_ns = || {
+        let mut accounts = machine.observer().0.clone();
+        accounts.finished(now_ns);
+        let threads = world.model.initial_threads() as u32;
+        (0..threads).map(|task| accounts.task_ns(TaskId(task))).collect::<Vec<u64>>()
+    };
+    match world.kind {
+        Kind::Finite | Kind::Endless => None,
+        Kind::LoneHog => shares::lone_hog(world.first_start_ns(), now_ns, task_ns()[0]).err(),
+        Kind::EqualHogs => {
+            let properties = &world.model.tasks[0].properties;
+            debug_assert!(matches!(properties.policy, None | Some(Policy::Other)));
+            let nice = properties.priority.unwrap_or(0);
+            let load = Load {
+                tasks: world.model.initial_threads() as u32,
+                cpus: world.cpus,
+                nice_max: nice,
+                nice_min: nice,
+            };
+            let spread_ns = machine.scheduler().promises(&load).hog_spread_ns?;
+            shares::equal_hogs(now_ns, &task_ns(), spread_ns).err()
+        }
+    }
+}
+
+/// The command that runs the world, saved as `file`, without any checks.
+pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
+    let World { cpus, hz, .. } = world;
+    let mut command = format!("schedlab run {file} --scheduler {choice} --cpus {cpus} --hz {hz}");
+    command += &format!(" --duration {}", (world.until_ns as f64 / 1e9).ceil());
+    for (name, value) in &world.tunables {
+        command += &format!(" --set {name}={value}");
+    }
+    for (path, shares) in &world.groups {
+        command += &format!(" --group {path}:cpu.shares={shares}");
+    }
+    command
+}

@@ -1,0 +1,77 @@
+//! The last events of a run, for those who look for the cause of something.
+
+use schedlab_machine::Observer;
+use schedlab_sched::{BlockReason, CpuId, TaskId, Waker};
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+/// Keeps the last events as text.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    lines: VecDeque<String>,
+    most: usize,
+}
+
+impl Recent {
+    /// Keeps the last `most` events.
+    pub fn new(most: usize) -> Recent {
+        Recent {
+            lines: VecDeque::with_capacity(most),
+            most,
+        }
+    }
+
+    /// What is kept, oldest first.
+    pub fn into_lines(self) -> Vec<String> {
+        self.lines.into()
+    }
+
+    fn add(&mut self, now_ns: u64, what: impl FnOnce(&mut String)) {
+        if self.lines.len() == self.most {
+            self.lines.pop_front();
+        }
+        let mut line = format!("{now_ns:>14} ns  ");
+        what(&mut line);
+        self.lines.push_back(line);
+    }
+}
+
+/// A task or, if there is none, idle.
+fn who(task: Option<TaskId>) -> String {
+    task.map_or("idle".into(), |task| format!("task {}", task.0))
+}
+
+// Writing to a string cannot fail.
+impl Observer for Recent {
+    fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {
+        self.add(now_ns, |line| {
+            let _ = write!(line, "task {} starts on CPU {}", task.0, cpu.0);
+        });
+    }
+    fn woken(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, waker: Waker) {
+        self.add(now_ns, |line| {
+            let _ = write!(line, "task {} wakes on CPU {}, by {waker:?}", task.0, cpu.0);
+        });
+    }
+    fn blocked(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, reason: BlockReason) {
+        self.add(now_ns, |line| {
+            let _ = write!(line, "task {} blocks on CPU {}: {reason:?}", task.0, cpu.0);
+        });
+    }
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        self.add(now_ns, |line| {
+            let _ = write!(line, "task {} ends off its CPU", task.0);
+        });
+    }
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, runnable: bool, next: Option<TaskId>) {
+        let how = if runnable { " (preempted)" } else { "" };
+        self.add(now_ns, |line| {
+            let _ = write!(line, "CPU {}: {}{how} -> {}", cpu.0, who(prev), who(next));
+        });
+    }
+    fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {
+        self.add(now_ns, |line| {
+            let _ = write!(line, "task {} moves from CPU {} to CPU {}", task.0, from.0, to.0);
+        });
+    }
+}

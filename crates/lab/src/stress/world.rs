@@ -1,0 +1,560 @@
+//! Random worlds: a machine, its knobs, and a workload, all from one seed.
+
+use crate::built::Built;
+use crate::select::{Choice, Needs};
+use schedlab_machine::SplitMix64;
+use schedlab_sched::{Policy, Scheduler};
+use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+
+/// What kind of world it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Tasks of all kinds, each of which comes to its end.
+    Finite,
+    /// Tasks of all kinds, some of which go on for ever.
+    Endless,
+    /// One hog with the machine to itself.
+    LoneHog,
+    /// Equal hogs on one CPU.
+    EqualHogs,
+}
+
+/// A random world. The same seed and scheduler make the same.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// What it was made from.
+    pub seed: u64,
+    /// What kind it is.
+    pub kind: Kind,
+    /// CPUs.
+    pub cpus: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Knobs that are set.
+    pub tunables: Vec<(&'static str, i64)>,
+    /// Groups with their shares.
+    pub groups: Vec<(String, u64)>,
+    /// What tasks do.
+    pub model: Model,
+    /// When the run is stopped, ns. In finite worlds all tasks have had time enough by then, many times over.
+    pub until_ns: u64,
+}
+
+/// What is kept while a world is made.
+struct Maker {
+    random: SplitMix64,
+    cpus: u32,
+    policies: Vec<Policy>,
+    /// Whether tasks may be bound to CPUs.
+    affinity: bool,
+    /// Whether real-time and deadline tasks are about.
+    urgent: bool,
+    /// Whether numbers are round, so that much falls on the same nanosecond.
+    round: bool,
+    endless: bool,
+    groups: Vec<String>,
+    /// Work of a task, µs.
+    budget_us: u64,
+    /// All work and all sleep there is, µs.
+    work_us: u64,
+    sleep_us: u64,
+    delay_us: u64,
+    /// What deadline tasks ask for, in millionths of a CPU.
+    booked: u64,
+    tasks: Vec<Task>,
+}
+
+impl World {
+    /// The world that `seed` makes for `choice`.
+    pub fn random(seed: u64, choice: &Choice) -> World {
+        let mut random = SplitMix64::new(seed);
+        // Two seeds that are neighbours should have nothing in common.
+        let mut random = SplitMix64::new(random.next_u64());
+        let kind = match random.below(10) {
+            0 => Kind::LoneHog,
+            1 => Kind::EqualHogs,
+            2 | 3 => Kind::Endless,
+            _ => Kind::Finite,
+        };
+        let (cpus, tasks) = size(&mut random, choice);
+        let cpus = if kind == Kind::EqualHogs { 1 } else { cpus };
+        let hz = random_hz(&mut random, choice);
+        let tunables = random_tunables(&mut random, choice, cpus, hz);
+        let mut maker = Maker {
+            cpus,
+            policies: choice.release.policies.to_vec(),
+            affinity: choice.has_affinity(),
+            urgent: random.below(10) < 4,
+            round: random.below(10) < 6,
+            endless: kind == Kind::Endless,
+            groups: vec![],
+            budget_us: 0,
+            work_us: 0,
+            sleep_us: 0,
+            delay_us: 0,
+            booked: 0,
+            tasks: vec![],
+            random,
+        };
+        let mut groups = vec![];
+        if choice.release.groups && maker.chance(30) && matches!(kind, Kind::Finite | Kind::Endless) {
+            groups = maker.make_groups();
+        }
+        let mut duration_ns = None;
+        match kind {
+            Kind::Finite | Kind::Endless => {
+                // In all a fifth to one and a half seconds of work for each CPU.
+                let work_us = u64::from(cpus) * (200_000 + maker.random.below(1_300_000));
+                maker.budget_us = (work_us / tasks).max(2_000);
+                while (maker.tasks.len() as u64) < tasks {
+                    maker.make_some();
+                }
+                if kind == Kind::Endless {
+                    duration_ns = Some(1_000_000_000 + maker.random.below(2_000_000_000));
+                }
+            }
+            Kind::LoneHog | Kind::EqualHogs => {
+                let hogs = if kind == Kind::LoneHog { 1 } else { tasks.clamp(2, 12) };
+                let nice = maker.nice();
+                let delay_us = if kind == Kind::LoneHog { maker.random.below(50_000) } else { 0 };
+                maker.tasks.push(Task {
+                    key: "hog".into(),
+                    instances: hogs as u32,
+                    delay_us,
+                    loops: Loops::Forever,
+                    properties: Properties {
+                        priority: (nice != 0).then_some(nice),
+                        ..Properties::default()
+                    },
+                    phases: vec![phase("", vec![Action::Run(1_000_000)])],
+                    flat: true,
+                });
+                duration_ns = Some(5_000_000_000);
+            }
+        }
+        let Maker {
+            tasks,
+            work_us,
+            sleep_us,
+            delay_us,
+            ..
+        } = maker;
+        // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
+        // quarters of the time.
+        let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
+        World {
+            seed,
+            kind,
+            cpus,
+            hz,
+            tunables,
+            groups,
+            model: Model {
+                name: format!("seed-{seed}"),
+                global: Global {
+                    duration_ns,
+                    ..Global::default()
+                },
+                tasks,
+            },
+            until_ns: duration_ns.unwrap_or(enough_us * 1000),
+        }
+    }
+
+    /// What it asks of a scheduler.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            cpus: self.cpus,
+            hz: Some(self.hz),
+            policies: self.model.policies(),
+            groups: !self.groups.is_empty(),
+            affinity: false,
+        }
+    }
+
+    /// The start of the lone hog, ns.
+    pub fn first_start_ns(&self) -> u64 {
+        self.model.tasks.first().map_or(0, |task| task.delay_us * 1000)
+    }
+}
+
+/// CPUs and tasks: mostly small, so that many can be run, now and then large.
+fn size(random: &mut SplitMix64, choice: &Choice) -> (u32, u64) {
+    let (cpus, tasks) = match random.below(100) {
+        0..75 => (1 + random.below(8), 1 + random.below(16)),
+        75..97 => (1 + random.below(32), 1 + random.below(100)),
+        _ => (1 + random.below(256), 1 + random.below(1000)),
+    };
+    ((cpus as u32).min(choice.release.cpus_max), tasks)
+}
+
+fn random_hz(random: &mut SplitMix64, choice: &Choice) -> u32 {
+    let (min, max) = choice.release.hz_range;
+    let usual = [choice.release.hz_default, 100, 250, 300, 1000, 1024];
+    let hz = usual[random.below(usual.len() as u64) as usize];
+    if (min..=max).contains(&hz) {
+        hz
+    } else {
+        choice.release.hz_default
+    }
+}
+
+fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32) -> Vec<(&'static str, i64)> {
+    if random.below(2) == 0 {
+        return vec![];
+    }
+    let needs = Needs {
+        cpus,
+        hz: Some(hz),
+        ..Needs::default()
+    };
+    let build = choice.build_config(&needs);
+    let mut scheduler = Built::new(choice, &build);
+    let mut platform = build.platform();
+    let mut set = vec![];
+    for tunable in scheduler.tunables() {
+        if random.below(3) > 0 {
+            continue;
+        }
+        let (min, max) = tunable.range;
+        let value = match random.below(8) {
+            // Real-time tasks without a limit; else with one that leaves them something before the world ends.
+            0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
+            _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
+            // Not so small that nothing but the knob's own timers would happen.
+            0 => min.max((tunable.value / 64).min(tunable.value)),
+            1 if max <= 1_000_000_000_000 => max,
+            // Within a factor of 16 of what is usual.
+            _ => {
+                let usual = match (tunable.value, tunable.name) {
+                    (1.., _) => tunable.value.min(i64::MAX / 16),
+                    (_, name) if name.ends_with("_ns") => 10_000_000,
+                    (_, name) if name.ends_with("_us") => 10_000,
+                    _ => 1,
+                };
+                (usual / 16 + random.below(usual as u64 * 4) as i64).clamp(min, max)
+            }
+        };
+        // The kernel refuses some values for the sake of others.
+        if scheduler.set_tunable(&mut platform, tunable.name, value).is_ok() {
+            set.push((tunable.name, value));
+        }
+    }
+    set
+}
+
+fn phase(name: &str, actions: Vec<Action>) -> Phase {
+    let mut events: Vec<Event> = vec![];
+    for (number, action) in actions.into_iter().enumerate() {
+        let key = match &action {
+            Action::Run(_) => "run",
+            Action::Sleep(_) => "sleep",
+            Action::Timer { .. } => "timer",
+            Action::Lock(_) => "lock",
+            Action::Unlock(_) => "unlock",
+            Action::Barrier(_) => "barrier",
+            Action::SemPost(_) => "sem_post",
+            Action::SemWait(_) => "sem_wait",
+            Action::Yield => "yield",
+            Action::Fork(_) => "fork",
+            other => unreachable!("no world has {other:?}"),
+        };
+        events.push(Event {
+            key: format!("{key}{number}"),
+            action,
+        });
+    }
+    Phase {
+        name: name.into(),
+        events,
+        ..Phase::default()
+    }
+}
+
+impl Maker {
+    /// True in `percent` of 100 cases.
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.random.below(from.len() as u64) as usize].clone()
+    }
+
+    /// A time between `min_us` and `max_us`: a round one if all are, so that it meets others and ticks.
+    fn time_us(&mut self, min_us: u64, max_us: u64) -> u64 {
+        let time_us = min_us + self.random.below(max_us - min_us + 1);
+        if self.round && self.random.below(10) < 8 {
+            let step_us = if time_us >= 10_000 { 5_000 } else { 1_000 };
+            (time_us / step_us).max(1) * step_us
+        } else {
+            time_us
+        }
+    }
+
+    fn make_groups(&mut self) -> Vec<(String, u64)> {
+        let mut groups: Vec<(String, u64)> = vec![];
+        for number in 0..1 + self.random.below(4) {
+            let above = match groups.len() as u64 {
+                0 => String::new(),
+                there if self.random.below(2) == 0 => groups[self.random.below(there) as usize].0.clone(),
+                _ => String::new(),
+            };
+            let shares = match self.random.below(4) {
+                0 => 2,
+                1 => 1024,
+                _ => 2 + self.random.below(8192),
+            };
+            groups.push((format!("{above}/g{number}"), shares));
+        }
+        self.groups = groups.iter().map(|(path, _)| path.clone()).collect();
+        groups
+    }
+
+    fn nice(&mut self) -> i32 {
+        if self.chance(60) {
+            0
+        } else {
+            self.random.below(40) as i32 - 20
+        }
+    }
+
+    /// A policy and what goes with it.
+    fn policy(&mut self) -> Properties {
+        let mut properties = Properties::default();
+        let known: Vec<Policy> = self.policies.clone();
+        let policy = match self.random.below(100) {
+            0..6 => Policy::Batch,
+            6..12 => Policy::Idle,
+            12..30 if self.urgent => self.pick(&[Policy::Fifo, Policy::RoundRobin]),
+            30..40 if self.urgent => Policy::Deadline,
+            _ => Policy::Other,
+        };
+        let policy = if known.contains(&policy) { policy } else { Policy::Other };
+        match policy {
+            Policy::Fifo | Policy::RoundRobin => {
+                properties.priority = Some(match self.random.below(3) {
+                    0 => 50,
+                    _ => 1 + self.random.below(99) as i32,
+                });
+            }
+            Policy::Deadline => {
+                let period_us = self.time_us(10_000, 100_000);
+                let runtime_us = (period_us / 20).max(1_000) + self.random.below(period_us / 10);
+                let part = runtime_us * 1_000_000 / period_us;
+                if self.booked + part > 500_000 * u64::from(self.cpus) {
+                    return properties;
+                }
+                self.booked += part;
+                properties.dl_runtime_us = Some(runtime_us);
+                properties.dl_period_us = Some(period_us);
+                properties.dl_deadline_us = Some(period_us - self.random.below((period_us - runtime_us) / 2));
+            }
+            Policy::Other | Policy::Batch | Policy::Idle => {
+                let nice = self.nice();
+                properties.priority = (nice != 0).then_some(nice);
+            }
+        }
+        properties.policy = (policy != Policy::Other).then_some(policy);
+        properties
+    }
+
+    fn cpu_list(&mut self) -> Vec<u32> {
+        let cpus = u64::from(self.cpus);
+        let mut list: Vec<u32> = if self.chance(50) {
+            vec![self.random.below(cpus) as u32]
+        } else {
+            (0..self.cpus).filter(|_| self.random.below(2) == 0).collect()
+        };
+        if list.is_empty() {
+            list.push(self.random.below(cpus) as u32);
+        }
+        list
+    }
+
+    fn properties(&mut self) -> Properties {
+        let mut properties = self.policy();
+        // Deadline tasks must be allowed everywhere.
+        if self.affinity && properties.policy != Some(Policy::Deadline) && self.chance(25) {
+            properties.cpus = Some(self.cpu_list());
+        }
+        if !self.groups.is_empty() && self.chance(60) {
+            let groups = self.groups.clone();
+            properties.taskgroup = Some(self.pick(&groups));
+        }
+        properties
+    }
+
+    /// How often work of `run_us` and sleep of `sleep_us` are repeated: until the task's budget is used up, and no more than
+    /// two seconds are slept away.
+    fn rounds(&mut self, run_us: u64, sleep_us: u64) -> u64 {
+        let by_work = self.budget_us / run_us.max(1);
+        let by_sleep = 2_000_000 / sleep_us.max(1);
+        by_work.min(by_sleep).clamp(1, 2_000)
+    }
+
+    /// Puts a task of `instances` threads into the world that repeat `actions`.
+    fn add(&mut self, name: &str, instances: u32, properties: Properties, actions: Vec<Action>, rounds: u64) {
+        let delay_us = if self.chance(50) { 0 } else { self.time_us(0, 300_000) };
+        let (mut run_us, mut sleep_us) = (0, 0);
+        for action in &actions {
+            match action {
+                Action::Run(us) => run_us += us,
+                Action::Sleep(us) => sleep_us += us,
+                Action::Timer { period_us, .. } => sleep_us += period_us,
+                _ => {}
+            }
+        }
+        // A forked thread may be forked often.
+        let threads = u64::from(instances.max(8));
+        self.work_us += run_us * rounds * threads;
+        self.sleep_us += sleep_us * rounds * threads;
+        self.delay_us += delay_us;
+        let urgent = !matches!(properties.policy, None | Some(Policy::Batch | Policy::Idle));
+        // Nothing that is urgent goes on for ever: it would have the CPU for itself.
+        let endless = self.endless && !urgent && rounds > 1 && self.chance(50);
+        self.tasks.push(Task {
+            key: format!("{name}{}", self.tasks.len()),
+            instances,
+            delay_us,
+            loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
+            properties,
+            phases: vec![phase("", actions)],
+            flat: true,
+        });
+    }
+
+    /// One more task, or a few that belong together.
+    fn make_some(&mut self) {
+        let properties = self.properties();
+        let instances = if self.chance(70) { 1 } else { 1 + self.random.below(4) as u32 };
+        match self.random.below(10) {
+            0 | 1 => {
+                let run_us = self.time_us(self.budget_us / 2 + 1, self.budget_us + 1);
+                self.add("hog", instances, properties, vec![Action::Run(run_us)], 1);
+            }
+            2..=4 => {
+                let (run_us, sleep_us) = (self.time_us(50, 8_000), self.time_us(100, 30_000));
+                let rounds = self.rounds(run_us, sleep_us);
+                let actions = vec![Action::Run(run_us), Action::Sleep(sleep_us)];
+                self.add("sleeper", instances, properties, actions, rounds);
+            }
+            5 => {
+                let run_us = self.time_us(100, 5_000);
+                let rounds = self.rounds(run_us, 0).min(200);
+                self.add("yielder", instances, properties, vec![Action::Run(run_us), Action::Yield], rounds);
+            }
+            6 => {
+                let period_us = self.time_us(2_000, 50_000);
+                let run_us = self.time_us(100, period_us / 2);
+                let rounds = self.rounds(run_us, period_us);
+                let timer = Action::Timer {
+                    name: "unique".into(),
+                    period_us,
+                    absolute: false,
+                };
+                self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
+            }
+            7 => self.make_pair(properties),
+            8 => self.make_crowd(properties),
+            _ => match self.random.below(2) {
+                0 => self.make_changing(properties),
+                _ => self.make_family(properties),
+            },
+        }
+    }
+
+    /// Two that take turns, each waking the other.
+    fn make_pair(&mut self, properties: Properties) {
+        let number = self.tasks.len();
+        let (to, back) = (format!("to{number}"), format!("back{number}"));
+        let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
+        let rounds = self.rounds(first_us + second_us, 0).min(300);
+        let first = vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
+        let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
+        let other = self.properties();
+        // Both come to their ends or neither.
+        let endless = std::mem::replace(&mut self.endless, false);
+        self.add("ping", 1, properties, first, rounds);
+        self.add("pong", 1, other, second, rounds);
+        self.endless = endless;
+    }
+
+    /// Some that meet at a barrier or share a mutex.
+    fn make_crowd(&mut self, properties: Properties) {
+        let number = self.tasks.len();
+        let instances = 2 + self.random.below(4) as u32;
+        let (run_us, sleep_us) = (self.time_us(100, 5_000), self.time_us(100, 10_000));
+        let rounds = self.rounds(run_us, sleep_us).min(200);
+        let endless = std::mem::replace(&mut self.endless, false);
+        let actions = if self.chance(50) {
+            vec![Action::Run(run_us), Action::Barrier(format!("all{number}")), Action::Sleep(sleep_us)]
+        } else {
+            let mutex = format!("mutex{}", self.random.below(3));
+            vec![
+                Action::Lock(mutex.clone()),
+                Action::Run(run_us),
+                Action::Unlock(mutex),
+                Action::Sleep(sleep_us),
+            ]
+        };
+        self.add("crowd", instances, properties, actions, rounds);
+        self.endless = endless;
+    }
+
+    /// One that changes policy, priority and affinity as it goes.
+    fn make_changing(&mut self, properties: Properties) {
+        let run_us = self.time_us(100, 20_000);
+        let rounds = self.rounds(3 * run_us, 0).min(50);
+        let deadline = properties.policy == Some(Policy::Deadline);
+        self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
+        let mut phases = vec![];
+        for number in 0..2 + self.random.below(2) {
+            let mut part = phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
+            part.loops = Loops::Times(1 + self.random.below(3));
+            if !deadline && self.chance(50) {
+                part.properties = self.policy();
+                if part.properties.policy == Some(Policy::Deadline) {
+                    part.properties = Properties::default();
+                } else {
+                    part.properties.policy.get_or_insert(Policy::Other);
+                }
+            }
+            if self.affinity && !deadline && self.chance(50) {
+                part.properties.cpus = Some(self.cpu_list());
+            }
+            if !self.groups.is_empty() && self.chance(30) {
+                let groups = self.groups.clone();
+                part.properties.taskgroup = Some(self.pick(&groups));
+            }
+            phases.push(part);
+        }
+        self.work_us += 6 * run_us * rounds;
+        self.sleep_us += 9 * 1_000 * rounds;
+        let task = self.tasks.last_mut().expect("it was added");
+        task.phases = phases;
+        task.flat = false;
+        // Phases make the task urgent at times.
+        task.loops = Loops::Times(rounds);
+    }
+
+    /// A parent that forks, and its children.
+    fn make_family(&mut self, properties: Properties) {
+        let endless = std::mem::replace(&mut self.endless, false);
+        let run_us = self.time_us(100, 10_000);
+        let mut child = self.properties();
+        if child.policy == Some(Policy::Deadline) {
+            child = Properties::default();
+        }
+        let rounds = self.rounds(run_us, 0).min(20);
+        let actions = vec![Action::Run(run_us), Action::Sleep(1_000)];
+        self.add("child", 0, child, actions, 1 + rounds / 4);
+        let task = self.tasks.last_mut().expect("it was added");
+        task.delay_us = 0;
+        let name = task.key.clone();
+        let actions = vec![Action::Run(run_us), Action::Fork(name), Action::Sleep(2_000)];
+        self.add("parent", 1, properties, actions, 1 + rounds % 8);
+        self.endless = endless;
+    }
+}

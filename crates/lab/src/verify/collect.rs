@@ -1,0 +1,92 @@
+//! Finds the golden schedules among files and directories.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collected {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it was named itself, rather than found in a directory.
+    pub named: bool,
+}
+
+/// Why a directory could not be searched.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The system says no.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// What could not be looked at.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A directory without any.
+    #[error("{}: no .json, .json.gz or .json.xz file is in it or below it", path.display())]
+    Empty {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// The files among `paths`, and the golden schedules (by their names: `.json`, `.json.gz`, `.json.xz`) in and below the
+/// directories among them, each directory in the order of its names. Files that were named are taken whatever they are called, and
+/// not looked at.
+///
+/// # Errors
+/// [`CollectError`].
+pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = found.len();
+            walk(path, 0, &mut found)?;
+            if found.len() == before {
+                return Err(CollectError::Empty { path: path.clone() });
+            }
+        } else {
+            found.push(Collected {
+                path: path.clone(),
+                named: true,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Directories deeper than this are taken for a circle of links.
+const DEPTH_MAX: usize = 64;
+
+fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<(), CollectError> {
+    let failed = |error| CollectError::Io {
+        path: directory.into(),
+        error,
+    };
+    if depth > DEPTH_MAX {
+        return Err(failed(io::Error::other("directories nest too deep")));
+    }
+    let mut entries = std::fs::read_dir(directory)
+        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+        .map_err(failed)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, depth + 1, found)?;
+        } else if is_golden_name(&path) {
+            found.push(Collected { path, named: false });
+        }
+    }
+    Ok(())
+}
+
+fn is_golden_name(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let name = name
+        .strip_suffix(".xz")
+        .or(name.strip_suffix(".gz"))
+        .unwrap_or(&name);
+    name.ends_with(".json")
+}

@@ -1,0 +1,255 @@
+//! Replays one golden schedule.
+
+use super::compare::{Agreement, Difference, agreement, first_difference};
+use crate::built::{self, Built};
+use crate::compressed::{self, ReadError};
+use crate::panics;
+use crate::select::Choice;
+use crate::setup::{self, NewGroup};
+use schedlab_machine::Config;
+use schedlab_measure::{Slice, SliceRecorder};
+use schedlab_sched::registry::{self, BuildConfig};
+use schedlab_sched::topology::CPUS_MAX;
+use schedlab_workload::{Conventions, Diagnostic, GoldenFile};
+use std::path::Path;
+
+/// What came of a golden schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// The scheduler, as the file names it.
+    pub scheduler: String,
+    /// The release whose source was driven.
+    pub kernel: String,
+    /// How many slices the file has.
+    pub slices: usize,
+    /// Where the replay first differs.
+    pub difference: Option<Difference>,
+    /// How much CPU time agrees.
+    pub agreement: Agreement,
+}
+
+impl Verdict {
+    /// Whether every slice agrees.
+    pub fn agrees(&self) -> bool {
+        self.difference.is_none()
+    }
+}
+
+/// Why a golden schedule could not be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum GoldenError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Not a golden schedule, or not a sound one.
+    #[error(transparent)]
+    Form(#[from] Diagnostic),
+    /// Load-tracking vectors, which lie beside the golden schedules but are none.
+    #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule")]
+    Vectors,
+    /// This build has no such scheduler.
+    #[error("there is no scheduler {scheduler} of kernel {kernel} in this program")]
+    UnknownScheduler {
+        /// The scheduler, as the file names it.
+        scheduler: String,
+        /// The kernel, as the file names it.
+        kernel: String,
+    },
+    /// The scheduler does not run on such a machine, or refuses what is to be set.
+    #[error("{0}")]
+    Refused(String),
+    /// The scheduler, or what drives it, failed.
+    #[error("the replay broke down: {0}")]
+    Broken(String),
+}
+
+/// Replays the golden schedule in a file, plain or compressed.
+///
+/// # Errors
+/// [`GoldenError`].
+pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
+    let name = path.display().to_string();
+    verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
+}
+
+/// Replays the golden schedule that `text` holds. `name` is what messages call it.
+///
+/// # Errors
+/// [`GoldenError`].
+pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
+    let text = compressed::as_text(text)?;
+    let file = match GoldenFile::parse(name, text) {
+        Ok(file) => file,
+        Err(_) if is_vectors(text) => return Err(GoldenError::Vectors),
+        Err(diagnostic) => return Err(diagnostic.into()),
+    };
+    let found = registry::find_golden(&file.scheduler, &file.kernel);
+    let (entry, release) = found.ok_or_else(|| GoldenError::UnknownScheduler {
+        scheduler: file.scheduler.clone(),
+        kernel: file.kernel.clone(),
+    })?;
+    let expected: Vec<Slice> = file
+        .slices
+        .iter()
+        .map(|slice| Slice {
+            cpu: slice.cpu,
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            task: slice.task,
+        })
+        .collect();
+    let choice = Choice { entry, release };
+    let got = panics::caught(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
+    Ok(Verdict {
+        slices: expected.len(),
+        difference: first_difference(&expected, &got, &file.threads),
+        agreement: agreement(&expected, &got),
+        scheduler: file.scheduler,
+        kernel: file.kernel,
+    })
+}
+
+fn is_vectors(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_str(text).is_ok_and(|head: Head| head.format == "pelt-vectors/1")
+}
+
+/// How the golden files of a scheduler deviate from rt-app's way.
+fn conventions_of(scheduler: &str) -> Conventions {
+    let mut conventions = Conventions::default();
+    match scheduler {
+        "eevdf" | "deadline" => {
+            conventions.exit_from_sleep = true;
+            conventions.renice_before_wake = true;
+        }
+        "cfs" => {
+            conventions.yield_goes_on = true;
+            conventions.renice_only_running = true;
+        }
+        _ => {}
+    }
+    conventions
+}
+
+fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
+    let refused = |message: String| Err(GoldenError::Refused(message));
+    let release = choice.release;
+    let cpus_max = release.cpus_max.min(CPUS_MAX);
+    if !(1..=cpus_max).contains(&file.cpus) {
+        return refused(format!(
+            "its machine has {} CPUs; this scheduler runs on 1 to {cpus_max}",
+            file.cpus
+        ));
+    }
+    let (hz_min, hz_max) = release.hz_range;
+    if !(hz_min..=hz_max).contains(&file.hz) {
+        return refused(format!(
+            "its machine ticks {} times a second; this scheduler takes {hz_min} to {hz_max}",
+            file.hz
+        ));
+    }
+    let mut config = Config::idealised(file.cpus, file.hz);
+    config.reap = false;
+    let mut conventions = conventions_of(&file.scheduler);
+    let exact = String::from("exact_min_slice");
+    let mut tunables = vec![];
+    for (name, value) in &file.tunables {
+        // Settings of the machine rather than knobs of the kernel.
+        match name.as_str() {
+            "in_interrupt" => config.wake_from_interrupt = *value != 0,
+            "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
+            _ => tunables.push((name, *value)),
+        }
+    }
+    if file.notes.contains("subtree minima are always exact") {
+        // What the kernel's tree keeps for speed can be out of date; these files were made with a driver that keeps it exact.
+        tunables.push((&exact, 1));
+    }
+    let groups: Vec<NewGroup<'_>> = file
+        .groups
+        .iter()
+        .map(|group| NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
+        })
+        .collect();
+    let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
+    let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
+    let told_the_future = scheduler.is_clairvoyant();
+    let mut machine = built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
+    setup::administer(&mut machine, &tunables, &groups)
+        .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
+    machine
+        .run(file.end_ns)
+        .map_err(|stop| GoldenError::Broken(stop.to_string()))?;
+    let (_, _, recorder) = machine.into_parts();
+    Ok(recorder.into_slices())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn golden(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+        let mut file = serde_json::json!({
+            "format": "golden-schedule/1",
+            "kernel": "1.0",
+            "scheduler": "round_robin",
+            "machine": {"cpus": 1, "hz": 100, "topology": "flat"},
+            "tunables": {},
+            "groups": {},
+            "scenario": {"global": {"duration": 1}, "tasks": {"hog": {"run": 10000, "loop": 5}}},
+            "slices": [[0, 0, 50_000_000, "hog-0"]],
+            "tasks": {},
+            "end_ns": 1_000_000_000,
+            "notes": ""
+        });
+        change(&mut file);
+        serde_json::to_vec(&file).unwrap()
+    }
+
+    fn verify(text: &[u8]) -> Result<Verdict, GoldenError> {
+        verify_bytes("some.json", text)
+    }
+
+    #[test]
+    fn a_schedule_that_is_met_agrees() {
+        let verdict = verify(&golden(|_| {})).unwrap();
+        assert!(verdict.agrees());
+        assert_eq!((verdict.slices, verdict.agreement.share()), (1, 1.0));
+    }
+
+    #[test]
+    fn a_schedule_that_is_not_met_says_where_and_by_how_much() {
+        let verdict = verify(&golden(|file| file["slices"][0][2] = 40_000_000.into())).unwrap();
+        assert_eq!(
+            verdict.difference.unwrap().to_string(),
+            "slice 0: expected hog-0 on CPU 0 from 0 to 40000000 ns, got hog-0 on CPU 0 from 0 to 50000000 ns"
+        );
+        assert_eq!(verdict.agreement.share(), 0.8);
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_an_error_that_says_why() {
+        let cases: [(Vec<u8>, &str); 10] = [
+            (b"{".to_vec(), "some.json:1"),
+            (b"[]".to_vec(), "some.json:1"),
+            (b"\xff\xfe".to_vec(), "not text"),
+            (golden(|file| file["format"] = "x".into()), "format is `x`"),
+            (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
+            (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
+            (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
+            (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
+            (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
+            (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
+        ];
+        for (text, part) in cases {
+            let message = verify(&text).unwrap_err().to_string();
+            assert!(message.contains(part), "no \"{part}\" in: {message}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Every scheduler keeps every rule in random worlds, and the same world always comes to the same.
+
+use schedlab_lab::stress::{Checked, Failure, World, check};
+use schedlab_lab::{parallel, select};
+use std::num::NonZeroUsize;
+
+/// Worlds a release. `schedlab stress` runs as many as one likes.
+const SEEDS: std::ops::Range<u64> = 0..40;
+
+fn check_seed(&(choice, seed): &(select::Choice, u64)) -> Checked {
+    check(&World::random(seed, &choice), &choice)
+}
+
+#[test]
+fn every_rule_is_kept_in_random_worlds() {
+    let choices = select::all();
+    let items: Vec<_> = choices.iter().flat_map(|&choice| SEEDS.map(move |seed| (choice, seed))).collect();
+    let mut failures = vec![];
+    let mut events = 0;
+    parallel::for_each_in_order(&items, parallel::cores(), check_seed, |index, checked| {
+        events += checked.events;
+        if let Some(Failure { turn, violation }) = checked.failure {
+            let (choice, seed) = items[index];
+            failures.push(format!("schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"));
+        }
+        true
+    });
+    println!("{} worlds, {events} events", items.len());
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn worlds_come_to_the_same_on_any_number_of_threads() {
+    let items: Vec<_> = select::defaults()
+        .into_iter()
+        .flat_map(|choice| (100..108).map(move |seed| (choice, seed)))
+        .collect();
+    let on = |threads: usize| parallel::map(&items, NonZeroUsize::new(threads).unwrap(), check_seed);
+    let first = on(1);
+    assert!(first == on(4), "the same seeds came out differently on four threads");
+    assert!(first.iter().any(|checked| checked.fingerprint != first[0].fingerprint));
+}

@@ -1,0 +1,98 @@
+//! hrtick: a timer of high resolution that ends a turn where it should end, not at the next tick (feature `HRTICK`, off by
+//! default in 2.6.28 to 2.6.32).
+
+use super::Cfs;
+use super::versions::Feature;
+use crate::classes::rbtree::NIL;
+use crate::classes::{ClassId, Core, Pid};
+use crate::{CpuId, Platform, TimerKey, TimerPhase};
+
+/// No timer for a task that is yet to be switched to is set shorter than this, ns.
+const SHORTEST_NS: i64 = 10_000;
+
+/// The timer of a CPU. (Key 0 is the real-time class's.)
+const fn timer_of(cpu: CpuId) -> TimerKey {
+    TimerKey(cpu.0 + 1)
+}
+
+impl Cfs {
+    /// `hrtick_start_fair`: sets the timer to the end of the turn of `pid`.
+    pub(super) fn hrtick_start(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        let e = self.entity_of(pid);
+        let q = self.entities[e as usize].cfs_rq;
+        if !self.knobs.has(Feature::HrTick) || self.queues[q as usize].nr_running < 2 {
+            return;
+        }
+        let slice = self.slice(e);
+        let entity = &self.entities[e as usize];
+        let mut left = slice as i64 - (entity.sum_exec - entity.prev_sum_exec) as i64;
+        let runs = core.curr(cpu) == pid;
+        if left < 0 {
+            if runs {
+                core.resched_curr(platform, cpu);
+            }
+            return;
+        }
+        if !runs {
+            left = left.max(SHORTEST_NS);
+        }
+        self.hrtick_active[cpu.index()] = true;
+        platform.arm_timer(
+            timer_of(cpu),
+            TimerPhase::BeforeTicks,
+            platform.now_ns() + left as u64,
+        );
+    }
+
+    /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they still change with each.
+    #[inline]
+    pub(super) fn hrtick_update(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+        if !self.knobs.has(Feature::HrTick) {
+            return;
+        }
+        let curr = core.curr(cpu);
+        if core.thread(curr).class != ClassId::Fair {
+            return;
+        }
+        let q = self.entities[self.entity_of(curr) as usize].cfs_rq;
+        if u64::from(self.queues[q as usize].nr_running) < self.knobs.nr_latency {
+            self.hrtick_start(core, platform, cpu, curr);
+        }
+    }
+
+    /// `hrtick_clear`: in `schedule()`, the turn is over anyway.
+    #[inline]
+    pub(super) fn hrtick_clear(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if core::mem::take(&mut self.hrtick_active[cpu.index()]) {
+            platform.cancel_timer(timer_of(cpu));
+        }
+    }
+
+    /// `hrtick`: the turn is over.
+    pub(super) fn hrtick_fires(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+        let cpu = CpuId(key.0 - 1);
+        if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {
+            return;
+        }
+        core.act_on(cpu);
+        core.update_rq_clock(platform, cpu);
+        let curr = core.curr(cpu);
+        if core.thread(curr).class != ClassId::Fair {
+            return;
+        }
+        let mut e = self.entity_of(curr);
+        while e != NIL {
+            let entity = &self.entities[e as usize];
+            let (q, parent) = (entity.cfs_rq, entity.parent);
+            self.update_curr(core, q);
+            e = parent;
+        }
+        core.resched_curr(platform, cpu);
+    }
+
+    /// Whether the tick leaves the end of the turn to the timer.
+    #[inline]
+    pub(super) fn hrtick_replaces_tick(&self, cpu: CpuId) -> bool {
+        self.hrtick_active[cpu.index()] && !self.knobs.has(Feature::DoubleTick)
+    }
+}

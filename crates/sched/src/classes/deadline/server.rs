@@ -1,0 +1,201 @@
+//! The fair server (6.12): a deadline reservation that stands for the fair class, so that real-time tasks cannot starve it.
+//!
+//! Each CPU has one: 50 ms of each second by default. It is **deferred**: it does not compete at once, but what the fair class
+//! runs anyway is charged to it, and when that comes to its budget a new period begins. Only if the fair class is kept waiting
+//! until the last moment at which the budget could still be had (the deadline less what is left, the *zero-laxity* time), it
+//! enters the tree as a deadline task, and when it is picked, the fair class picks. It took the place of real-time throttling.
+//!
+//! The kernel keeps its timer running as long as there are fair tasks. Here it is set only while something more urgent has the
+//! CPU, which is when it can matter.
+
+use super::cbs::{before, to_ratio};
+use super::{DL_TIMER, Deadline};
+use crate::classes::{ClassId, Core, Pid};
+use crate::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
+
+/// The knobs.
+pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];
+
+/// What a fair server does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    /// Nobody is kept waiting, as far as it knows.
+    #[default]
+    Idle,
+    /// Its timer is set for the zero-laxity time.
+    Deferred,
+    /// In the tree.
+    Competing,
+    /// Out of budget until its deadline, for which its timer is set.
+    Throttled,
+}
+
+/// One CPU's fair server. Its runtime and deadline stand in the row of the CPU's idle thread, which is its name in the tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FairServer {
+    state: State,
+    /// The fair class's time on this CPU up to which it has been charged, ns.
+    charged: u64,
+}
+
+impl Deadline {
+    /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's bandwidth is theirs.
+    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) {
+        let cpus = self.rqs.len();
+        let (old, new) = (self.server_bw(), to_ratio(period_ns, runtime_ns));
+        self.admission.replace(cpus as u64 * old, cpus as u64 * new);
+        self.server_runtime_ns = runtime_ns;
+        self.server_period_ns = period_ns;
+        // The idle threads' rows come first.
+        for task in &mut self.tasks[..cpus] {
+            task.server.dl_runtime = runtime_ns;
+            task.server.dl_deadline = period_ns;
+            task.server.dl_period = period_ns;
+        }
+    }
+
+    /// What each CPU's server takes.
+    pub(super) fn server_bw(&self) -> u64 {
+        to_ratio(self.server_period_ns, self.server_runtime_ns)
+    }
+
+    /// Whether there are servers.
+    #[inline]
+    pub fn has_fair_server(&self) -> bool {
+        self.server_runtime_ns > 0
+    }
+
+    /// Whether the server of `cpu` competes, so that the fair class must be charged before the pick.
+    #[inline]
+    pub fn fair_server_competes(&self, cpu: CpuId) -> bool {
+        self.has_fair_server() && self.servers[cpu.index()].state == State::Competing
+    }
+
+    /// When `cpu` must serve the fair class at the latest.
+    fn zero_laxity_ns(&self, core: &Core, cpu: CpuId) -> u64 {
+        let server = &self.tasks[core.idle_thread(cpu).index()].server;
+        server.deadline.wrapping_sub(server.runtime.max(0) as u64)
+    }
+
+    fn server_timer_at(&self, core: &Core, platform: &mut Platform, cpu: CpuId, at_ns: u64) {
+        let key = TimerKey(DL_TIMER + 2 * core.idle_thread(cpu).0);
+        platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
+    }
+
+    /// The fair class has run for `exec_ns` on `cpu` in all.
+    pub fn fair_server_charge(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, exec_ns: u64) {
+        let FairServer { state, charged } = &mut self.servers[cpu.index()];
+        let delta_ns = exec_ns - core::mem::replace(charged, exec_ns);
+        let server = &mut self.tasks[core.idle_thread(cpu).index()].server;
+        server.runtime -= delta_ns as i64;
+        if server.runtime > 0 {
+            return;
+        }
+        match state {
+            // It has had its budget without asking.
+            State::Idle | State::Deferred => server.renew(platform.now_ns()),
+            State::Competing => {
+                *state = State::Throttled;
+                let deadline = server.deadline;
+                self.server_leaves_tree(core, cpu);
+                self.server_timer_at(core, platform, cpu, deadline);
+                core.resched_curr(platform, cpu);
+            }
+            State::Throttled => {}
+        }
+    }
+
+    /// Something more urgent has `cpu`, and fair tasks wait: how long they may be kept waiting.
+    pub fn fair_server_defer(&mut self, core: &Core, platform: &mut Platform, cpu: CpuId) {
+        if self.servers[cpu.index()].state != State::Idle {
+            return;
+        }
+        let server = &self.tasks[core.idle_thread(cpu).index()].server;
+        if server.deadline == 0 || before(self.zero_laxity_ns(core, cpu), platform.now_ns()) {
+            self.tasks[core.idle_thread(cpu).index()]
+                .server
+                .renew(platform.now_ns());
+        }
+        self.servers[cpu.index()].state = State::Deferred;
+        self.server_timer_at(core, platform, cpu, self.zero_laxity_ns(core, cpu));
+    }
+
+    /// The server's timer has fired.
+    pub(super) fn fair_server_timer(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        fair_waits: bool,
+    ) {
+        let now_ns = platform.now_ns();
+        let pid = core.idle_thread(cpu);
+        match self.servers[cpu.index()].state {
+            State::Deferred => {
+                let at_ns = self.zero_laxity_ns(core, cpu);
+                if !fair_waits || core.thread(core.curr(cpu)).class < ClassId::Rt {
+                    self.servers[cpu.index()].state = State::Idle;
+                } else if before(now_ns, at_ns) {
+                    // It was charged meanwhile.
+                    self.server_timer_at(core, platform, cpu, at_ns);
+                } else {
+                    self.servers[cpu.index()].state = State::Competing;
+                    self.server_joins_tree(cpu, pid);
+                    core.resched_curr(platform, cpu);
+                }
+            }
+            State::Throttled => {
+                let server = &mut self.tasks[pid.index()].server;
+                server.replenish(now_ns);
+                self.servers[cpu.index()].state = State::Idle;
+                if fair_waits {
+                    self.fair_server_defer(core, platform, cpu);
+                }
+            }
+            State::Idle | State::Competing => {}
+        }
+    }
+
+    /// The server of `cpu` was picked, but the fair class has nobody.
+    pub fn fair_server_stop(&mut self, core: &Core, cpu: CpuId) {
+        self.server_leaves_tree(core, cpu);
+        self.servers[cpu.index()].state = State::Idle;
+    }
+
+    fn server_joins_tree(&mut self, cpu: CpuId, pid: Pid) {
+        let task = &mut self.tasks[pid.index()];
+        task.queued = true;
+        let rq = &mut self.rqs[cpu.index()];
+        self.nodes
+            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        rq.nr_running += 1;
+        self.earliest_changed(cpu);
+    }
+
+    fn server_leaves_tree(&mut self, core: &Core, cpu: CpuId) {
+        let pid = core.idle_thread(cpu);
+        self.tasks[pid.index()].queued = false;
+        let rq = &mut self.rqs[cpu.index()];
+        self.nodes.remove(&mut rq.tree, pid.0, &mut ());
+        rq.nr_running -= 1;
+        self.earliest_changed(cpu);
+    }
+
+    /// The knobs with their values.
+    pub fn fair_server_tunables(&self) -> [Tunable; 2] {
+        [
+            Tunable {
+                name: TUNABLES[0],
+                value: self.server_runtime_ns as i64,
+                range: (0, self.server_period_ns as i64),
+                help: "what the fair class is sure to get of each period on each CPU, ns; 0 = nothing",
+            },
+            Tunable {
+                name: TUNABLES[1],
+                value: self.server_period_ns as i64,
+                range: (100_000.max(self.server_runtime_ns as i64), 1 << 32),
+                help: "that period, ns",
+            },
+        ]
+    }
+}

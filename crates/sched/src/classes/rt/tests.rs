@@ -1,0 +1,189 @@
+//! The worked examples of the real-time class, and rules that no golden schedule decides.
+
+use super::RtVersion;
+use crate::cfs::{Cfs, Version, class_list};
+use crate::classes::ClassList;
+use crate::classes::testing::{Bench, Life, MS};
+use crate::registry::BuildConfig;
+use crate::{CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
+use alloc::vec::Vec;
+
+type Machine = Bench<ClassList<Cfs>>;
+
+fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
+    let config = BuildConfig::flat(cpus, 1000);
+    let mut m = Bench::new(
+        class_list(Version::V2_6_32, RtVersion::V2_6_25, &config),
+        cpus,
+        1000,
+    );
+    let mut set = |name, value| m.sched.set_tunable(&mut m.platform, name, value).unwrap();
+    set("sched_rt_period_us", period_us);
+    set("sched_rt_runtime_us", runtime_us);
+    m
+}
+
+/// When `task` ran, in µs.
+fn spans(m: &Machine, task: TaskId) -> Vec<(u64, u64)> {
+    let slices = m.slices.iter().filter(|slice| slice.3 == task.0);
+    slices.map(|slice| (slice.1 / 1000, slice.2 / 1000)).collect()
+}
+
+/// A hog that comes at `start_us`, over an ordinary hog.
+fn hog_from(m: &mut Machine, start_us: u64) -> TaskId {
+    m.nice(0, Life::Hog);
+    m.run_until(start_us * 1000);
+    m.realtime(Policy::Fifo, 50, None, Life::Hog)
+}
+
+#[test]
+fn a_hog_gets_its_runtime_of_each_period_and_pays_back_what_it_overran() {
+    let mut m = machine(1, 1_000_000, 950_000);
+    let hog = hog_from(&mut m, 500);
+    m.run_until(4000 * MS);
+    assert_eq!(
+        spans(&m, hog),
+        [
+            (500, 951_000),
+            (1_000_000, 1_950_000),
+            (2_000_000, 2_950_000),
+            (3_000_000, 3_950_000)
+        ]
+    );
+    let mut m = machine(1, 100_000, 60_000);
+    let hog = hog_from(&mut m, 100_300);
+    m.run_until(400 * MS);
+    assert_eq!(
+        spans(&m, hog),
+        [(100_300, 161_000), (200_000, 260_000), (300_000, 360_000)]
+    );
+    let mut m = machine(1, 1_000_000, 500_000);
+    let hog = hog_from(&mut m, 100_300);
+    m.run_until(3000 * MS);
+    assert_eq!(
+        spans(&m, hog),
+        [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]
+    );
+    // From the middle of a period on: the first is not limited at all.
+    let mut m = machine(1, 1_000_000, 950_000);
+    let hog = hog_from(&mut m, 300_000);
+    m.run_until(3000 * MS);
+    assert_eq!(spans(&m, hog), [(300_000, 1_950_000), (2_000_000, 2_950_000)]);
+}
+
+#[test]
+fn a_cpu_borrows_what_others_do_not_use() {
+    let mut m = machine(2, 1_000_000, 950_000);
+    let hog = m.realtime(Policy::Fifo, 50, Some(0), Life::Hog);
+    m.run_until(5000 * MS);
+    assert_eq!(spans(&m, hog), [(0, 5_000_000)]);
+    assert_eq!(m.sched.rt.rqs[0].rt_runtime, 1_000_000_000);
+    assert_eq!(m.sched.rt.rqs[1].rt_runtime, 900_000_000);
+}
+
+#[test]
+fn without_a_limit_nobody_is_throttled() {
+    let mut m = machine(1, 1_000_000, -1);
+    let hog = hog_from(&mut m, 500);
+    m.run_until(3000 * MS);
+    assert_eq!(spans(&m, hog), [(500, 3_000_000)]);
+}
+
+#[test]
+fn round_robin_tasks_take_turns_of_100_ms() {
+    let mut m = machine(1, 1_000_000, 950_000);
+    let fair = m.nice(0, Life::Hog);
+    // Just after the tick of 10 ms, which is the ordinary hog's to pay.
+    m.run_until(10 * MS + 1);
+    let tasks: Vec<TaskId> = [1, 0, 0]
+        .map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late)))
+        .into();
+    m.run_until(1000 * MS);
+    for (number, &task) in tasks.iter().enumerate() {
+        let turn = |round: u64| {
+            let from = 10_000 + (3 * round + number as u64) * 100_000;
+            (from, from + 100_000)
+        };
+        assert_eq!(spans(&m, task), [turn(0), turn(1), turn(2)]);
+    }
+    assert_eq!(spans(&m, fair), [(0, 10_000), (910_000, 1_000_000)]);
+}
+
+#[test]
+fn a_preempted_task_stays_first_of_its_priority_and_a_yielding_one_becomes_last() {
+    let mut m = machine(1, 1_000_000, -1);
+    let first = m.realtime(Policy::Fifo, 10, None, Life::Hog);
+    let second = m.realtime(Policy::Fifo, 10, None, Life::Hog);
+    m.run_until(5 * MS);
+    m.realtime(Policy::Fifo, 20, None, Life::Work(2 * MS));
+    m.run_until(20 * MS);
+    assert_eq!(spans(&m, first), [(0, 5_000), (7_000, 20_000)]);
+    m.sched.yield_now(&mut m.platform, CpuId(0), first);
+    m.run_until(30 * MS);
+    assert_eq!(spans(&m, second), [(20_000, 30_000)]);
+}
+
+#[test]
+fn the_most_urgent_tasks_get_the_cpus() {
+    let mut m = machine(2, 1_000_000, -1);
+    let low = m.realtime(Policy::Fifo, 10, None, Life::Hog);
+    let middle = m.realtime(Policy::Fifo, 20, None, Life::Hog);
+    m.run_until(5 * MS);
+    assert_eq!(m.current, [Some(low), Some(middle)]);
+    // It starts where fewest threads are, CPU 0, and what it preempts finds no better place.
+    let high = m.realtime(Policy::Fifo, 30, None, Life::Work(5 * MS));
+    m.run_until(7 * MS);
+    assert_eq!(m.current, [Some(high), Some(middle)]);
+    // Bound to CPU 1: the middle one is pushed to where the low one waits.
+    let bound = m.realtime(Policy::Fifo, 40, Some(1), Life::Hog);
+    m.run_until(8 * MS);
+    assert_eq!(m.current, [Some(high), Some(bound)]);
+    m.run_until(12 * MS);
+    // The high one is done: the better of the two waiting ones has been pulled.
+    assert_eq!(m.current, [Some(middle), Some(bound)]);
+    m.sched.audit().unwrap();
+}
+
+#[test]
+fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
+    let mut m = machine(4, 1_000_000, -1);
+    let bound = [0, 1, 2].map(|cpu| m.realtime(Policy::Fifo, 50, Some(cpu), Life::Work(8 * MS)));
+    let life = Life::Periodic {
+        run: MS,
+        sleep: 10 * MS,
+    };
+    let sleeper = m.realtime(Policy::Fifo, 40, None, life);
+    m.run_until(5 * MS);
+    assert_eq!(m.sched.cpu_of(sleeper), CpuId(3));
+    // Its own CPU is taken while it sleeps, and the others are free by the time it wakes.
+    let better = m.realtime(Policy::Fifo, 60, Some(3), Life::Hog);
+    m.run_until(11 * MS + 1);
+    assert_eq!(m.current, [Some(sleeper), None, None, Some(better)]);
+    assert!(bound.iter().all(|&task| spans(&m, task).len() == 1));
+}
+
+#[test]
+fn affinity_and_priority_changes_keep_the_books() {
+    let mut m = machine(3, 1_000_000, 950_000);
+    let tasks: Vec<TaskId> = (0..7)
+        .map(|number| m.realtime(Policy::RoundRobin, 10 + number % 3, None, Life::Hog))
+        .collect();
+    for step in 0..60u32 {
+        m.run_until(u64::from(step + 1) * 37 * MS / 10);
+        let task = tasks[step as usize % 7];
+        if step % 2 == 0 {
+            let attr = SchedAttr::realtime(Policy::RoundRobin, 1 + step);
+            m.sched.set_attr(&mut m.platform, task, &attr, CpuId(0));
+        } else {
+            let allowed = if step % 3 == 0 {
+                CpuSet::All
+            } else {
+                CpuSet::only(CpuId(step % 3))
+            };
+            m.sched.set_affinity(&mut m.platform, task, &allowed);
+        }
+        m.sched.audit().unwrap();
+        m.reschedule();
+        m.sched.audit().unwrap();
+    }
+}

@@ -1,0 +1,307 @@
+//! A little machine for the tests of this crate: tasks that run for ever, or run and sleep by turns, in the golden order of
+//! events, on a scheduler whose insides can be looked at.
+
+use crate::platform::TimerOrder;
+use crate::{
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TimerKey, TimerPhase, Waker,
+};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+const NEVER: u64 = u64::MAX;
+pub(crate) const MS: u64 = 1_000_000;
+
+/// What a task does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    /// Runs for ever.
+    Hog,
+    /// Runs and sleeps by turns, ns.
+    Periodic { run: u64, sleep: u64 },
+    /// Runs for so long and ends.
+    Work(u64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Running,
+    Asleep,
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub life: Life,
+    pub state: State,
+    remaining: u64,
+    wake_at: u64,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct Bench<S> {
+    pub sched: S,
+    pub platform: Platform,
+    pub tasks: Vec<Task>,
+    pub current: Vec<Option<TaskId>>,
+    /// When each CPU's current task got it.
+    since: Vec<u64>,
+    timers: BTreeMap<TimerKey, (u64, TimerPhase)>,
+    ticks: u64,
+    /// What ran where: CPU, from, to (ns), task; joined.
+    pub slices: Vec<(u32, u64, u64, u32)>,
+}
+
+impl<S: Scheduler> Bench<S> {
+    pub fn new(sched: S, cpus: u32, hz: u32) -> Bench<S> {
+        Bench {
+            sched,
+            platform: Platform::new(cpus, hz),
+            tasks: Vec::new(),
+            current: alloc::vec![None; cpus as usize],
+            since: alloc::vec![0; cpus as usize],
+            timers: BTreeMap::new(),
+            ticks: 0,
+            slices: Vec::new(),
+        }
+    }
+
+    pub fn now(&self) -> u64 {
+        self.platform.now_ns()
+    }
+
+    /// Brings a task into being now.
+    pub fn start(&mut self, attr: TaskAttr, life: Life, parent: Parent) -> TaskId {
+        let task = TaskId(self.tasks.len() as u32);
+        let remaining = match life {
+            Life::Hog => NEVER,
+            Life::Periodic { run, .. } | Life::Work(run) => run,
+        };
+        self.tasks.push(Task {
+            life,
+            state: State::Running,
+            remaining,
+            wake_at: NEVER,
+        });
+        self.sched.fork(&mut self.platform, task, &attr, parent);
+        self.take_orders();
+        task
+    }
+
+    /// A task of an ordinary policy.
+    pub fn nice(&mut self, nice: i32, life: Life) -> TaskId {
+        let attr = TaskAttr {
+            sched: SchedAttr::nice(nice),
+            ..TaskAttr::default()
+        };
+        self.start(attr, life, Parent::Outside)
+    }
+
+    /// A task in a group.
+    pub fn in_group(&mut self, group: GroupId, life: Life) -> TaskId {
+        let attr = TaskAttr {
+            group,
+            ..TaskAttr::default()
+        };
+        self.start(attr, life, Parent::Outside)
+    }
+
+    /// A real-time task, on one CPU only if so wished.
+    pub fn realtime(&mut self, policy: Policy, priority: u32, cpu: Option<u32>, life: Life) -> TaskId {
+        let attr = TaskAttr {
+            sched: SchedAttr::realtime(policy, priority),
+            allowed: cpu.map_or(CpuSet::All, |cpu| CpuSet::only(CpuId(cpu))),
+            ..TaskAttr::default()
+        };
+        self.start(attr, life, Parent::Outside)
+    }
+
+    fn take_orders(&mut self) {
+        for order in self.platform.timer_orders.drain(..) {
+            match order {
+                TimerOrder::Arm { key, phase, at_ns } => {
+                    self.timers.insert(key, (at_ns, phase));
+                }
+                TimerOrder::Cancel { key } => {
+                    self.timers.remove(&key);
+                }
+            }
+        }
+        self.platform.migrations.clear();
+    }
+
+    fn done_at(&self, cpu: usize) -> u64 {
+        self.current[cpu].map_or(NEVER, |task| {
+            self.since[cpu].saturating_add(self.tasks[task.index()].remaining)
+        })
+    }
+
+    fn next_tick(&self) -> u64 {
+        (self.ticks + 1) * 1_000_000_000 / u64::from(self.platform.hz())
+    }
+
+    /// Ends the running of `task` on `cpu` for a reason.
+    pub fn block(&mut self, cpu: u32, task: TaskId, dead: bool, wake_at: u64) {
+        self.account(cpu as usize);
+        let row = &mut self.tasks[task.index()];
+        row.state = if dead { State::Dead } else { State::Asleep };
+        row.wake_at = wake_at;
+        let reason = if dead {
+            BlockReason::Dead
+        } else {
+            BlockReason::Interruptible
+        };
+        self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
+        self.take_orders();
+    }
+
+    /// Wakes a sleeping task.
+    pub fn wake(&mut self, task: TaskId, waker: Waker) {
+        let row = &mut self.tasks[task.index()];
+        assert_eq!(row.state, State::Asleep);
+        row.state = State::Running;
+        row.wake_at = NEVER;
+        if let Life::Periodic { run, .. } = row.life {
+            row.remaining = run;
+        }
+        self.sched.wake(&mut self.platform, task, waker);
+        self.take_orders();
+    }
+
+    /// Notes that a task has been killed.
+    pub fn kill(&mut self, task: TaskId) {
+        let row = &mut self.tasks[task.index()];
+        row.state = State::Dead;
+        row.wake_at = NEVER;
+        self.take_orders();
+    }
+
+    /// Takes note of the time that the current task has run.
+    fn account(&mut self, cpu: usize) {
+        let now = self.now();
+        if let Some(task) = self.current[cpu] {
+            let row = &mut self.tasks[task.index()];
+            if row.remaining != NEVER {
+                row.remaining -= now - self.since[cpu];
+            }
+            let from = self.since[cpu];
+            if now > from {
+                match self.slices.iter_mut().rev().find(|slice| slice.0 == cpu as u32) {
+                    Some(last) if last.2 == from && last.3 == task.0 => last.2 = now,
+                    _ => self.slices.push((cpu as u32, from, now, task.0)),
+                }
+            }
+        }
+        self.since[cpu] = now;
+    }
+
+    /// Lets all CPUs that were asked to reschedule.
+    pub fn reschedule(&mut self) {
+        loop {
+            let mut from = 0;
+            let mut any = false;
+            while let Some(cpu) = self.platform.next_resched(from) {
+                any = true;
+                from = cpu.0 + 1;
+                self.account(cpu.index());
+                self.platform.clear_resched(cpu);
+                let next = self.sched.schedule(&mut self.platform, cpu);
+                self.take_orders();
+                if let Some(task) = next {
+                    assert_eq!(
+                        self.tasks[task.index()].state,
+                        State::Running,
+                        "{task:?} is not runnable"
+                    );
+                    let elsewhere = (0..self.current.len())
+                        .find(|&other| other != cpu.index() && self.current[other] == Some(task));
+                    assert_eq!(elsewhere, None, "{task:?} is to run on {cpu:?} too");
+                }
+                self.current[cpu.index()] = next;
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    fn fire(&mut self, phase: TimerPhase) {
+        let now = self.now();
+        let due = |timers: &BTreeMap<TimerKey, (u64, TimerPhase)>| {
+            timers
+                .iter()
+                .find(|&(_, &(at, when))| at <= now && when == phase)
+                .map(|(&key, _)| key)
+        };
+        while let Some(key) = due(&self.timers) {
+            self.timers.remove(&key);
+            self.sched.timer(&mut self.platform, key);
+            self.take_orders();
+        }
+    }
+
+    /// Runs until just before `until`.
+    pub fn run_until(&mut self, until: u64) {
+        self.reschedule();
+        loop {
+            let done = (0..self.current.len())
+                .map(|cpu| self.done_at(cpu))
+                .min()
+                .unwrap_or(NEVER);
+            let woken = self.tasks.iter().map(|task| task.wake_at).min().unwrap_or(NEVER);
+            let timer = self.timers.values().map(|&(at, _)| at).min().unwrap_or(NEVER);
+            let next = done.min(woken).min(timer).min(self.next_tick());
+            if next >= until {
+                self.platform.set_now_ns(until);
+                for cpu in 0..self.current.len() {
+                    self.account(cpu);
+                }
+                return;
+            }
+            self.platform.set_now_ns(next);
+            self.instant();
+        }
+    }
+
+    fn instant(&mut self) {
+        let now = self.now();
+        for cpu in 0..self.current.len() {
+            if self.done_at(cpu) != now {
+                continue;
+            }
+            let task = self.current[cpu].expect("it has done its work");
+            match self.tasks[task.index()].life {
+                Life::Periodic { sleep, .. } => self.block(cpu as u32, task, false, now + sleep),
+                Life::Work(_) | Life::Hog => self.block(cpu as u32, task, true, NEVER),
+            }
+        }
+        self.fire(TimerPhase::BeforeWakeups);
+        for number in 0..self.tasks.len() {
+            if self.tasks[number].wake_at == now {
+                let task = TaskId(number as u32);
+                let cpu = self.sched.cpu_of(task);
+                self.wake(task, Waker::Interrupt { cpu });
+            }
+        }
+        self.fire(TimerPhase::BeforeTicks);
+        if self.next_tick() == now {
+            self.ticks += 1;
+            self.platform.set_jiffies(self.ticks);
+            for cpu in 0..self.current.len() {
+                self.sched.tick(&mut self.platform, CpuId(cpu as u32));
+                self.take_orders();
+            }
+        }
+        self.reschedule();
+    }
+
+    /// The slices of CPU 0 in ms, as (task, from, to).
+    pub fn slices_ms(&self) -> Vec<(u32, f64, f64)> {
+        let ms = |ns: u64| ns as f64 / MS as f64;
+        self.slices
+            .iter()
+            .map(|&(_, from, to, task)| (task, ms(from), ms(to)))
+            .collect()
+    }
+}

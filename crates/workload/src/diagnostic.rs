@@ -1,0 +1,328 @@
+//! What is wrong with a file, and where: [`Diagnostic`].
+//!
+//! It prints in the form that compilers have made familiar:
+//!
+//! ```text
+//! error: unknown key `rum`
+//!   --> video.json:7:9 (tasks.video.phases.decode.rum)
+//!    |
+//!  7 |         "rum": 2000,
+//!    |         ^^^^^
+//!    = help: did you mean `run`?
+//! ```
+
+use std::fmt;
+
+/// A stretch of a file, in bytes from its beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+/// Something in a workload (or in a file beside it) that cannot be taken as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    report: Box<Report>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Report {
+    file: String,
+    path: String,
+    message: String,
+    help: Option<String>,
+    excerpt: Option<Excerpt>,
+}
+
+/// The line of the file that a diagnostic points to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Excerpt {
+    line: usize,
+    column: usize,
+    /// The line, or the part of a very long one around the spot.
+    text: String,
+    /// How many characters of `text` stand before the spot, and how many belong to it.
+    indent: usize,
+    width: usize,
+}
+
+/// Of a longer line (machines write files of one line) only this many characters are shown.
+const EXCERPT_CHARS: usize = 100;
+/// Characters shown before the spot in a line that is cut.
+const EXCERPT_BEFORE: usize = 40;
+
+impl Diagnostic {
+    /// About something that stands in no file, such as a workload that was made by a program. `file` names it, `path` tells
+    /// the place in it.
+    pub fn without_source(file: &str, path: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            report: Box::new(Report {
+                file: file.into(),
+                path: path.into(),
+                message: message.into(),
+                help: None,
+                excerpt: None,
+            }),
+        }
+    }
+
+    /// The same, with a hint at what would be right.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.report.help = Some(help.into());
+        self
+    }
+
+    /// The same with `help`, if there is any.
+    #[must_use]
+    pub(crate) fn with_help_if(mut self, help: Option<String>) -> Diagnostic {
+        self.report.help = help.or(self.report.help.take());
+        self
+    }
+
+    /// The same with `help`, unless there is a hint already.
+    #[must_use]
+    pub(crate) fn with_default_help(mut self, help: &str) -> Diagnostic {
+        self.report.help.get_or_insert_with(|| help.into());
+        self
+    }
+
+    /// The file's name as the caller gave it.
+    pub fn file(&self) -> &str {
+        &self.report.file
+    }
+
+    /// Line, from 1; 0 if there is no file.
+    pub fn line(&self) -> usize {
+        self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.line)
+    }
+
+    /// Column in characters, from 1; 0 if there is no file.
+    pub fn column(&self) -> usize {
+        self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.column)
+    }
+
+    /// The place in terms of the file's keys, e.g. `tasks.video.phases.decode.run0`. Empty where the file could not be
+    /// understood even so far.
+    pub fn path(&self) -> &str {
+        &self.report.path
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.report.message
+    }
+
+    /// What would be right, if that can be said.
+    pub fn help(&self) -> Option<&str> {
+        self.report.help.as_deref()
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report {
+            file,
+            path,
+            message,
+            help,
+            excerpt,
+        } = &*self.report;
+        write!(f, "error: {message}")?;
+        let margin = excerpt.as_ref().map_or(1, |excerpt| digits(excerpt.line).max(2));
+        write!(f, "\n{:margin$}--> {file}", "")?;
+        if let Some(Excerpt { line, column, .. }) = excerpt {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !path.is_empty() {
+            write!(f, " ({path})")?;
+        }
+        if let Some(Excerpt {
+            line,
+            text,
+            indent,
+            width,
+            ..
+        }) = excerpt
+        {
+            write!(f, "\n{:margin$} |\n{line:margin$} | {text}", "")?;
+            write!(f, "\n{:margin$} | {:indent$}{:^<width$}", "", "", "")?;
+        }
+        if let Some(help) = help {
+            write!(f, "\n{:margin$} = help: {help}", "")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+fn digits(number: usize) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// A file's name and text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    /// Something wrong at `span`, which is `path` in terms of the file's keys.
+    pub fn error(&self, span: Span, path: String, message: impl Into<String>) -> Diagnostic {
+        let mut diagnostic = Diagnostic::without_source(self.name, &path, message);
+        diagnostic.report.excerpt = Some(self.excerpt(span));
+        diagnostic
+    }
+
+    fn excerpt(&self, span: Span) -> Excerpt {
+        let start = self.boundary(span.start as usize);
+        let end = self.boundary(span.end as usize).max(start);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[start..]
+            .find('\n')
+            .map_or(self.text.len(), |at| start + at);
+        let before = self.text[line_start..start].chars().count();
+        let marked = self.text[start..end.min(line_end)].chars().count();
+        let skipped = if before + marked > EXCERPT_CHARS {
+            before.saturating_sub(EXCERPT_BEFORE)
+        } else {
+            0
+        };
+        // What would upset the layout is shown as a space.
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        let mut text: String = self.text[line_start..line_end]
+            .chars()
+            .skip(skipped)
+            .take(EXCERPT_CHARS)
+            .map(shown)
+            .collect();
+        text.truncate(text.trim_end().len());
+        Excerpt {
+            line: self.text[..line_start].matches('\n').count() + 1,
+            column: before + 1,
+            text,
+            indent: before - skipped,
+            width: marked.clamp(1, EXCERPT_CHARS - (before - skipped).min(EXCERPT_CHARS - 1)),
+        }
+    }
+
+    /// `at`, or the next place after it where a character begins.
+    fn boundary(&self, at: usize) -> usize {
+        (at..self.text.len())
+            .find(|&at| self.text.is_char_boundary(at))
+            .unwrap_or(self.text.len())
+    }
+}
+
+/// The one of `known` that a misspelt `word` probably stands for: at most a third of its letters differ.
+pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    if word.chars().count() > LONGEST {
+        return None;
+    }
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in known {
+        if candidate.chars().count() > LONGEST {
+            continue;
+        }
+        let far = distance(&word.to_lowercase(), &candidate.to_lowercase());
+        if far <= candidate.chars().count().div_ceil(3) && best.is_none_or(|(least, _)| far < least) {
+            best = Some((far, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// "did you mean ...?", if something known is close to `word`.
+pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    closest(word, known).map(|known| format!("did you mean `{known}`?"))
+}
+
+/// Levenshtein's distance: insertions, deletions and replacements that make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start: u32, end: u32) -> Span {
+        Span { start, end }
+    }
+
+    #[test]
+    fn prints_like_a_compiler() {
+        let source = Source {
+            name: "a.json",
+            text: "{\n\t\"rum\": 5\n}",
+        };
+        let error = source
+            .error(span(3, 8), "tasks.a.rum".into(), "unknown key `rum`")
+            .with_help("did you mean `run`?");
+        assert_eq!((error.line(), error.column()), (2, 2));
+        let expected = [
+            "error: unknown key `rum`",
+            "  --> a.json:2:2 (tasks.a.rum)",
+            "   |",
+            " 2 |  \"rum\": 5",
+            "   |  ^^^^^",
+            "   = help: did you mean `run`?",
+        ];
+        assert_eq!(error.to_string(), expected.join("\n"));
+    }
+
+    #[test]
+    fn a_very_long_line_is_shown_in_part() {
+        let text = format!("{}X{}", "é".repeat(500), "b".repeat(500));
+        let source = Source {
+            name: "f",
+            text: &text,
+        };
+        let error = source.error(span(1000, 1001), String::new(), "no");
+        assert_eq!(error.column(), 501);
+        let shown = error.to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[3].chars().count() < 120);
+        let at = lines[4].chars().position(|c| c == '^').unwrap();
+        assert_eq!(lines[3].chars().nth(at), Some('X'));
+    }
+
+    #[test]
+    fn spots_past_the_end_and_inside_characters_do_no_harm() {
+        let source = Source {
+            name: "f",
+            text: "aé\nü",
+        };
+        for start in 0..12 {
+            for end in 0..12 {
+                let _ = source.error(span(start, end), String::new(), "x").to_string();
+            }
+        }
+    }
+
+    #[test]
+    fn misspellings_are_recognised() {
+        let keys = ["run", "runtime", "priority", "SCHED_FIFO"];
+        assert_eq!(closest("prioritty", keys), Some("priority"));
+        assert_eq!(closest("rum", keys), Some("run"));
+        assert_eq!(closest("sched_fifo", keys), Some("SCHED_FIFO"));
+        assert_eq!(closest("zebra", keys), None);
+    }
+}

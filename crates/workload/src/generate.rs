@@ -1,0 +1,103 @@
+//! Makes workloads: plain ones for benchmarks, and random ones that use the whole language for stress and property tests.
+//!
+//! What is made depends on the arguments alone. A workload can be saved with [`rt_app::write`](crate::rt_app::write), and
+//! loaded again.
+
+mod world;
+
+use crate::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use schedlab_machine::order::SplitMix64;
+pub use world::{Limits, world};
+
+/// `n` tasks of nice value `nice` that compute for ever. The run is endless: give it a limit.
+pub fn hogs(n: u32, nice: i32) -> Model {
+    let mut hog = flat_task("hog", n, vec![event("run", Action::Run(10_000))]);
+    hog.properties.priority = Some(nice);
+    model("hogs", vec![hog])
+}
+
+/// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give it a limit.
+pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
+    let events = vec![
+        event("run", Action::Run(run_us)),
+        event("sleep", Action::Sleep(sleep_us)),
+    ];
+    model("sleepers", vec![flat_task("sleeper", n, events)])
+}
+
+/// `n` tasks such as a machine in use has: of ten about one hog, four that wait for people (short bursts, long sleeps), four
+/// that work by turns, and one that comes at regular times; nice values from -5 to 10. Starts are spread over the first 100 ms.
+/// The run is endless: give it a limit.
+pub fn mix(n: u32, seed: u64) -> Model {
+    let mut random = SplitMix64::new(seed);
+    let tasks = (0..n).map(|number| {
+        let kind = number % 10;
+        let (key, events) = match kind {
+            0 => ("hog", vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))]),
+            1..=4 => (
+                "person",
+                vec![
+                    event("run", Action::Run(between(&mut random, 100, 3_000))),
+                    event("sleep", Action::Sleep(between(&mut random, 20_000, 300_000))),
+                ],
+            ),
+            5..=8 => (
+                "worker",
+                vec![
+                    event("run", Action::Run(between(&mut random, 1_000, 30_000))),
+                    event("sleep", Action::Sleep(between(&mut random, 1_000, 30_000))),
+                ],
+            ),
+            _ => {
+                let period_us = between(&mut random, 5, 50) * 1_000;
+                let timer = Action::Timer {
+                    name: "unique".into(),
+                    period_us,
+                    absolute: false,
+                };
+                let run_us = between(&mut random, period_us / 20, period_us / 4);
+                ("beat", vec![event("run", Action::Run(run_us)), event("timer", timer)])
+            }
+        };
+        let mut task = flat_task(&format!("{key}{number}"), 1, events);
+        task.delay_us = random.below(100_000);
+        task.properties.priority = Some(random.below(16) as i32 - 5);
+        task
+    });
+    model("mix", tasks.collect())
+}
+
+/// From `least` to `most`.
+fn between(random: &mut SplitMix64, least: u64, most: u64) -> u64 {
+    least + random.below(most.saturating_sub(least) + 1)
+}
+
+fn event(key: &str, action: Action) -> Event {
+    Event {
+        key: key.into(),
+        action,
+    }
+}
+
+fn flat_task(key: &str, instances: u32, events: Vec<Event>) -> Task {
+    Task {
+        key: key.into(),
+        instances,
+        delay_us: 0,
+        loops: Loops::Forever,
+        properties: Properties::default(),
+        phases: vec![Phase {
+            events,
+            ..Phase::default()
+        }],
+        flat: true,
+    }
+}
+
+fn model(name: &str, tasks: Vec<Task>) -> Model {
+    Model {
+        name: name.into(),
+        global: Global::default(),
+        tasks,
+    }
+}

@@ -1,0 +1,67 @@
+//! rt-app's JSON language: reading, checking and writing workload files.
+//!
+//! rt-app is the load generator that scheduler developers use on real kernels. A file written for it runs here unchanged, and
+//! a file that runs here can be given to rt-app. (Exceptions, both ours and unknown to rt-app: the property `slice` and the
+//! event `resume_sync`, which rt-app takes for a plain `resume`.)
+//!
+//! Reading goes in three steps: text to JSON (comments, trailing commas and repeated keys allowed), JSON to a [`Model`] (every
+//! key and value known and of the right kind), and the checks of the model as a whole (`check`): nothing that can be known to
+//! go wrong is left to go wrong in the middle of a run.
+
+mod check;
+mod in_force;
+mod keys;
+mod locate;
+mod mutex_use;
+mod read;
+mod write;
+
+use crate::cursor::Cursor;
+use crate::diagnostic::{Diagnostic, Source};
+use crate::json;
+use crate::model::Model;
+
+pub(crate) use check::{barriers, thread_of};
+pub use check::Target;
+pub(crate) use in_force::InForce;
+pub(crate) use read::Dialect;
+
+/// Reads a workload file. `name` is what messages call it; `target` is what it is to run on.
+///
+/// # Errors
+/// The first thing in it that cannot be run as meant, with its place.
+pub fn load(name: &str, text: &str, target: &Target) -> Result<Model, Diagnostic> {
+    let source = Source { name, text };
+    let value = json::parse(source)?;
+    load_value(Cursor::root(source, &value), Dialect::RtApp, target)
+}
+
+/// Reads the workload at `cursor`.
+pub(crate) fn load_value(
+    cursor: Cursor<'_>,
+    dialect: Dialect,
+    target: &Target,
+) -> Result<Model, Diagnostic> {
+    let model = read::model(cursor, dialect)?;
+    match check::check(&model, dialect, target) {
+        Ok(()) => Ok(model),
+        Err(fault) => Err(locate::diagnostic(cursor, &model, fault)),
+    }
+}
+
+/// Checks a model that comes from no file.
+///
+/// # Errors
+/// As [`load`], but without a place in a file.
+pub fn check(model: &Model, target: &Target) -> Result<(), Diagnostic> {
+    check_as(model, Dialect::RtApp, target)
+}
+
+pub(crate) fn check_as(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Diagnostic> {
+    check::check(model, dialect, target).map_err(|fault| fault.without_source(model))
+}
+
+/// The model as a file in rt-app's language. [`load`] makes the same model of it again.
+pub fn write(model: &Model) -> String {
+    write::write(model)
+}

@@ -1,0 +1,470 @@
+//! What can be known of a workload before time starts: is there anything in it that cannot be run as meant?
+
+use super::in_force::InForce;
+use super::mutex_use;
+use super::read::Dialect;
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::groups;
+use crate::model::{Action, Loops, Model, Phase, Properties, THREADS_MAX, Task};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a workload is to run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The machine's CPUs, numbered from 0.
+    pub cpus: u32,
+    /// Whether the run has an end of its own, so that endless tasks need no `duration`.
+    pub limited: bool,
+}
+
+impl Target {
+    /// A machine, and a run that ends when the workload says so.
+    pub const fn new(cpus: u32) -> Target {
+        Target { cpus, limited: false }
+    }
+}
+
+/// A place in a model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub task: Option<usize>,
+    pub phase: Option<usize>,
+    pub spot: Spot,
+}
+
+/// What about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spot {
+    /// The task or phase as a whole.
+    Whole,
+    /// A property or other key.
+    Key(&'static str),
+    /// An event, by its number.
+    Event(usize),
+}
+
+impl Place {
+    pub fn task(task: usize, spot: Spot) -> Place {
+        Place {
+            task: Some(task),
+            phase: None,
+            spot,
+        }
+    }
+
+    pub fn phase(task: usize, phase: usize, spot: Spot) -> Place {
+        Place {
+            task: Some(task),
+            phase: Some(phase),
+            spot,
+        }
+    }
+
+    pub fn event(task: usize, phase: usize, event: usize) -> Place {
+        Place::phase(task, phase, Spot::Event(event))
+    }
+}
+
+/// Something that is wrong with a model.
+#[derive(Debug)]
+pub struct Fault {
+    pub place: Place,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Fault {
+    pub fn new(place: Place, message: impl Into<String>) -> Fault {
+        Fault {
+            place,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub fn with_help(mut self, help: impl Into<String>) -> Fault {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn with_help_if(mut self, help: Option<String>) -> Fault {
+        self.help = help;
+        self
+    }
+
+    /// The place in terms of keys, e.g. `tasks.video.phases.decode.run0`.
+    pub fn path(&self, model: &Model) -> String {
+        let Some(task) = self.place.task.and_then(|task| model.tasks.get(task)) else {
+            return "tasks".into();
+        };
+        let mut path = format!("tasks.{}", task.key);
+        let phase = self.place.phase.and_then(|phase| task.phases.get(phase));
+        if let Some(phase) = phase
+            && !task.flat
+        {
+            path += &format!(".phases.{}", phase.name);
+        }
+        match self.place.spot {
+            Spot::Whole => {}
+            Spot::Key(key) => path += &format!(".{key}"),
+            Spot::Event(event) => {
+                if let Some(event) = phase.and_then(|phase| phase.events.get(event)) {
+                    path += &format!(".{}", event.key);
+                }
+            }
+        }
+        path
+    }
+
+    pub fn without_source(self, model: &Model) -> Diagnostic {
+        Diagnostic::without_source(&model.name, &self.path(model), self.message.clone())
+            .with_help_if(self.help)
+    }
+}
+
+/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second round is like all later.
+pub fn rounds_worth_trying(loops: Loops) -> u64 {
+    match loops {
+        Loops::Forever => 2,
+        Loops::Times(times) => times.min(2),
+    }
+}
+
+/// The phases that a task comes to, with their numbers.
+fn reached(task: &Task) -> impl Iterator<Item = (usize, &Phase)> {
+    let mut open = task.loops != Loops::Times(0);
+    task.phases.iter().enumerate().filter(move |(_, phase)| {
+        let reached = open && phase.loops != Loops::Times(0);
+        open &= phase.loops != Loops::Forever;
+        reached
+    })
+}
+
+/// All events of a task that meets them or not, with their places.
+fn events(number: usize, task: &Task) -> impl Iterator<Item = (Place, &Action)> {
+    task.phases.iter().enumerate().flat_map(move |(phase_number, phase)| {
+        phase
+            .events
+            .iter()
+            .enumerate()
+            .map(move |(event, e)| (Place::event(number, phase_number, event), &e.action))
+    })
+}
+
+/// Names that events refer to.
+struct Names<'a> {
+    keys: HashMap<&'a str, usize>,
+    suspended: BTreeSet<&'a str>,
+    forked: BTreeSet<&'a str>,
+    barriers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Names<'a> {
+    fn of(model: &'a Model) -> Names<'a> {
+        let mut names = Names {
+            keys: HashMap::new(),
+            suspended: BTreeSet::new(),
+            forked: BTreeSet::new(),
+            barriers: barriers(model),
+        };
+        for (number, task) in model.tasks.iter().enumerate() {
+            names.keys.insert(&task.key, number);
+            for (_, action) in events(number, task) {
+                match action {
+                    Action::Suspend(name) => names.suspended.insert(name),
+                    Action::Fork(name) => names.forked.insert(name),
+                    _ => false,
+                };
+            }
+        }
+        names
+    }
+}
+
+/// All barriers with the number of threads that must come: the instances of each task that names it anywhere.
+pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
+    let mut needed = BTreeMap::new();
+    for (number, task) in model.tasks.iter().enumerate() {
+        let mut named = BTreeSet::new();
+        for (_, action) in events(number, task) {
+            if let Action::Barrier(name) = action
+                && named.insert(name.as_str())
+            {
+                *needed.entry(name.as_str()).or_insert(0) += task.instances as usize;
+            }
+        }
+    }
+    needed
+}
+
+/// The first thing in `model` that cannot be run as meant on `target`.
+pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fault> {
+    let threads = model.initial_threads();
+    if threads > THREADS_MAX {
+        let place = Place {
+            task: None,
+            phase: None,
+            spot: Spot::Whole,
+        };
+        return Err(Fault::new(
+            place,
+            format!("the run would begin with {threads} threads, more than {THREADS_MAX}"),
+        ));
+    }
+    let names = Names::of(model);
+    if names.keys.len() != model.tasks.len() {
+        let twice = (0..model.tasks.len()).find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
+        return Err(Fault::new(
+            Place::task(twice.unwrap_or(0), Spot::Whole),
+            "two tasks of this name",
+        ));
+    }
+    for (number, task) in model.tasks.iter().enumerate() {
+        check_shape(number, task)?;
+        check_properties(number, task, model, target)?;
+        check_names(number, task, model, &names, dialect)?;
+        mutex_use::check(number, task)?;
+        check_barriers(number, task, &names)?;
+        check_ends(number, task, model, &names, target)?;
+    }
+    check_barriers_are_reached(model)
+}
+
+/// That a model which comes from no file has the shape of one.
+fn check_shape(number: usize, task: &Task) -> Result<(), Fault> {
+    let is_flat = matches!(task.phases.as_slice(), [only] if only.loops == Loops::Times(1) && only.properties.is_empty());
+    if task.flat && !is_flat {
+        let message = "a task without `phases` has exactly one, plain phase";
+        return Err(Fault::new(Place::task(number, Spot::Whole), message));
+    }
+    Ok(())
+}
+
+fn check_properties(number: usize, task: &Task, model: &Model, target: &Target) -> Result<(), Fault> {
+    check_plain(&task.properties, target, |key| Place::task(number, Spot::Key(key)))?;
+    for (phase_number, phase) in task.phases.iter().enumerate() {
+        check_plain(&phase.properties, target, |key| {
+            Place::phase(number, phase_number, Spot::Key(key))
+        })?;
+    }
+    let mut in_force = InForce::new(model.global.default_policy);
+    in_force.enter(&task.properties).map_err(|fault| {
+        let at = match fault.key {
+            "policy" if task.properties.policy.is_none() => Spot::Whole,
+            key => Spot::Key(key),
+        };
+        Fault::new(Place::task(number, at), fault.message)
+    })?;
+    for _ in 0..rounds_worth_trying(task.loops) {
+        for (phase_number, phase) in reached(task) {
+            in_force.enter(&phase.properties).map_err(|fault| {
+                let at = match fault.key {
+                    "policy" if phase.properties.policy.is_none() => Spot::Whole,
+                    key => Spot::Key(key),
+                };
+                Fault::new(Place::phase(number, phase_number, at), fault.message)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Properties whose rightness does not depend on others.
+fn check_plain(
+    properties: &Properties,
+    target: &Target,
+    place: impl Fn(&'static str) -> Place,
+) -> Result<(), Fault> {
+    if let Some(cpus) = &properties.cpus {
+        let last = target.cpus.saturating_sub(1);
+        if cpus.is_empty() {
+            return Err(Fault::new(place("cpus"), "`cpus` must name at least one CPU"));
+        }
+        if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
+            return Err(
+                Fault::new(place("cpus"), format!("the machine has no CPU {cpu}")).with_help(match last {
+                    0 => "it has only CPU 0".into(),
+                    last => format!("it has the CPUs 0 to {last}"),
+                }),
+            );
+        }
+    }
+    if let (Some(min), Some(max)) = (properties.util_min, properties.util_max)
+        && min > max
+    {
+        let message = format!("`util_min` ({min}) is larger than `util_max` ({max})");
+        return Err(Fault::new(place("util_min"), message));
+    }
+    if let Some(path) = &properties.taskgroup
+        && groups::normal_path(path).as_ref() != Ok(path)
+    {
+        return Err(Fault::new(place("taskgroup"), format!("`{path}` is no path of a group")));
+    }
+    Ok(())
+}
+
+/// That what events name exists.
+fn check_names(
+    number: usize,
+    task: &Task,
+    model: &Model,
+    names: &Names<'_>,
+    dialect: Dialect,
+) -> Result<(), Fault> {
+    let keys = || model.tasks.iter().map(|task| task.key.as_str());
+    for (place, action) in events(number, task) {
+        match action {
+            Action::Resume { name, .. } if dialect == Dialect::Golden => {
+                if thread_of(name, |key| names.keys.get(key).map(|&number| &model.tasks[number])).is_none() {
+                    return Err(Fault::new(place, format!("there is no thread `{name}` to resume")));
+                }
+            }
+            Action::Resume { name, .. } => {
+                if !names.keys.contains_key(name.as_str()) && !names.suspended.contains(name.as_str()) {
+                    let known = keys().chain(names.suspended.iter().copied());
+                    return Err(Fault::new(
+                        place,
+                        format!("there is no task `{name}` to resume, and none suspends under that name"),
+                    )
+                    .with_help_if(did_you_mean(name, known)));
+                }
+            }
+            Action::Fork(name) if !names.keys.contains_key(name.as_str()) => {
+                return Err(Fault::new(place, format!("there is no task `{name}` to fork"))
+                    .with_help_if(did_you_mean(name, keys())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The task and instance that a thread's name (`key-0`) stands for.
+pub(crate) fn thread_of<'a>(name: &str, find: impl Fn(&str) -> Option<&'a Task>) -> Option<(&'a Task, u32)> {
+    let (key, instance) = name.rsplit_once('-')?;
+    let task = find(key)?;
+    let number: u32 = instance.parse().ok()?;
+    (number < task.instances && number.to_string() == instance).then_some((task, number))
+}
+
+/// That only tasks whose threads can be counted use barriers.
+fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), Fault> {
+    let why = if task.instances == 0 {
+        "has `instance` 0"
+    } else if names.forked.contains(task.key.as_str()) {
+        "is forked"
+    } else {
+        return Ok(());
+    };
+    match events(number, task).find(|(_, action)| matches!(action, Action::Barrier(_))) {
+        None => Ok(()),
+        Some((place, _)) => Err(Fault::new(
+            place,
+            format!("task `{}` {why}, so it may not use barriers", task.key),
+        )
+        .with_help("nobody could say how many threads the barrier waits for")),
+    }
+}
+
+/// That of the tasks that name a barrier, which all must come, none never comes to it.
+fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
+    let mut waits: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut absent: Vec<(&str, Place)> = Vec::new();
+    for (number, task) in model.tasks.iter().enumerate() {
+        let reached: BTreeSet<usize> = reached(task).map(|(phase, _)| phase).collect();
+        let mut mentions: BTreeMap<&str, (bool, Place)> = BTreeMap::new();
+        for (place, action) in events(number, task) {
+            if let Action::Barrier(name) = action {
+                let comes = place.phase.is_some_and(|phase| reached.contains(&phase));
+                mentions.entry(name).or_insert((false, place)).0 |= comes;
+            }
+        }
+        for (name, (comes, place)) in mentions {
+            if comes {
+                waits.entry(name).or_insert(&task.key);
+            } else {
+                absent.push((name, place));
+            }
+        }
+    }
+    for (name, place) in absent {
+        if let Some(task) = waits.get(name) {
+            return Err(
+                Fault::new(place, format!("barrier `{name}` can never fill: this is never reached"))
+                    .with_help(format!("task `{task}` would wait there for ever")),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// That endless loops take time, and that the run has an end.
+fn check_ends(
+    number: usize,
+    task: &Task,
+    model: &Model,
+    names: &Names<'_>,
+    target: &Target,
+) -> Result<(), Fault> {
+    let takes_time = |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
+    let endless = reached(task).find(|(_, phase)| phase.loops == Loops::Forever);
+    let place = match endless {
+        Some((phase_number, phase)) => {
+            if !takes_time(phase) {
+                return Err(no_time(
+                    Place::phase(number, phase_number, Spot::Whole),
+                    &format!("phase `{}` of task `{}`", phase.name, task.key),
+                ));
+            }
+            Place::phase(number, phase_number, Spot::Key("loop"))
+        }
+        None if task.loops == Loops::Forever => {
+            if !reached(task).any(|(_, phase)| takes_time(phase)) {
+                return Err(no_time(
+                    Place::task(number, Spot::Whole),
+                    &format!("task `{}`", task.key),
+                ));
+            }
+            Place::task(number, Spot::Whole)
+        }
+        None => return Ok(()),
+    };
+    let starts = task.instances > 0 || names.forked.contains(task.key.as_str());
+    if starts && model.global.duration_ns.is_none() && !target.limited {
+        return Err(Fault::new(
+            place,
+            format!("task `{}` never ends, and the run has no `duration`", task.key),
+        )
+        .with_help("set `duration` in `global`, give the task a `loop`, or give the run a limit"));
+    }
+    Ok(())
+}
+
+fn no_time(place: Place, what: &str) -> Fault {
+    Fault::new(place, format!("{what} would go round for ever without time passing"))
+        .with_help("an endless loop needs an event that runs, sleeps or waits")
+}
+
+/// Whether an event computes or may block.
+fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
+    match action {
+        Action::Run(us) | Action::Runtime(us) | Action::Sleep(us) => *us > 0,
+        Action::Mem(bytes) => *bytes > 0,
+        Action::MemRun(run) => run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase),
+        Action::Barrier(name) => names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1),
+        Action::Timer { .. }
+        | Action::Lock(_)
+        | Action::Wait { .. }
+        | Action::Sync { .. }
+        | Action::Suspend(_)
+        | Action::SemWait(_)
+        | Action::IoRun(_) => true,
+        Action::Unlock(_)
+        | Action::Signal(_)
+        | Action::Broad(_)
+        | Action::Resume { .. }
+        | Action::SemPost(_)
+        | Action::Yield
+        | Action::Fork(_) => false,
+    }
+}

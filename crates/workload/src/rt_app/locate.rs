@@ -1,0 +1,52 @@
+//! Where in the file a place of the model stands.
+
+use super::check::{Fault, Place, Spot};
+use super::keys::{self, Key};
+use crate::cursor::Cursor;
+use crate::diagnostic::Diagnostic;
+use crate::model::Model;
+
+/// The fault with its place in the file at `root`, from which `model` was read.
+pub fn diagnostic(root: Cursor<'_>, model: &Model, fault: Fault) -> Diagnostic {
+    match in_file(root, model, &fault) {
+        Ok(diagnostic) => diagnostic,
+        // Not to be found, which should not be: better no place than no message.
+        Err(_) => return fault.without_source(model),
+    }
+    .with_help_if(fault.help)
+}
+
+/// Follows the members that the reader has made tasks, phases and events of: its objects are all objects.
+fn in_file(root: Cursor<'_>, model: &Model, fault: &Fault) -> Result<Diagnostic, Diagnostic> {
+    let message = || fault.message.clone();
+    let lost = || root.error(message());
+    let tasks = root.member(root.find("tasks")?.ok_or_else(lost)?);
+    let Place { task, phase, spot } = fault.place;
+    let Some(task_number) = task else {
+        return Ok(tasks.key_error(message()));
+    };
+    let task = tasks.member(tasks.object()?.get(task_number).ok_or_else(lost)?);
+    let flat = model.tasks[task_number].flat;
+    let Some(phase_number) = phase.filter(|_| !flat) else {
+        return spot_in(task, spot, message());
+    };
+    let phases = task.member(task.find("phases")?.ok_or_else(lost)?);
+    let phase = phases.member(phases.object()?.get(phase_number).ok_or_else(lost)?);
+    spot_in(phase, spot, message())
+}
+
+fn spot_in(holder: Cursor<'_>, spot: Spot, message: String) -> Result<Diagnostic, Diagnostic> {
+    let member = match spot {
+        Spot::Whole => None,
+        Spot::Key(key) => holder.find(key)?,
+        Spot::Event(number) => holder
+            .object()?
+            .iter()
+            .filter(|member| matches!(keys::classify(&member.key), Key::Event(_)))
+            .nth(number),
+    };
+    Ok(match member {
+        Some(member) => holder.member(member).error(message),
+        None => holder.key_error(message),
+    })
+}

@@ -1,0 +1,223 @@
+//! Who waits for what: what to tell when a run is stuck.
+
+use super::{Blocked, Vm};
+use crate::stop::Seconds;
+use schedlab_sched::TaskId;
+use std::fmt;
+
+/// A thread that is blocked until another does something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingThread {
+    /// Who.
+    pub task: TaskId,
+    /// Its name.
+    pub thread: String,
+    /// The event and phase it waits in.
+    pub place: String,
+    /// For what.
+    pub waits_for: WaitsFor,
+    /// Since when, ns.
+    pub since_ns: u64,
+}
+
+/// What a thread waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WaitsFor {
+    /// A mutex.
+    Mutex {
+        /// Its name.
+        name: String,
+        /// Who holds it: number and name.
+        owner: Option<(TaskId, String)>,
+    },
+    /// A condition that nobody signals.
+    Condition {
+        /// Its name.
+        name: String,
+    },
+    /// A barrier to which not all have come.
+    Barrier {
+        /// Its name.
+        name: String,
+        /// Threads that have come.
+        come: usize,
+        /// Threads that must come.
+        needed: usize,
+    },
+    /// A semaphore that nobody posts.
+    Semaphore {
+        /// Its name.
+        name: String,
+    },
+    /// Being resumed.
+    Resume,
+}
+
+/// Threads that wait; prints as a message.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Deadlock {
+    /// All that wait, by number.
+    pub waiting: Vec<WaitingThread>,
+    /// Circles of threads of which each holds the mutex that the one before it waits for, as places in `waiting`. A circle begins with
+    /// its thread of the lowest number.
+    pub circles: Vec<Vec<usize>>,
+}
+
+/// A message names so many threads; the rest is counted.
+const NAMED_MAX: usize = 20;
+
+impl Vm {
+    /// Who waits for what now. When the machine says that a run is [stuck](schedlab_machine::RunEnd::Stuck), this is why.
+    pub fn who_waits(&self) -> Deadlock {
+        let mut waiting = Vec::new();
+        let mut places = vec![usize::MAX; self.threads.len()];
+        for number in 0..self.threads.len() {
+            if let Some(thread) = self.waiting_thread(number as u32) {
+                places[number] = waiting.len();
+                waiting.push(thread);
+            }
+        }
+        let circles = self.circles(&places);
+        Deadlock { waiting, circles }
+    }
+
+    fn waiting_thread(&self, number: u32) -> Option<WaitingThread> {
+        let thread = &self.threads[number as usize];
+        let task = TaskId(number);
+        // Those who have to take something when they are woken stay at their instruction, the others are past it.
+        let mut past = 1;
+        let waits_for = match thread.blocked {
+            Blocked::No => return None,
+            Blocked::Mutex(mutex) => {
+                past = 0;
+                let owner = self.mutexes.owner(mutex).map(TaskId);
+                WaitsFor::Mutex {
+                    name: self.code.mutexes[mutex as usize].clone(),
+                    owner: owner.map(|owner| (owner, self.thread_name(owner))),
+                }
+            }
+            Blocked::Condition(condition) => {
+                past = 0;
+                WaitsFor::Condition {
+                    name: self.code.conditions[condition as usize].clone(),
+                }
+            }
+            Blocked::Barrier(barrier) => {
+                let info = &self.code.barriers[barrier as usize];
+                WaitsFor::Barrier {
+                    name: info.name.clone(),
+                    come: self.waiting.barriers[barrier as usize].len(),
+                    needed: info.needed,
+                }
+            }
+            Blocked::Semaphore(semaphore) => WaitsFor::Semaphore {
+                name: self.code.semaphores[semaphore as usize].clone(),
+            },
+            Blocked::Suspended => WaitsFor::Resume,
+        };
+        Some(WaitingThread {
+            task,
+            thread: self.thread_name(task),
+            place: self.code.place(thread.program, thread.pc - past),
+            waits_for,
+            since_ns: thread.since_ns,
+        })
+    }
+
+    /// The owner of the mutex that a thread waits for.
+    fn waits_for_thread(&self, number: usize) -> Option<usize> {
+        match self.threads[number].blocked {
+            Blocked::Mutex(mutex) => self.mutexes.owner(mutex).map(|owner| owner as usize),
+            _ => None,
+        }
+    }
+
+    /// Follows who waits for whom; each thread is looked at once.
+    fn circles(&self, places: &[usize]) -> Vec<Vec<usize>> {
+        let mut seen_from = vec![usize::MAX; self.threads.len()];
+        let mut circles = Vec::new();
+        for start in 0..self.threads.len() {
+            let mut at = Some(start);
+            while let Some(number) = at.filter(|&number| seen_from[number] == usize::MAX) {
+                seen_from[number] = start;
+                at = self.waits_for_thread(number);
+            }
+            let Some(meeting) = at.filter(|&number| seen_from[number] == start) else {
+                continue;
+            };
+            let mut circle = vec![meeting];
+            let mut at = self.waits_for_thread(meeting);
+            while let Some(number) = at.filter(|&number| number != meeting) {
+                circle.push(number);
+                at = self.waits_for_thread(number);
+            }
+            let lowest = (0..circle.len()).min_by_key(|&place| circle[place]).unwrap_or(0);
+            circle.rotate_left(lowest);
+            circles.push(circle.into_iter().map(|number| places[number]).collect());
+        }
+        circles
+    }
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitsFor::Mutex {
+                name,
+                owner: Some((_, owner)),
+            } => write!(f, "mutex `{name}`, held by {owner}"),
+            WaitsFor::Mutex { name, owner: None } => write!(f, "mutex `{name}`"),
+            WaitsFor::Condition { name } => write!(f, "condition `{name}`"),
+            WaitsFor::Barrier { name, come, needed } => {
+                write!(f, "barrier `{name}`, to which {come} of {needed} have come")
+            }
+            WaitsFor::Semaphore { name } => write!(f, "semaphore `{name}`"),
+            WaitsFor::Resume => f.write_str("being resumed"),
+        }
+    }
+}
+
+impl fmt::Display for WaitingThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} waits for {} ({}, since {})",
+            self.thread,
+            self.waits_for,
+            self.place,
+            Seconds(self.since_ns)
+        )
+    }
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.waiting.len();
+        let threads = if count == 1 { "thread waits" } else { "threads wait" };
+        write!(f, "{count} {threads} for others:")?;
+        for thread in self.waiting.iter().take(NAMED_MAX) {
+            write!(f, "\n  {thread}")?;
+        }
+        if count > NAMED_MAX {
+            write!(f, "\n  and {} more", count - NAMED_MAX)?;
+        }
+        for circle in self.circles.iter().take(NAMED_MAX) {
+            write!(f, "\nin a circle: ")?;
+            for &place in circle.iter().take(NAMED_MAX) {
+                let thread = &self.waiting[place];
+                let WaitsFor::Mutex { name, .. } = &thread.waits_for else {
+                    continue;
+                };
+                write!(f, "{} -> `{name}` -> ", thread.thread)?;
+            }
+            if circle.len() > NAMED_MAX {
+                write!(f, "... -> ")?;
+            }
+            f.write_str(&self.waiting[circle[0]].thread)?;
+        }
+        if self.circles.len() > NAMED_MAX {
+            write!(f, "\nand {} more circles", self.circles.len() - NAMED_MAX)?;
+        }
+        Ok(())
+    }
+}
