@@ -182,7 +182,7 @@ impl Experiment {
                 key: thread.key.into(),
                 group: thread.group.into(),
                 attr: thread.sched,
-                loops_finished: 0,
+                loops_finished: thread.rounds,
             })
             .collect();
         let report = RunReport::new(RunInputs {

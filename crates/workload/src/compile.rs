@@ -53,11 +53,7 @@ struct Compiler<'a> {
 /// Compiles a model that has passed the checks.
 pub fn compile(model: Model, dialect: Dialect, costs: &Costs) -> Compiled {
     let mut compiler = Compiler::new(&model, dialect, costs);
-    let programs = model
-        .tasks
-        .iter()
-        .map(|task| compiler.program(task))
-        .collect();
+    let programs = model.tasks.iter().map(|task| compiler.program(task)).collect();
     let needed = barriers(&model);
     let first_start_us = model
         .tasks
@@ -183,9 +179,7 @@ impl<'a> Compiler<'a> {
                 phase: number as u32,
                 event: NONE,
             };
-            out.put(Instr::Begin {
-                phase: number as u32,
-            });
+            out.put(Instr::Begin { phase: number as u32 });
             if let Some((first, later)) = attrs[number] {
                 out.put(Instr::Sched { first, later });
             }
@@ -200,9 +194,7 @@ impl<'a> Compiler<'a> {
             }
             self.events(task, phase, &mut out);
             out.origin.event = NONE;
-            out.put(Instr::End {
-                phase: number as u32,
-            });
+            out.put(Instr::End { phase: number as u32 });
         }
         out.origin = Origin {
             phase: NONE,
@@ -217,7 +209,11 @@ impl<'a> Compiler<'a> {
             code: out.code.into(),
             origins: out.origins.into(),
             phases: out.phases.into(),
-            rounds: if does_nothing { task_rounds.min(1) } else { task_rounds },
+            rounds: if does_nothing {
+                task_rounds.min(1)
+            } else {
+                task_rounds
+            },
             attr,
             cpus,
             group: task
@@ -272,7 +268,11 @@ impl<'a> Compiler<'a> {
                 absolute,
             } => {
                 let unique = name.starts_with("unique");
-                let names = if unique { &mut out.unique_timers } else { &mut self.timers };
+                let names = if unique {
+                    &mut out.unique_timers
+                } else {
+                    &mut self.timers
+                };
                 let timer = names.number(name);
                 out.put(Instr::Timer {
                     timer,

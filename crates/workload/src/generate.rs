@@ -33,7 +33,10 @@ pub fn mix(n: u32, seed: u64) -> Model {
     let tasks = (0..n).map(|number| {
         let kind = number % 10;
         let (key, events) = match kind {
-            0 => ("hog", vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))]),
+            0 => (
+                "hog",
+                vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))],
+            ),
             1..=4 => (
                 "person",
                 vec![
@@ -56,7 +59,10 @@ pub fn mix(n: u32, seed: u64) -> Model {
                     absolute: false,
                 };
                 let run_us = between(&mut random, period_us / 20, period_us / 4);
-                ("beat", vec![event("run", Action::Run(run_us)), event("timer", timer)])
+                (
+                    "beat",
+                    vec![event("run", Action::Run(run_us)), event("timer", timer)],
+                )
             }
         };
         let mut task = flat_task(&format!("{key}{number}"), 1, events);

@@ -239,7 +239,9 @@ fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
 fn machine(machine: Cursor<'_>) -> Result<(u32, u32, bool), Diagnostic> {
     known(machine, &["cpus", "hz", "topology", "address_space"])?;
     let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
-    let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
+    let hz = take(machine, "hz", |hz| {
+        hz.small("a number of ticks a second", 1..=10_000)
+    })?;
     take_if(machine, "topology", |topology| match topology.string()? {
         "flat" => Ok(()),
         other => Err(topology.error(format!("unknown topology `{other}`"))),
@@ -256,7 +258,10 @@ fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
     members
         .map(|member| {
             let value = tunables.member(member);
-            Ok((value.key().into(), value.integer("a whole number", i64::MIN..=i64::MAX)?))
+            Ok((
+                value.key().into(),
+                value.integer("a whole number", i64::MIN..=i64::MAX)?,
+            ))
         })
         .collect()
 }
@@ -292,7 +297,9 @@ fn check_groups(scenario: Cursor<'_>, model: &Model, groups: &[GoldenGroup]) -> 
         .find(|path| groups.iter().all(|group| group.path != **path))
     {
         None => Ok(()),
-        Some(path) => Err(scenario.key_error(format!("a task is in `{path}`, which is not among the `groups`"))),
+        Some(path) => {
+            Err(scenario.key_error(format!("a task is in `{path}`, which is not among the `groups`")))
+        }
     }
 }
 
@@ -332,9 +339,11 @@ fn read_figures(
     let mut list = Vec::new();
     for member in tasks.object()? {
         let figures = tasks.member(member);
-        let count = |key| take(figures, key, |value| {
-            Ok(value.integer("a whole number", 0..=i64::MAX)? as u64)
-        });
+        let count = |key| {
+            take(figures, key, |value| {
+                Ok(value.integer("a whole number", 0..=i64::MAX)? as u64)
+            })
+        };
         list.push(GoldenFigures {
             task: thread(figures, figures.key(), threads)?,
             runtime_ns: count("runtime_ns")?,

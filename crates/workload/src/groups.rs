@@ -185,10 +185,9 @@ pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
     })?;
     let shares = match setting {
         None => None,
-        Some(setting) => Some(
-            setting_shares(setting)
-                .map_err(|fault| fault.at(source, spot(setting), &path))?,
-        ),
+        Some(setting) => {
+            Some(setting_shares(setting).map_err(|fault| fault.at(source, spot(setting), &path))?)
+        }
     };
     Ok(GroupSettings {
         settings: vec![(path, shares)],
@@ -236,10 +235,12 @@ fn setting_shares(setting: &str) -> Result<u64, Fault> {
             "for example `cpu.weight=200` or `cpu.shares=512`".to_string(),
         ));
     };
-    let number: i64 = value
-        .trim()
-        .parse()
-        .map_err(|_| Fault::new(format!("`{}` must be a whole number, found `{value}`", key.trim()), None))?;
+    let number: i64 = value.trim().parse().map_err(|_| {
+        Fault::new(
+            format!("`{}` must be a whole number, found `{value}`", key.trim()),
+            None,
+        )
+    })?;
     shares(key.trim(), number)
 }
 
@@ -274,8 +275,7 @@ fn from_lines(source: Source<'_>) -> Result<GroupSettings, Diagnostic> {
         let path = group_path(word).map_err(|message| source.error(spot(word), String::new(), message))?;
         let mut weight = None;
         for word in words {
-            weight =
-                Some(setting_shares(word).map_err(|fault| fault.at(source, spot(word), &path))?);
+            weight = Some(setting_shares(word).map_err(|fault| fault.at(source, spot(word), &path))?);
         }
         settings.push((path, weight));
     }
@@ -293,17 +293,19 @@ fn from_json(source: Source<'_>) -> Result<GroupSettings, Diagnostic> {
         for member in group.object()? {
             let setting = group.member(member);
             let number = setting.integer("a whole number", i64::MIN..=i64::MAX);
-            weight = Some(match shares(setting.key(), number.as_ref().map_or(1, |&number| number)) {
-                Ok(shares) => number.map(|_| shares)?,
-                Err(Fault { message, help }) => {
-                    let error = if message.starts_with("unknown") {
-                        setting.key_error(message)
-                    } else {
-                        setting.error(message)
-                    };
-                    return Err(error.with_help_if(help));
-                }
-            });
+            weight = Some(
+                match shares(setting.key(), number.as_ref().map_or(1, |&number| number)) {
+                    Ok(shares) => number.map(|_| shares)?,
+                    Err(Fault { message, help }) => {
+                        let error = if message.starts_with("unknown") {
+                            setting.key_error(message)
+                        } else {
+                            setting.error(message)
+                        };
+                        return Err(error.with_help_if(help));
+                    }
+                },
+            );
         }
         settings.push((path, weight));
     }
@@ -376,15 +378,30 @@ mod tests {
     fn errors() {
         let text = |error: Diagnostic| format!("{}:{} {}", error.line(), error.column(), error.message());
         for (file, expected) in [
-            ("/a cpu.weight=0", "1:4 `cpu.weight` must be from 1 to 10000, found 0"),
-            ("/a\n /b cpu.shares=-1", "2:5 `cpu.shares` must be from 2 to 262144, found -1"),
+            (
+                "/a cpu.weight=0",
+                "1:4 `cpu.weight` must be from 1 to 10000, found 0",
+            ),
+            (
+                "/a\n /b cpu.shares=-1",
+                "2:5 `cpu.shares` must be from 2 to 262144, found -1",
+            ),
             ("/a cpu.weigth=5", "1:4 unknown setting `cpu.weigth`"),
             ("/a cpu.weight", "1:4 `cpu.weight` is no setting"),
-            ("/a cpu.weight=x", "1:4 `cpu.weight` must be a whole number, found `x`"),
-            ("tg1 cpu.weight=5", "1:1 `tg1` is no group: a path begins with `/`"),
+            (
+                "/a cpu.weight=x",
+                "1:4 `cpu.weight` must be a whole number, found `x`",
+            ),
+            (
+                "tg1 cpu.weight=5",
+                "1:1 `tg1` is no group: a path begins with `/`",
+            ),
             ("/ cpu.weight=5", "1:1 the root group has no weight"),
             ("/a/../b cpu.weight=5", "1:1 a group cannot be called `..`"),
-            ("{\"/a\": {\"cpu.weight\": \"x\"}}", "1:23 `cpu.weight` must be a whole number, found a string"),
+            (
+                "{\"/a\": {\"cpu.weight\": \"x\"}}",
+                "1:23 `cpu.weight` must be a whole number, found a string",
+            ),
             ("{\"/a\": {\"cpu.max\": 5}}", "1:9 unknown setting `cpu.max`"),
             ("{\"/a\": 5}", "1:8 `/a` must be an object, found 5"),
         ] {

@@ -81,8 +81,7 @@ impl Parser<'_> {
     }
 
     fn error(&self, start: usize, message: impl Into<String>) -> Diagnostic {
-        self.source
-            .error(self.span_from(start), String::new(), message)
+        self.source.error(self.span_from(start), String::new(), message)
     }
 
     fn error_here(&self, message: impl Into<String>) -> Diagnostic {
@@ -115,19 +114,23 @@ impl Parser<'_> {
         if rest.starts_with("//") {
             self.at += rest.find('\n').unwrap_or(rest.len());
             Ok(())
-        } else if rest.starts_with("/*") {
-            match rest[2..].find("*/") {
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            match comment.find("*/") {
                 Some(length) => {
                     self.at += 2 + length + 2;
                     Ok(())
                 }
                 None => {
                     self.at += 2;
-                    Err(self.error(start, "this comment has no end").with_help("close it with `*/`"))
+                    Err(self
+                        .error(start, "this comment has no end")
+                        .with_help("close it with `*/`"))
                 }
             }
         } else {
-            Err(self.error_here("a lone `/`").with_help("comments begin with `//` or `/*`"))
+            Err(self
+                .error_here("a lone `/`")
+                .with_help("comments begin with `//` or `/*`"))
         }
     }
 
@@ -174,18 +177,15 @@ impl Parser<'_> {
             let key_span = self.span_from(start);
             self.space()?;
             if self.peek() != Some(b':') {
-                return Err(
-                    self.error_here(format!("expected `:` after the key `{key}`, found {}", self.found()))
-                );
+                return Err(self.error_here(format!(
+                    "expected `:` after the key `{key}`, found {}",
+                    self.found()
+                )));
             }
             self.at += 1;
             self.space()?;
             let value = self.value(depth + 1)?;
-            members.push(Member {
-                key,
-                key_span,
-                value,
-            });
+            members.push(Member { key, key_span, value });
             self.separator(b'}', open)?;
         }
         self.at += 1;
@@ -449,8 +449,7 @@ mod tests {
     fn all_kinds_of_values() {
         let text = r#"[null,true,false,-0,12,1.5,2e3,9223372036854775808,"a\"\\\/\b\f\n\r\té😀"]"#;
         let value = read(text).unwrap();
-        let expected =
-            r#"[null,true,false,0,12,1.5,2e3,9223372036854775808,"a\"\\/\u0008\u000c\n\r\té😀"]"#;
+        let expected = r#"[null,true,false,0,12,1.5,2e3,9223372036854775808,"a\"\\/\u0008\u000c\n\r\té😀"]"#;
         assert_eq!(plain(&value, text), expected);
         let escaped = r#""\u00e9\ud83d\ude00""#;
         assert_eq!(plain(&read(escaped).unwrap(), escaped), "\"é😀\"");

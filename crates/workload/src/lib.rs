@@ -39,6 +39,6 @@ pub use model::Model;
 pub use rt_app::Target;
 pub use stop::{Stop, StopReason};
 pub use vm::{
-    AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, Log, LogLine, Options, ThreadInfo, Vm,
-    WaitingThread, WaitsFor,
+    AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
+    EVENTS_AT_ONE_INSTANT_TOGETHER, Log, LogLine, Options, ThreadInfo, Vm, WaitingThread, WaitsFor,
 };

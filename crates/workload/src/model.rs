@@ -226,7 +226,9 @@ impl Model {
     pub fn group_paths(&self) -> Vec<String> {
         let mut paths = crate::groups::PathList::default();
         for task in &self.tasks {
-            for properties in std::iter::once(&task.properties).chain(task.phases.iter().map(|p| &p.properties)) {
+            for properties in
+                std::iter::once(&task.properties).chain(task.phases.iter().map(|p| &p.properties))
+            {
                 if let Some(path) = &properties.taskgroup {
                     paths.add(path);
                 }
@@ -240,7 +242,10 @@ impl Model {
         let names = |policy: Policy| {
             self.tasks.iter().any(|task| {
                 task.properties.policy.unwrap_or(self.global.default_policy) == policy
-                    || task.phases.iter().any(|phase| phase.properties.policy == Some(policy))
+                    || task
+                        .phases
+                        .iter()
+                        .any(|phase| phase.properties.policy == Some(policy))
             })
         };
         Policy::ALL.into_iter().filter(|&policy| names(policy)).collect()

@@ -26,6 +26,11 @@ pub enum StopReason {
         /// So many.
         events: u32,
     },
+    /// All threads together did.
+    NoTimePassesForAny {
+        /// So many.
+        events: u64,
+    },
     /// A fork would have made more threads than there may be.
     TooManyThreads {
         /// So many there may be.
@@ -85,6 +90,12 @@ impl fmt::Display for Stop {
         match reason {
             StopReason::NoTimePasses { events } => {
                 write!(f, "{events} events without time passing, and no end in sight")
+            }
+            StopReason::NoTimePassesForAny { events } => {
+                write!(
+                    f,
+                    "{events} events of all threads without time passing, and no end in sight"
+                )
             }
             StopReason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
         }

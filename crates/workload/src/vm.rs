@@ -26,10 +26,17 @@ use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, T
 use std::collections::VecDeque;
 use std::sync::Arc;
 use waiting::Waiting;
-pub use who_waits::{Deadlock, WaitsFor, WaitingThread};
+pub use who_waits::{Deadlock, WaitingThread, WaitsFor};
 
 /// One thread may do so many events at one nanosecond; then the run is stopped.
 pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
+
+/// All threads together may do so many; and, if that is more, [`EVENTS_AT_ONE_INSTANT_EACH`] times their number. Threads that wake each
+/// other in turn without time passing would otherwise keep the run busy for very long before one of them has done its million.
+pub const EVENTS_AT_ONE_INSTANT_TOGETHER: u64 = 4_000_000;
+
+/// See [`EVENTS_AT_ONE_INSTANT_TOGETHER`].
+pub const EVENTS_AT_ONE_INSTANT_EACH: u64 = 1000;
 
 /// The work between two looks at the clock in a `runtime` event, ns.
 const RUNTIME_PIECE_NS: u64 = 32_000;
@@ -95,6 +102,8 @@ pub struct ThreadInfo<'a> {
     pub start_ns: u64,
     /// Whether a `fork` made it.
     pub forked: bool,
+    /// How often it has gone through all its phases.
+    pub rounds: u64,
 }
 
 /// What a thread is in the middle of.
@@ -163,9 +172,14 @@ struct Thread {
 /// Something that the machine is yet to be told.
 #[derive(Clone, Debug)]
 enum Order {
-    Wake { thread: u32, sync: bool },
+    Wake {
+        thread: u32,
+        sync: bool,
+    },
     /// The thread's effective attributes have changed.
-    Attr { thread: u32 },
+    Attr {
+        thread: u32,
+    },
     /// What the thread that issues the orders does after them.
     Then(Op),
 }
@@ -181,6 +195,9 @@ pub struct Vm {
     /// For each task the number that its next thread gets.
     next_instance: Vec<u32>,
     orders: VecDeque<Order>,
+    /// For the check that time passes: events of all threads at the time `instant_ns`.
+    instant_ns: u64,
+    instant_events: u64,
     mutexes: Mutexes,
     waiting: Waiting,
     log: Option<Log>,
@@ -221,6 +238,8 @@ impl Vm {
             threads: Vec::with_capacity(code.model.initial_threads()),
             next_instance: vec![0; code.programs.len()],
             orders: VecDeque::new(),
+            instant_ns: 0,
+            instant_events: 0,
             mutexes: Mutexes::new(code.mutexes.len(), code.model.global.pi_enabled),
             waiting: Waiting::new(&code),
             log: (options.log_lines > 0).then(|| Log::new(options.log_lines, &code)),
@@ -276,6 +295,7 @@ impl Vm {
             group: &self.code.groups[program.group as usize],
             start_ns: thread.start_ns,
             forked: thread.forked,
+            rounds: thread.task_round,
         }
     }
 
@@ -335,11 +355,6 @@ impl Vm {
         }
     }
 
-    fn instr(&self, thread: u32) -> Instr {
-        let thread = &self.threads[thread as usize];
-        self.code.programs[thread.program as usize].code[thread.pc as usize]
-    }
-
     fn go_on(&mut self, thread: u32) {
         self.threads[thread as usize].pc += 1;
     }
@@ -368,24 +383,42 @@ impl Vm {
     /// Counts an event. None if there are too many at one time.
     #[inline]
     fn count_event(&mut self, now_ns: u64, thread: u32) -> Option<()> {
+        let all = self.threads.len() as u64;
         let thread = &mut self.threads[thread as usize];
         if thread.instant_ns != now_ns {
             thread.instant_ns = now_ns;
             thread.instant_events = 0;
         }
+        if self.instant_ns != now_ns {
+            self.instant_ns = now_ns;
+            self.instant_events = 0;
+        }
         thread.instant_events += 1;
-        (thread.instant_events < EVENTS_AT_ONE_INSTANT).then_some(())
+        self.instant_events += 1;
+        let together = EVENTS_AT_ONE_INSTANT_TOGETHER.max(all * EVENTS_AT_ONE_INSTANT_EACH);
+        (thread.instant_events < EVENTS_AT_ONE_INSTANT && self.instant_events < together).then_some(())
     }
 
     fn stop(&self, now_ns: u64, thread: u32, reason: StopReason) -> Stop {
         let task = TaskId(thread);
         let Thread { program, pc, .. } = self.threads[thread as usize];
-        Stop::new(now_ns, task, self.thread_name(task), self.code.place(program, pc), reason)
+        Stop::new(
+            now_ns,
+            task,
+            self.thread_name(task),
+            self.code.place(program, pc),
+            reason,
+        )
     }
 
     fn no_time_passes(&self, now_ns: u64, thread: u32) -> Stop {
-        let reason = StopReason::NoTimePasses {
-            events: EVENTS_AT_ONE_INSTANT,
+        let own = self.threads[thread as usize].instant_events;
+        let reason = if own >= EVENTS_AT_ONE_INSTANT {
+            StopReason::NoTimePasses { events: own }
+        } else {
+            StopReason::NoTimePassesForAny {
+                events: self.instant_events,
+            }
         };
         self.stop(now_ns, thread, reason)
     }
@@ -394,54 +427,51 @@ impl Vm {
     /// Leaves the thread at an instruction that does more, which is given back.
     #[inline]
     fn skip_markers(&mut self, now_ns: u64, number: u32) -> Instr {
+        let thread = &mut self.threads[number as usize];
+        let program = &self.code.programs[thread.program as usize];
         loop {
-            let instr = self.instr(number);
-            let thread = &mut self.threads[number as usize];
-            match instr {
+            let instr = program.code[thread.pc as usize];
+            let in_force = match instr {
                 Instr::Begin { .. } => {
                     if let Some(log) = &mut self.log {
                         log.begin(number, now_ns);
                     }
+                    true
                 }
                 Instr::End { phase } => {
                     if let Some(log) = &mut self.log {
                         log.end(number, phase, now_ns);
                     }
-                    let phase = self.code.programs[thread.program as usize].phases[phase as usize];
+                    let phase = program.phases[phase as usize];
                     thread.phase_round += 1;
                     if thread.phase_round < phase.rounds {
                         thread.pc = phase.begin;
                         continue;
                     }
                     thread.phase_round = 0;
+                    true
                 }
                 Instr::Round => {
                     thread.task_round += 1;
-                    if thread.task_round < self.code.programs[thread.program as usize].rounds {
+                    if thread.task_round < program.rounds {
                         thread.pc = 0;
                         continue;
                     }
+                    true
                 }
                 Instr::Sched { first, later } => {
                     let attr = if thread.task_round == 0 { first } else { later };
                     let passed_over = self.conventions.renice_only_running && !thread.after_run;
-                    if attr != thread.attr && !passed_over {
-                        return instr;
-                    }
+                    attr == thread.attr || passed_over
                 }
-                Instr::Cpus { set } => {
-                    if set != thread.cpus {
-                        return instr;
-                    }
-                }
-                Instr::Group { group } => {
-                    if group != thread.group {
-                        return instr;
-                    }
-                }
-                _ => return instr,
+                Instr::Cpus { set } => set == thread.cpus,
+                Instr::Group { group } => group == thread.group,
+                _ => false,
+            };
+            if !in_force {
+                return instr;
             }
-            self.go_on(number);
+            thread.pc += 1;
         }
     }
 
@@ -457,6 +487,11 @@ impl Vm {
         }
         self.count_event(now_ns, number)
             .ok_or_else(|| self.no_time_passes(now_ns, number))?;
+        self.event(now_ns, number, instr)
+    }
+
+    /// Executes an instruction that is an event or part of one.
+    fn event(&mut self, now_ns: u64, number: u32, instr: Instr) -> Result<Option<Op>, Stop> {
         Ok(match instr {
             Instr::Run { ns } => self.run(now_ns, number, ns).map(|ns| Op::Run { ns }),
             Instr::Work { ns } => {
@@ -477,54 +512,6 @@ impl Vm {
                     reason: BlockReason::Uninterruptible,
                 })
             }
-            Instr::Lock { mutex } => self.lock(now_ns, number, mutex),
-            Instr::Unlock { mutex } => {
-                self.release(number, mutex);
-                self.go_on(number);
-                None
-            }
-            Instr::Wait { condition, mutex } => self.wait(now_ns, number, condition, mutex),
-            Instr::Signal { condition } => {
-                self.signal(condition, 1);
-                self.go_on(number);
-                None
-            }
-            Instr::Broad { condition } => {
-                self.signal(condition, usize::MAX);
-                self.go_on(number);
-                None
-            }
-            Instr::Barrier { barrier } => {
-                self.go_on(number);
-                self.barrier(now_ns, number, barrier)
-            }
-            Instr::Suspend { key, name } => {
-                self.go_on(number);
-                Some(self.suspend(now_ns, number, [key, name]))
-            }
-            Instr::Resume { name, sync } => {
-                self.go_on(number);
-                self.resume(name, sync);
-                None
-            }
-            Instr::SuspendOnce => {
-                self.go_on(number);
-                self.suspend_once(now_ns, number)
-            }
-            Instr::ResumeThread { thread, sync } => {
-                self.go_on(number);
-                self.resume_thread(thread, sync);
-                None
-            }
-            Instr::SemPost { semaphore } => {
-                self.go_on(number);
-                self.sem_post(semaphore);
-                None
-            }
-            Instr::SemWait { semaphore } => {
-                self.go_on(number);
-                self.sem_wait(now_ns, number, semaphore)
-            }
             Instr::Yield => {
                 self.go_on(number);
                 Some(if self.conventions.yield_goes_on {
@@ -534,13 +521,7 @@ impl Vm {
                 })
             }
             Instr::Fork { program } => Some(self.fork(now_ns, number, program)?),
-            Instr::Begin { .. }
-            | Instr::End { .. }
-            | Instr::Round
-            | Instr::Sched { .. }
-            | Instr::Cpus { .. }
-            | Instr::Group { .. }
-            | Instr::Exit => unreachable!("done above"),
+            other => self.synchronise(now_ns, number, other),
         })
     }
 

@@ -12,6 +12,7 @@ use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, t
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::{GroupSettings, Target, groups, rt_app};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     for file in &args.files {
         let experiment = experiment(file, args, &settings)?;
         let mut choices = vec![];
-        let mut left_out = vec![];
+        let mut left_out = LeftOut::default();
         for chosen in &chosen {
             match chosen.choice.refuses(&experiment.needs()) {
                 None => choices.push(chosen.choice),
@@ -33,21 +34,47 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
                     let (file, choice) = (file.display(), chosen.choice);
                     return Err(Failure::Message(format!("{choice} cannot run {file}: {why}")));
                 }
-                Some(why) => left_out.push(format!("{}: {why}", chosen.choice)),
+                Some(why) => left_out.add(chosen.choice, why),
             }
         }
         if choices.is_empty() {
-            let (file, reasons) = (file.display(), left_out.join("; "));
-            return Err(Failure::Message(format!("no scheduler can run {file}: {reasons}")));
+            let file = file.display();
+            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
         }
-        if !left_out.is_empty() {
-            complain(&format!("note: left out: {}", left_out.join("; ")));
+        if !left_out.by_reason.is_empty() {
+            complain(&format!("note: left out: {left_out}"));
         }
         let tunables = tunables_for(&experiment, &choices, &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
     print(args, &reports, output)?;
     Ok(Status::Good)
+}
+
+/// Schedulers that cannot run a workload, by the reason why.
+#[derive(Default)]
+struct LeftOut {
+    by_reason: Vec<(String, Vec<Choice>)>,
+}
+
+impl LeftOut {
+    fn add(&mut self, choice: Choice, why: String) {
+        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, choices)) => choices.push(choice),
+            None => self.by_reason.push((why, vec![choice])),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
+            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+            let separator = if number > 0 { "; " } else { "" };
+            write!(f, "{separator}{} ({why})", names.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
@@ -249,9 +276,7 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
                 output.write_all(table::tasks(run, style, None).as_bytes())?;
             }
             if args.timeline {
-                if !args.tasks {
-                    writeln!(output, "\n{}", run.spec())?;
-                }
+                writeln!(output)?;
                 output.write_all(drawn(args, run, style)?.as_bytes())?;
             }
         }

@@ -134,6 +134,14 @@ fn conventions_of(scheduler: &str) -> Conventions {
     conventions
 }
 
+/// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they mean as a knob.
+const SAID_IN_NOTES: &[(&str, &str, i64)] = &[
+    // What the kernel's tree keeps for speed can be out of date; these files come from a tree that keeps it exact.
+    ("subtree minima are always exact", "exact_min_slice", 1),
+    ("no fair server", "fair_server_runtime_ns", 0),
+    ("no deadline server", "fair_server_runtime_ns", 0),
+];
+
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = choice.release;
@@ -154,19 +162,19 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let mut config = Config::idealised(file.cpus, file.hz);
     config.reap = false;
     let mut conventions = conventions_of(&file.scheduler);
-    let exact = String::from("exact_min_slice");
-    let mut tunables = vec![];
+    let mut tunables: Vec<(&str, i64)> = vec![];
     for (name, value) in &file.tunables {
         // Settings of the machine rather than knobs of the kernel.
         match name.as_str() {
             "in_interrupt" => config.wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
-            _ => tunables.push((name, *value)),
+            _ => tunables.push((name.as_str(), *value)),
         }
     }
-    if file.notes.contains("subtree minima are always exact") {
-        // What the kernel's tree keeps for speed can be out of date; these files were made with a driver that keeps it exact.
-        tunables.push((&exact, 1));
+    for (words, name, value) in SAID_IN_NOTES {
+        if file.notes.contains(words) {
+            tunables.push((name, *value));
+        }
     }
     let groups: Vec<NewGroup<'_>> = file
         .groups

@@ -70,8 +70,8 @@ pub fn world(seed: u64, limits: &Limits) -> Model {
     if !limits.policies.contains(&Policy::Other) {
         model.global.default_policy = limits.policies.first().copied().unwrap_or_default();
     }
-    model.global.pi_enabled = SplitMix64::new(!seed).below(3) == 0
-        && limits.policies.iter().any(|policy| policy.is_realtime());
+    model.global.pi_enabled =
+        SplitMix64::new(!seed).below(3) == 0 && limits.policies.iter().any(|policy| policy.is_realtime());
     // A default policy that cannot do without figures needs them everywhere.
     if model.global.default_policy == Policy::Deadline {
         for task in &mut model.tasks {
@@ -173,7 +173,12 @@ impl World<'_> {
                 Action::SemPost(name(self.play, 0)),
             ));
         }
-        self.add("source", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "source",
+            1,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
         for stage in 0..stages {
             let mut events = vec![
                 event("sem_wait", Action::SemWait(name(self.play, stage))),
@@ -256,7 +261,12 @@ impl World<'_> {
             event("unlock", Action::Unlock(mutex.clone())),
         ];
         let instances = 1 + self.below(3) as u32;
-        self.add("await", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "await",
+            instances,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
         let wake = if self.once_in(2) {
             event("signal", Action::Signal(condition))
         } else {
@@ -270,16 +280,29 @@ impl World<'_> {
         } else {
             events.push(wake);
         }
-        self.add("signal", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "signal",
+            1,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
     }
 
     /// Threads that suspend, and one that resumes them.
     fn suspension(&mut self) {
         let key = self.key("sleepy");
         let name = format!("nap{}", self.play);
-        let events = vec![event("suspend", Action::Suspend(name.clone())), self.some_work("")];
+        let events = vec![
+            event("suspend", Action::Suspend(name.clone())),
+            self.some_work(""),
+        ];
         let instances = 1 + self.below(3) as u32;
-        self.add("sleepy", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "sleepy",
+            instances,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
         let name = if self.once_in(2) { key } else { name };
         let sync = self.once_in(4);
         let event_key = if sync { "resume_sync" } else { "resume" };
@@ -288,7 +311,12 @@ impl World<'_> {
             self.some_work(""),
             event(event_key, Action::Resume { name, sync }),
         ];
-        self.add("rouse", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "rouse",
+            1,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
     }
 
     /// Threads that share a timer.
@@ -300,7 +328,12 @@ impl World<'_> {
         };
         let events = vec![self.some_work(""), event("timer", timer), self.some_rest()];
         let instances = 1 + self.below(3) as u32;
-        self.add("beat", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
+        self.add(
+            "beat",
+            instances,
+            Loops::Forever,
+            vec![phase("p", Loops::Times(1), events)],
+        );
     }
 
     /// An event that takes CPU time.

@@ -142,13 +142,16 @@ fn reached(task: &Task) -> impl Iterator<Item = (usize, &Phase)> {
 
 /// All events of a task that meets them or not, with their places.
 fn events(number: usize, task: &Task) -> impl Iterator<Item = (Place, &Action)> {
-    task.phases.iter().enumerate().flat_map(move |(phase_number, phase)| {
-        phase
-            .events
-            .iter()
-            .enumerate()
-            .map(move |(event, e)| (Place::event(number, phase_number, event), &e.action))
-    })
+    task.phases
+        .iter()
+        .enumerate()
+        .flat_map(move |(phase_number, phase)| {
+            phase
+                .events
+                .iter()
+                .enumerate()
+                .map(move |(event, e)| (Place::event(number, phase_number, event), &e.action))
+        })
 }
 
 /// Names that events refer to.
@@ -213,7 +216,8 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fau
     }
     let names = Names::of(model);
     if names.keys.len() != model.tasks.len() {
-        let twice = (0..model.tasks.len()).find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
+        let twice =
+            (0..model.tasks.len()).find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
         return Err(Fault::new(
             Place::task(twice.unwrap_or(0), Spot::Whole),
             "two tasks of this name",
@@ -241,7 +245,9 @@ fn check_shape(number: usize, task: &Task) -> Result<(), Fault> {
 }
 
 fn check_properties(number: usize, task: &Task, model: &Model, target: &Target) -> Result<(), Fault> {
-    check_plain(&task.properties, target, |key| Place::task(number, Spot::Key(key)))?;
+    check_plain(&task.properties, target, |key| {
+        Place::task(number, Spot::Key(key))
+    })?;
     for (phase_number, phase) in task.phases.iter().enumerate() {
         check_plain(&phase.properties, target, |key| {
             Place::phase(number, phase_number, Spot::Key(key))
@@ -298,7 +304,10 @@ fn check_plain(
     if let Some(path) = &properties.taskgroup
         && groups::normal_path(path).as_ref() != Ok(path)
     {
-        return Err(Fault::new(place("taskgroup"), format!("`{path}` is no path of a group")));
+        return Err(Fault::new(
+            place("taskgroup"),
+            format!("`{path}` is no path of a group"),
+        ));
     }
     Ok(())
 }
@@ -312,29 +321,28 @@ fn check_names(
     dialect: Dialect,
 ) -> Result<(), Fault> {
     let keys = || model.tasks.iter().map(|task| task.key.as_str());
+    let of_key = |key: &str| names.keys.get(key).map(|&number| &model.tasks[number]);
     for (place, action) in events(number, task) {
-        match action {
-            Action::Resume { name, .. } if dialect == Dialect::Golden => {
-                if thread_of(name, |key| names.keys.get(key).map(|&number| &model.tasks[number])).is_none() {
-                    return Err(Fault::new(place, format!("there is no thread `{name}` to resume")));
-                }
+        let fault = match action {
+            Action::Resume { name, .. } if dialect == Dialect::Golden => match thread_of(name, of_key) {
+                Some(_) => continue,
+                None => Fault::new(place, format!("there is no thread `{name}` to resume")),
+            },
+            Action::Resume { name, .. }
+                if of_key(name).is_none() && !names.suspended.contains(name.as_str()) =>
+            {
+                let message =
+                    format!("there is no task `{name}` to resume, and none suspends under that name");
+                let known = keys().chain(names.suspended.iter().copied());
+                Fault::new(place, message).with_help_if(did_you_mean(name, known))
             }
-            Action::Resume { name, .. } => {
-                if !names.keys.contains_key(name.as_str()) && !names.suspended.contains(name.as_str()) {
-                    let known = keys().chain(names.suspended.iter().copied());
-                    return Err(Fault::new(
-                        place,
-                        format!("there is no task `{name}` to resume, and none suspends under that name"),
-                    )
-                    .with_help_if(did_you_mean(name, known)));
-                }
+            Action::Fork(name) if of_key(name).is_none() => {
+                Fault::new(place, format!("there is no task `{name}` to fork"))
+                    .with_help_if(did_you_mean(name, keys()))
             }
-            Action::Fork(name) if !names.keys.contains_key(name.as_str()) => {
-                return Err(Fault::new(place, format!("there is no task `{name}` to fork"))
-                    .with_help_if(did_you_mean(name, keys())));
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        return Err(fault);
     }
     Ok(())
 }
@@ -389,10 +397,11 @@ fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
     }
     for (name, place) in absent {
         if let Some(task) = waits.get(name) {
-            return Err(
-                Fault::new(place, format!("barrier `{name}` can never fill: this is never reached"))
-                    .with_help(format!("task `{task}` would wait there for ever")),
-            );
+            return Err(Fault::new(
+                place,
+                format!("barrier `{name}` can never fill: this is never reached"),
+            )
+            .with_help(format!("task `{task}` would wait there for ever")));
         }
     }
     Ok(())
@@ -406,7 +415,12 @@ fn check_ends(
     names: &Names<'_>,
     target: &Target,
 ) -> Result<(), Fault> {
-    let takes_time = |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
+    let takes_time = |phase: &Phase| {
+        phase
+            .events
+            .iter()
+            .any(|event| may_take_time(&event.action, names))
+    };
     let endless = reached(task).find(|(_, phase)| phase.loops == Loops::Forever);
     let place = match endless {
         Some((phase_number, phase)) => {
@@ -441,8 +455,11 @@ fn check_ends(
 }
 
 fn no_time(place: Place, what: &str) -> Fault {
-    Fault::new(place, format!("{what} would go round for ever without time passing"))
-        .with_help("an endless loop needs an event that runs, sleeps or waits")
+    Fault::new(
+        place,
+        format!("{what} would go round for ever without time passing"),
+    )
+    .with_help("an endless loop needs an event that runs, sleeps or waits")
 }
 
 /// Whether an event computes or may block.
@@ -450,8 +467,13 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
     match action {
         Action::Run(us) | Action::Runtime(us) | Action::Sleep(us) => *us > 0,
         Action::Mem(bytes) => *bytes > 0,
-        Action::MemRun(run) => run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase),
-        Action::Barrier(name) => names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1),
+        Action::MemRun(run) => {
+            run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase)
+        }
+        Action::Barrier(name) => names
+            .barriers
+            .get(name.as_str())
+            .is_some_and(|&needed| needed > 1),
         Action::Timer { .. }
         | Action::Lock(_)
         | Action::Wait { .. }

@@ -147,8 +147,7 @@ impl InForce {
         };
         match self.policy {
             Policy::Fifo | Policy::RoundRobin => attr.rt_priority = self.rt_priority,
-            Policy::Other | Policy::Batch => attr.runtime_ns = self.slice_us * 1000,
-            Policy::Idle => {}
+            Policy::Other | Policy::Batch | Policy::Idle => attr.runtime_ns = self.slice_us * 1000,
             Policy::Deadline => {
                 let runtime = self.runtime_us.unwrap_or(0);
                 let (deadline, period) = self.deadline_and_period(runtime);
@@ -257,9 +256,6 @@ mod tests {
         now.enter(&policy(Policy::Other)).unwrap();
         assert_eq!(now.attr().runtime_ns, 3000);
         now.enter(&policy(Policy::Deadline)).unwrap();
-        assert_eq!(
-            (now.attr().runtime_ns, now.attr().period_ns),
-            (8000, 20_000)
-        );
+        assert_eq!((now.attr().runtime_ns, now.attr().period_ns), (8000, 20_000));
     }
 }

@@ -98,7 +98,7 @@ pub const GLOBAL: [&str; 5] = [
 ];
 
 /// Keys of `global` that only a real machine has a use for.
-pub const GLOBAL_CARRIED: [&str; 8] = [
+pub const GLOBAL_CARRIED: [&str; 9] = [
     "lock_pages",
     "logdir",
     "log_basename",
@@ -107,6 +107,8 @@ pub const GLOBAL_CARRIED: [&str; 8] = [
     "gnuplot",
     "io_device",
     "mem_buffer_size",
+    // Of the first rt-app; today's passes over it, and files have it still.
+    "frag",
 ];
 
 /// What `key` in a task or phase stands for.

@@ -40,10 +40,8 @@ pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
 
 fn step<'a>(held: &mut BTreeMap<&'a str, Place>, place: Place, action: &'a Action) -> Result<(), String> {
     match action {
-        Action::Lock(mutex) => {
-            if held.insert(mutex, place).is_some() {
-                return Err(format!("locks mutex `{mutex}`, which it already holds"));
-            }
+        Action::Lock(mutex) if held.insert(mutex, place).is_some() => {
+            return Err(format!("locks mutex `{mutex}`, which it already holds"));
         }
         Action::Sync { mutex, .. } if held.contains_key(mutex.as_str()) => {
             return Err(format!("locks mutex `{mutex}`, which it already holds"));

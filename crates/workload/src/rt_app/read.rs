@@ -148,13 +148,21 @@ fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
 /// A decimal number of seconds in ns, at most 2^63 - 1 of them. What is finer than a nanosecond is cut.
 fn decimal_ns(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+    if !whole
+        .bytes()
+        .chain(fraction.bytes())
+        .all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     let seconds: u64 = whole.parse().ok()?;
     let mut ns = 0;
     for place in 0..9 {
-        ns = ns * 10 + fraction.as_bytes().get(place).map_or(0, |digit| u64::from(digit - b'0'));
+        ns = ns * 10
+            + fraction
+                .as_bytes()
+                .get(place)
+                .map_or(0, |digit| u64::from(digit - b'0'));
     }
     let ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
     i64::try_from(ns).is_ok().then_some(ns)
@@ -270,7 +278,11 @@ fn loops(cursor: Cursor<'_>) -> Result<Loops, Diagnostic> {
 }
 
 fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagnostic> {
-    let microseconds = |min| cursor.integer(MICROSECONDS, min..=US_MAX).map(|us| Some(us as u64));
+    let microseconds = |min| {
+        cursor
+            .integer(MICROSECONDS, min..=US_MAX)
+            .map(|us| Some(us as u64))
+    };
     match cursor.key() {
         "policy" => properties.policy = Some(policy(cursor)?),
         // The range depends on the policy in force, which the checks know.
@@ -303,7 +315,10 @@ fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagn
 
 fn numbers(cursor: Cursor<'_>, what: &str, max: u32) -> Result<Vec<u32>, Diagnostic> {
     let items = cursor.array()?;
-    items.iter().map(|item| cursor.item(item).small(what, 0..=max)).collect()
+    items
+        .iter()
+        .map(|item| cursor.item(item).small(what, 0..=max))
+        .collect()
 }
 
 fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diagnostic> {
@@ -393,7 +408,9 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
     only(cursor, &["ref", "period", "mode"])?;
     Ok(Action::Timer {
         name: required(&cursor, "ref", owned_name)?,
-        period_us: required(&cursor, "period", |period| period.integer(MICROSECONDS, 0..=US_MAX))? as u64,
+        period_us: required(&cursor, "period", |period| {
+            period.integer(MICROSECONDS, 0..=US_MAX)
+        })? as u64,
         absolute: optional(&cursor, "mode", |mode| match mode.string()? {
             "relative" => Ok(false),
             "absolute" => Ok(true),
@@ -426,13 +443,19 @@ fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
                 .with_help("`memrun` can `read`, `write` and `pointer-chase`")),
         })?,
         size: required(&cursor, "size", bytes)?,
-        count: optional(&cursor, "count", |count| count.integer("a whole number", 0..=BYTES_MAX))?
-            .map_or(1, |count| count as u64),
+        count: optional(&cursor, "count", |count| {
+            count.integer("a whole number", 0..=BYTES_MAX)
+        })?
+        .map_or(1, |count| count as u64),
         stride: optional(&cursor, "stride", bytes)?,
         pattern: optional(&cursor, "pattern", |text| text.string().map(String::from))?,
         buffer: optional(&cursor, "ref", owned_name)?,
     };
-    if run.size.checked_mul(run.count).is_none_or(|bytes| bytes > BYTES_MAX as u64) {
+    if run
+        .size
+        .checked_mul(run.count)
+        .is_none_or(|bytes| bytes > BYTES_MAX as u64)
+    {
         return Err(cursor.error("`size` times `count` is too large"));
     }
     Ok(run)

@@ -186,7 +186,12 @@ fn write_event(object: &mut Object<'_>, event: &Event) {
         | Action::SemWait(name)
         | Action::Fork(name) => write!(out, "{}", quote(name)),
         Action::Wait { condition, mutex } | Action::Sync { condition, mutex } => {
-            write!(out, "{{\"ref\": {}, \"mutex\": {}}}", quote(condition), quote(mutex))
+            write!(
+                out,
+                "{{\"ref\": {}, \"mutex\": {}}}",
+                quote(condition),
+                quote(mutex)
+            )
         }
         Action::Yield => write!(out, "\"\""),
         Action::MemRun(run) => write!(out, "{}", mem_run(run)),

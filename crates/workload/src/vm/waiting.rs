@@ -71,6 +71,30 @@ impl Waiting {
 }
 
 impl Vm {
+    /// Executes an event in which threads have to do with each other.
+    pub(super) fn synchronise(&mut self, now_ns: u64, number: u32, instr: Instr) -> Option<Op> {
+        match instr {
+            // A thread that is blocked in these two stays at them: it has a mutex to take when it is woken.
+            Instr::Lock { mutex } => return self.lock(now_ns, number, mutex),
+            Instr::Wait { condition, mutex } => return self.wait(now_ns, number, condition, mutex),
+            _ => self.go_on(number),
+        }
+        match instr {
+            Instr::Unlock { mutex } => self.release(number, mutex),
+            Instr::Signal { condition } => self.signal(condition, 1),
+            Instr::Broad { condition } => self.signal(condition, usize::MAX),
+            Instr::Barrier { barrier } => return self.barrier(now_ns, number, barrier),
+            Instr::SemPost { semaphore } => self.sem_post(semaphore),
+            Instr::SemWait { semaphore } => return self.sem_wait(now_ns, number, semaphore),
+            Instr::Suspend { key, name } => return Some(self.suspend(now_ns, number, [key, name])),
+            Instr::Resume { name, sync } => self.resume(name, sync),
+            Instr::SuspendOnce => return self.suspend_once(now_ns, number),
+            Instr::ResumeThread { thread, sync } => self.resume_thread(thread, sync),
+            other => unreachable!("{other:?} concerns nobody else"),
+        }
+        None
+    }
+
     /// `timer`: sleeps until the next expiry, unless that has passed.
     pub(super) fn timer(&mut self, now_ns: u64, number: u32, instr: Instr) -> Option<Op> {
         let Instr::Timer {
@@ -110,7 +134,7 @@ impl Vm {
     }
 
     /// `wait`: gives the mutex up and waits for the condition; once signalled, takes the mutex again.
-    pub(super) fn wait(&mut self, now_ns: u64, number: u32, condition: u32, mutex: u32) -> Option<Op> {
+    fn wait(&mut self, now_ns: u64, number: u32, condition: u32, mutex: u32) -> Option<Op> {
         match self.threads[number as usize].stage {
             Stage::Signalled | Stage::Retry => self.lock(now_ns, number, mutex),
             _ => {
@@ -122,7 +146,7 @@ impl Vm {
     }
 
     /// `signal`, `broad`: wakes the `most` longest-waiting.
-    pub(super) fn signal(&mut self, condition: u32, most: usize) {
+    fn signal(&mut self, condition: u32, most: usize) {
         for _ in 0..most {
             let Some(number) = self.waiting.conditions[condition as usize].pop_front() else {
                 return;
@@ -133,7 +157,7 @@ impl Vm {
     }
 
     /// `barrier`: waits for the others, or wakes them.
-    pub(super) fn barrier(&mut self, now_ns: u64, number: u32, barrier: u32) -> Option<Op> {
+    fn barrier(&mut self, now_ns: u64, number: u32, barrier: u32) -> Option<Op> {
         let needed = self.code.barriers[barrier as usize].needed;
         let come = &mut self.waiting.barriers[barrier as usize];
         if come.len() + 1 < needed {
@@ -150,7 +174,7 @@ impl Vm {
     }
 
     /// `sem_post`: the longest-waiting gets the post; if nobody waits it is stored.
-    pub(super) fn sem_post(&mut self, semaphore: u32) {
+    fn sem_post(&mut self, semaphore: u32) {
         let semaphore = &mut self.waiting.semaphores[semaphore as usize];
         match semaphore.waiters.pop_front() {
             Some(number) => self.unblock(number, false),
@@ -159,7 +183,7 @@ impl Vm {
     }
 
     /// `sem_wait`: takes a post, or waits for one.
-    pub(super) fn sem_wait(&mut self, now_ns: u64, number: u32, semaphore: u32) -> Option<Op> {
+    fn sem_wait(&mut self, now_ns: u64, number: u32, semaphore: u32) -> Option<Op> {
         let state = &mut self.waiting.semaphores[semaphore as usize];
         if state.posts > 0 {
             state.posts -= 1;
@@ -170,13 +194,19 @@ impl Vm {
     }
 
     /// `suspend`: under up to two names.
-    pub(super) fn suspend(&mut self, now_ns: u64, number: u32, names: [u32; 2]) -> Op {
+    fn suspend(&mut self, now_ns: u64, number: u32, names: [u32; 2]) -> Op {
         self.waiting.tickets += 1;
         let ticket = self.waiting.tickets;
         self.threads[number as usize].ticket = ticket;
         for name in names {
             if name != NONE {
-                self.queue_sleeper(name, Sleeper { thread: number, ticket });
+                self.queue_sleeper(
+                    name,
+                    Sleeper {
+                        thread: number,
+                        ticket,
+                    },
+                );
             }
         }
         self.block(now_ns, number, Blocked::Suspended)
@@ -193,7 +223,7 @@ impl Vm {
     }
 
     /// `resume`: wakes all who are suspended under a name.
-    pub(super) fn resume(&mut self, name: u32, sync: bool) {
+    fn resume(&mut self, name: u32, sync: bool) {
         while let Some(sleeper) = self.waiting.suspended[name as usize].pop_front() {
             if is_asleep(&self.threads, sleeper) {
                 self.unblock(sleeper.thread, sync);
@@ -202,7 +232,7 @@ impl Vm {
     }
 
     /// The golden schedules' `suspend`: goes on if a resume came before.
-    pub(super) fn suspend_once(&mut self, now_ns: u64, number: u32) -> Option<Op> {
+    fn suspend_once(&mut self, now_ns: u64, number: u32) -> Option<Op> {
         let thread = &mut self.threads[number as usize];
         if thread.tokens > 0 {
             thread.tokens -= 1;
@@ -212,7 +242,7 @@ impl Vm {
     }
 
     /// The golden schedules' `resume`: one that is not suspended will pass its next `suspend`.
-    pub(super) fn resume_thread(&mut self, number: u32, sync: bool) {
+    fn resume_thread(&mut self, number: u32, sync: bool) {
         let thread = &mut self.threads[number as usize];
         if thread.blocked == Blocked::Suspended {
             thread.blocked = Blocked::No;

@@ -70,13 +70,13 @@ impl Vm {
     /// Who waits for what now. When the machine says that a run is [stuck](schedlab_machine::RunEnd::Stuck), this is why.
     pub fn who_waits(&self) -> Deadlock {
         let mut waiting = Vec::new();
-        let mut places = vec![usize::MAX; self.threads.len()];
-        for number in 0..self.threads.len() {
-            if let Some(thread) = self.waiting_thread(number as u32) {
-                places[number] = waiting.len();
-                waiting.push(thread);
-            }
-        }
+        let places: Vec<usize> = (0..self.threads.len() as u32)
+            .map(|number| {
+                waiting.extend(self.waiting_thread(number));
+                // Asked only of threads that wait.
+                waiting.len().saturating_sub(1)
+            })
+            .collect();
         let circles = self.circles(&places);
         Deadlock { waiting, circles }
     }
@@ -193,7 +193,11 @@ impl fmt::Display for WaitingThread {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.waiting.len();
-        let threads = if count == 1 { "thread waits" } else { "threads wait" };
+        let threads = if count == 1 {
+            "thread waits"
+        } else {
+            "threads wait"
+        };
         write!(f, "{count} {threads} for others:")?;
         for thread in self.waiting.iter().take(NAMED_MAX) {
             write!(f, "\n  {thread}")?;

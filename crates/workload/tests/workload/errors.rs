@@ -6,7 +6,13 @@ use schedlab_workload::{Target, generate, rt_app};
 /// Line, column, path and message of a refusal.
 fn said(text: &str) -> String {
     let error = refusal(text);
-    format!("{}:{} {}: {}", error.line(), error.column(), error.path(), error.message())
+    format!(
+        "{}:{} {}: {}",
+        error.line(),
+        error.column(),
+        error.path(),
+        error.message()
+    )
 }
 
 /// What is said about a task `a` with these members.
@@ -41,13 +47,28 @@ fn the_file_as_a_whole() {
         ("[]", "1:1 : this must be an object, found an array"),
         ("{}", "1:1 : the file has no `tasks`"),
         (r#"{"tasks": {}}"#, "1:11 tasks: there are no tasks"),
-        (r#"{"tasks": 5}"#, "1:11 tasks: `tasks` must be an object, found 5"),
+        (
+            r#"{"tasks": 5}"#,
+            "1:11 tasks: `tasks` must be an object, found 5",
+        ),
         (r#"{"task": {}}"#, "1:2 task: unknown section `task`"),
-        (r#"{"tasks": {"a": {}}, "tasks": {}}"#, "1:22 tasks: a second `tasks`"),
-        (r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#, "1:29 tasks.a: a second task `a`"),
+        (
+            r#"{"tasks": {"a": {}}, "tasks": {}}"#,
+            "1:22 tasks: a second `tasks`",
+        ),
+        (
+            r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#,
+            "1:29 tasks.a: a second task `a`",
+        ),
         (r#"{"tasks": {"": {}}}"#, "1:12 tasks: a task needs a name"),
-        (r#"{"tasks": {"a": []}}"#, "1:17 tasks.a: `a` must be an object, found an array"),
-        (r#"{"global": [], "tasks": {}}"#, "1:12 global: `global` must be an object, found an array"),
+        (
+            r#"{"tasks": {"a": []}}"#,
+            "1:17 tasks.a: `a` must be an object, found an array",
+        ),
+        (
+            r#"{"global": [], "tasks": {}}"#,
+            "1:12 global: `global` must be an object, found an array",
+        ),
         (
             r#"{"tasks": {"a": {"instance": 60000, "loop": 1}, "b": {"instance": 40001, "loop": 1}}}"#,
             "1:2 tasks: the run would begin with 100001 threads, more than 100000",
@@ -72,7 +93,10 @@ fn global_keys() {
             r#""duration": -5"#,
             "13 global.duration: `duration` must be a number of seconds, or -1: until all tasks have ended",
         ),
-        (r#""default_policy": "SCHED_FOO""#, "19 global.default_policy: unknown policy `SCHED_FOO`"),
+        (
+            r#""default_policy": "SCHED_FOO""#,
+            "19 global.default_policy: unknown policy `SCHED_FOO`",
+        ),
         (
             r#""pi_enabled": 1"#,
             "15 global.pi_enabled: `pi_enabled` must be true or false, found 1",
@@ -85,7 +109,10 @@ fn global_keys() {
             r#""logdir": {}"#,
             "11 global.logdir: `logdir` must be a string, a number, true or false",
         ),
-        (r#""durations": 2"#, "1 global.durations: unknown key `durations` in `global`"),
+        (
+            r#""durations": 2"#,
+            "1 global.durations: unknown key `durations` in `global`",
+        ),
     ] {
         assert_eq!(of_global(members), expected, "{members}");
     }
@@ -106,7 +133,10 @@ fn task_and_phase_keys() {
             r#""loop": -2, "run": 1"#,
             "9 tasks.a.loop: `loop` must be a whole number of rounds from -1 up, found -2",
         ),
-        (r#""prio": 5, "run": 1"#, "1 tasks.a.prio: unknown key `prio` in task `a`"),
+        (
+            r#""prio": 5, "run": 1"#,
+            "1 tasks.a.prio: unknown key `prio` in task `a`",
+        ),
         (
             r#""phases": {"p": {"instance": 3}}"#,
             "18 tasks.a.phases.p.instance: `instance` belongs to a task, not to a phase",
@@ -119,22 +149,43 @@ fn task_and_phase_keys() {
             r#""run": 5, "phases": {"p": {}}"#,
             "1 tasks.a.run: task `a` has events beside its `phases`",
         ),
-        (r#""phases": {}, "phases": {}"#, "15 tasks.a.phases: a second `phases` in this task"),
-        (r#""policy": "sched_fifo""#, "11 tasks.a.policy: unknown policy `sched_fifo`"),
-        (r#""cpus": []"#, "9 tasks.a.cpus: `cpus` must name at least one CPU"),
+        (
+            r#""phases": {}, "phases": {}"#,
+            "15 tasks.a.phases: a second `phases` in this task",
+        ),
+        (
+            r#""policy": "sched_fifo""#,
+            "11 tasks.a.policy: unknown policy `sched_fifo`",
+        ),
+        (
+            r#""cpus": []"#,
+            "9 tasks.a.cpus: `cpus` must name at least one CPU",
+        ),
         (
             r#""cpus": [0, "1"]"#,
             "13 tasks.a.cpus: this must be a CPU's number, found a string",
         ),
-        (r#""cpus": [1, 2], "run": 1"#, "9 tasks.a.cpus: the machine has no CPU 2"),
-        (r#""util_min": 1025"#, "13 tasks.a.util_min: `util_min` must be a utilisation from 0 to 1024, found 1025"),
+        (
+            r#""cpus": [1, 2], "run": 1"#,
+            "9 tasks.a.cpus: the machine has no CPU 2",
+        ),
+        (
+            r#""util_min": 1025"#,
+            "13 tasks.a.util_min: `util_min` must be a utilisation from 0 to 1024, found 1025",
+        ),
         (
             r#""util_min": 10, "util_max": 9"#,
             "13 tasks.a.util_min: `util_min` (10) is larger than `util_max` (9)",
         ),
-        (r#""taskgroup": 5"#, "14 tasks.a.taskgroup: `taskgroup` must be a string, found 5"),
+        (
+            r#""taskgroup": 5"#,
+            "14 tasks.a.taskgroup: `taskgroup` must be a string, found 5",
+        ),
         (r#""taskgroup": "/a/.."#, "14 : this string has no end"),
-        (r#""taskgroup": "/a/..""#, "14 tasks.a.taskgroup: a group cannot be called `..`"),
+        (
+            r#""taskgroup": "/a/..""#,
+            "14 tasks.a.taskgroup: a group cannot be called `..`",
+        ),
         (
             r#""dl-runtime": 0, "run": 1"#,
             "15 tasks.a.dl-runtime: `dl-runtime` must be a whole number of microseconds from 1 to 9223372036854775, found 0",
@@ -168,7 +219,8 @@ fn priorities_outside_the_range_of_the_policy_in_force() {
         assert_eq!(of_task(members), expected, "{members}");
     }
     // With one round there is no second.
-    let once = r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"priority": -3}, "q": {"policy": "SCHED_RR"}}}}}"#;
+    let once =
+        r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"priority": -3}, "q": {"policy": "SCHED_RR"}}}}}"#;
     assert!(rt_app::load("t", once, &Target::new(1)).is_ok());
 }
 
@@ -207,11 +259,23 @@ fn values_of_events() {
             r#""sleep": -1"#,
             "10 tasks.a.sleep: `sleep` must be a whole number of microseconds from 0 to 9223372036854775, found -1",
         ),
-        (r#""lock": """#, "9 tasks.a.lock: `lock` must name something, found \"\""),
+        (
+            r#""lock": """#,
+            "9 tasks.a.lock: `lock` must name something, found \"\"",
+        ),
         (r#""lock": 5"#, "9 tasks.a.lock: `lock` must be a string, found 5"),
-        (r#""timer": 5"#, "10 tasks.a.timer: `timer` must be an object, found 5"),
-        (r#""timer": {"ref": "t"}"#, "10 tasks.a.timer: `timer` needs a `period`"),
-        (r#""timer": {"period": 5}"#, "10 tasks.a.timer: `timer` needs a `ref`"),
+        (
+            r#""timer": 5"#,
+            "10 tasks.a.timer: `timer` must be an object, found 5",
+        ),
+        (
+            r#""timer": {"ref": "t"}"#,
+            "10 tasks.a.timer: `timer` needs a `period`",
+        ),
+        (
+            r#""timer": {"period": 5}"#,
+            "10 tasks.a.timer: `timer` needs a `ref`",
+        ),
         (
             r#""timer": {"ref": "t", "period": 5, "mod": "x"}"#,
             "36 tasks.a.timer.mod: unknown key `mod` in `timer`",
@@ -220,9 +284,18 @@ fn values_of_events() {
             r#""timer": {"ref": "t", "period": 5, "mode": "x"}"#,
             "44 tasks.a.timer.mode: unknown mode `x`",
         ),
-        (r#""wait": "c""#, "9 tasks.a.wait: `wait` must be an object, found a string"),
-        (r#""sync": {"ref": "c"}"#, "9 tasks.a.sync: `sync` needs a `mutex`"),
-        (r#""memrun": {"size": 5}"#, "11 tasks.a.memrun: `memrun` needs a `type`"),
+        (
+            r#""wait": "c""#,
+            "9 tasks.a.wait: `wait` must be an object, found a string",
+        ),
+        (
+            r#""sync": {"ref": "c"}"#,
+            "9 tasks.a.sync: `sync` needs a `mutex`",
+        ),
+        (
+            r#""memrun": {"size": 5}"#,
+            "11 tasks.a.memrun: `memrun` needs a `type`",
+        ),
         (
             r#""memrun": {"type": "dance", "size": 5}"#,
             "20 tasks.a.memrun.type: unknown type `dance`",
@@ -231,15 +304,30 @@ fn values_of_events() {
             r#""memrun": {"type": "read", "size": 1000000000000, "count": 1000000}"#,
             "11 tasks.a.memrun: `size` times `count` is too large",
         ),
-        (r#""mem": true"#, "8 tasks.a.mem: `mem` must be a whole number of bytes, found true"),
-        (r#""resume": "b""#, "11 tasks.a.resume: there is no task `b` to resume, and none suspends under that name"),
+        (
+            r#""mem": true"#,
+            "8 tasks.a.mem: `mem` must be a whole number of bytes, found true",
+        ),
+        (
+            r#""resume": "b""#,
+            "11 tasks.a.resume: there is no task `b` to resume, and none suspends under that name",
+        ),
         (r#""fork": "aa""#, "9 tasks.a.fork: there is no task `aa` to fork"),
-        (r#""runn": 9223372036854775807"#, "9 tasks.a.runn: `runn` must be a whole number of microseconds from 0 to 9223372036854775, found 9223372036854775807"),
-        (r#""run": 1e3"#, "8 tasks.a.run: `run` must be a whole number of microseconds from 0 to 9223372036854775, found 1e3"),
+        (
+            r#""runn": 9223372036854775807"#,
+            "9 tasks.a.runn: `runn` must be a whole number of microseconds from 0 to 9223372036854775, found 9223372036854775807",
+        ),
+        (
+            r#""run": 1e3"#,
+            "8 tasks.a.run: `run` must be a whole number of microseconds from 0 to 9223372036854775, found 1e3",
+        ),
     ] {
         assert_eq!(of_event(event), expected, "{event}");
     }
-    assert_eq!(refusal(r#"{"tasks": {"abc": {"run": 1, "fork": "abd"}}}"#).help(), Some("did you mean `abc`?"));
+    assert_eq!(
+        refusal(r#"{"tasks": {"abc": {"run": 1, "fork": "abd"}}}"#).help(),
+        Some("did you mean `abc`?")
+    );
 }
 
 #[test]
@@ -250,8 +338,14 @@ fn mutexes_used_wrongly() {
             "33 tasks.a.lock1: task `a` locks mutex `m`, which it already holds",
         ),
         // In the second round.
-        (r#""lock": "m", "run": 1"#, "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds"),
-        (r#""run": 1, "unlock": "m""#, "21 tasks.a.unlock: task `a` unlocks mutex `m`, which it does not hold"),
+        (
+            r#""lock": "m", "run": 1"#,
+            "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds",
+        ),
+        (
+            r#""run": 1, "unlock": "m""#,
+            "21 tasks.a.unlock: task `a` unlocks mutex `m`, which it does not hold",
+        ),
         (
             r#""run": 1, "wait": {"ref": "c", "mutex": "m"}"#,
             "19 tasks.a.wait: task `a` waits with mutex `m`, which it does not hold",
@@ -277,7 +371,9 @@ fn mutexes_used_wrongly() {
 fn barriers_that_can_never_fill() {
     let of = |text: &str| said(text).split_once(' ').unwrap().1.to_string();
     assert_eq!(
-        of(r#"{"tasks": {"a": {"loop": 1, "barrier": "x"}, "b": {"instance": 0, "loop": 1, "barrier": "x"}}}"#),
+        of(
+            r#"{"tasks": {"a": {"loop": 1, "barrier": "x"}, "b": {"instance": 0, "loop": 1, "barrier": "x"}}}"#
+        ),
         "tasks.b.barrier: task `b` has `instance` 0, so it may not use barriers"
     );
     assert_eq!(
@@ -285,8 +381,10 @@ fn barriers_that_can_never_fill() {
         "tasks.b.barrier: task `b` is forked, so it may not use barriers"
     );
     assert_eq!(
-        of(r#"{"global": {"duration": 1}, "tasks": {"a": {"loop": 1, "barrier": "x"},
-            "b": {"phases": {"p": {"loop": -1, "sleep": 1}, "q": {"barrier": "x"}}}}}"#),
+        of(
+            r#"{"global": {"duration": 1}, "tasks": {"a": {"loop": 1, "barrier": "x"},
+            "b": {"phases": {"p": {"loop": -1, "sleep": 1}, "q": {"barrier": "x"}}}}}"#
+        ),
         "tasks.b.phases.q.barrier: barrier `x` can never fill: this is never reached"
     );
 }
@@ -294,8 +392,14 @@ fn barriers_that_can_never_fill() {
 #[test]
 fn endless_loops_in_no_time() {
     for (members, expected) in [
-        ("", "12 tasks.a: task `a` would go round for ever without time passing"),
-        (r#""run": 0, "yield": """#, "12 tasks.a: task `a` would go round for ever without time passing"),
+        (
+            "",
+            "12 tasks.a: task `a` would go round for ever without time passing",
+        ),
+        (
+            r#""run": 0, "yield": """#,
+            "12 tasks.a: task `a` would go round for ever without time passing",
+        ),
         (
             r#""barrier": "b", "sem_post": "s""#,
             "12 tasks.a: task `a` would go round for ever without time passing",
@@ -316,7 +420,10 @@ fn endless_loops_in_no_time() {
 #[test]
 fn endless_tasks_without_an_end_of_the_run() {
     for (members, expected) in [
-        (r#""run": 5"#, "12 tasks.a: task `a` never ends, and the run has no `duration`"),
+        (
+            r#""run": 5"#,
+            "12 tasks.a: task `a` never ends, and the run has no `duration`",
+        ),
         (
             r#""loop": 1, "phases": {"p": {"loop": -1, "run": 5}}"#,
             "37 tasks.a.phases.p.loop: task `a` never ends, and the run has no `duration`",

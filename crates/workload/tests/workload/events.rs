@@ -59,7 +59,10 @@ fn a_relative_timer_begins_at_the_start_and_anew_when_missed() {
     let ran = run(&TIMER_LATE.replace("MODE", "relative"));
     // First expiry 1000 + 10000. The second, 21000, is missed at 36000: the third is 46000.
     assert_eq!(ran.slices(), "a-0 1000..3000, a-0 11000..37000, a-0 46000..47000");
-    assert_eq!(ran.ops(), "3000 a-0 sleep 11000, 37000 a-0 sleep 46000, 47000 a-0 sleep 56000");
+    assert_eq!(
+        ran.ops(),
+        "3000 a-0 sleep 11000, 37000 a-0 sleep 46000, 47000 a-0 sleep 56000"
+    );
 }
 
 #[test]
@@ -79,9 +82,8 @@ fn relative_is_the_default_mode() {
 
 #[test]
 fn an_expiry_that_is_now_needs_no_sleep() {
-    let ran = run(
-        r#"{"tasks": {"a": {"loop": 2, "run": 1000, "timer": {"ref": "unique", "period": 1000}}}}"#,
-    );
+    let ran =
+        run(r#"{"tasks": {"a": {"loop": 2, "run": 1000, "timer": {"ref": "unique", "period": 1000}}}}"#);
     assert_eq!(ran.slices(), "a-0 0..2000");
     assert_eq!(ran.ops(), "");
 }
@@ -89,7 +91,9 @@ fn an_expiry_that_is_now_needs_no_sleep() {
 #[test]
 fn a_unique_timer_is_the_threads_own_and_others_are_shared() {
     let text = |timer: &str| {
-        format!(r#"{{"tasks": {{"a": {{"instance": 2, "loop": 2, "run": 100, "timer": {{"ref": "{timer}", "period": 1000}}}}}}}}"#)
+        format!(
+            r#"{{"tasks": {{"a": {{"instance": 2, "loop": 2, "run": 100, "timer": {{"ref": "{timer}", "period": 1000}}}}}}}}"#
+        )
     };
     let ran = run(&text("unique1"));
     assert_eq!(
@@ -139,12 +143,28 @@ fn memory_events_cost_what_the_model_says() {
 
 #[test]
 fn io_requests_are_served_one_at_a_time_in_order() {
-    let ran = run_on(2, r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#);
+    let ran = run_on(
+        2,
+        r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#,
+    );
     // CPU 20 us + 10 us each, then 260 us on the device, one after the other.
     assert_eq!(ran.ops(), "30 a-0 sleep 290, 30 a-1 sleep 550");
-    assert_eq!(ran.slices(), "a-0 0..30@0, a-1 0..30@1, a-0 290..300@0, a-1 550..560@0");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..30@0, a-1 0..30@1, a-0 290..300@0, a-1 550..560@0"
+    );
     let io = ran.ops.iter().find(|(_, _, op)| matches!(op, Op::Sleep { .. }));
-    assert!(matches!(io, Some((_, _, Op::Sleep { reason: BlockReason::Uninterruptible, .. }))));
+    assert!(matches!(
+        io,
+        Some((
+            _,
+            _,
+            Op::Sleep {
+                reason: BlockReason::Uninterruptible,
+                ..
+            }
+        ))
+    ));
 }
 
 #[test]
@@ -153,12 +173,17 @@ fn yield_lets_the_others_go_first() {
         "a": {"loop": 2, "run": 100, "yield": ""},
         "b": {"loop": 2, "run": 100, "yield": "ignored"}
     }}"#);
-    assert_eq!(ran.slices(), "a-0 0..100, b-0 100..200, a-0 200..300, b-0 300..400");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..100, b-0 100..200, a-0 200..300, b-0 300..400"
+    );
 }
 
 #[test]
 fn event_keys_are_known_by_their_beginnings_and_repeated_ones_all_count() {
-    let ran = run(r#"{"tasks": {"a": {"loop": 1, "run": 1, "run_big": 10, "run": 100, "run": 1000, "sleep_a_bit": 5, "run": 1}}}"#);
+    let ran = run(
+        r#"{"tasks": {"a": {"loop": 1, "run": 1, "run_big": 10, "run": 100, "run": 1000, "sleep_a_bit": 5, "run": 1}}}"#,
+    );
     assert_eq!(ran.slices(), "a-0 0..1111, a-0 1116..1117");
 }
 
@@ -217,6 +242,16 @@ fn a_thread_that_gets_nowhere_stops_the_run() {
 }
 
 #[test]
+fn threads_that_get_nowhere_together_stop_the_run() {
+    let ran = run(r#"{"tasks": {"a": {"instance": 6, "barrier": "b"}}}"#);
+    let stop = ran.end.unwrap_err().to_string();
+    assert!(
+        stop.ends_with("4000000 events of all threads without time passing, and no end in sight"),
+        "{stop}"
+    );
+}
+
+#[test]
 fn forks_beyond_the_limit_stop_the_run() {
     let ran = run(r#"{"tasks": {
         "child": {"instance": 0, "delay": 1000000, "loop": 1, "run": 1},
@@ -227,4 +262,36 @@ fn forks_beyond_the_limit_stop_the_run() {
         stop.to_string(),
         "stopped at 0.100000000 s: thread parent-0, `fork` in phase `p`: a fork beyond 100000 threads"
     );
+}
+
+#[test]
+fn the_coming_burst_is_known_where_the_program_alone_decides() {
+    use schedlab_machine::Workload;
+    use schedlab_sched::TaskId;
+    use schedlab_workload::{Options, Target, Vm, rt_app};
+    let burst_us = |events: &str| {
+        let text = format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
+        let target = Target {
+            cpus: 1,
+            limited: true,
+        };
+        let model = rt_app::load("t", &text, &target).unwrap();
+        let vm = Vm::new(model, &target, Options::default()).unwrap();
+        vm.burst_ns(TaskId(0)).map(|ns| ns / 1000)
+    };
+    for (events, expected) in [
+        (r#""run": 10, "run1": 5, "sleep": 3, "run2": 100"#, Some(15)),
+        (r#""loop": 3, "run": 10, "signal": "c""#, Some(30)),
+        (
+            r#""loop": 1, "phases": {"p": {"loop": 4, "run": 1, "yield": ""}, "q": {"mem": 8000, "iorun": 0}}"#,
+            Some(25),
+        ),
+        (r#""loop": 2, "run": 10, "resume": "b", "suspend": """#, Some(10)),
+        (r#""run": 10"#, Some(u64::MAX / 1000)),
+        (r#""run": 10, "timer": {"ref": "t", "period": 5}"#, None),
+        (r#""run": 10, "lock": "m", "unlock": "m""#, None),
+        (r#""runtime": 10"#, None),
+    ] {
+        assert_eq!(burst_us(events), expected, "{events}");
+    }
 }

@@ -67,9 +67,35 @@ fn worlds_use_the_whole_language() {
         text += &rt_app::write(&generate::world(seed, &everything(4)));
     }
     for key in [
-        "run", "runtime", "sleep", "timer", "lock", "unlock", "wait", "signal", "broad", "barrier", "suspend", "resume",
-        "resume_sync", "sem_post", "sem_wait", "yield", "fork", "mem", "memrun", "iorun", "cpus", "taskgroup",
-        "policy", "priority", "dl-runtime", "delay", "instance", "loop", "pi_enabled",
+        "run",
+        "runtime",
+        "sleep",
+        "timer",
+        "lock",
+        "unlock",
+        "wait",
+        "signal",
+        "broad",
+        "barrier",
+        "suspend",
+        "resume",
+        "resume_sync",
+        "sem_post",
+        "sem_wait",
+        "yield",
+        "fork",
+        "mem",
+        "memrun",
+        "iorun",
+        "cpus",
+        "taskgroup",
+        "policy",
+        "priority",
+        "dl-runtime",
+        "delay",
+        "instance",
+        "loop",
+        "pi_enabled",
     ] {
         assert!(text.contains(&format!("\"{key}")), "{key}");
     }

@@ -15,7 +15,18 @@ fn logged(text: &str) -> (Vec<LogLine>, u64) {
 }
 
 fn line(columns: [i64; 10]) -> LogLine {
-    let [perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat] = columns;
+    let [
+        perf,
+        run,
+        period,
+        start,
+        end,
+        rel_st,
+        slack,
+        c_duration,
+        c_period,
+        wu_lat,
+    ] = columns;
     let positive = |value: i64| value as u64;
     LogLine {
         task: TaskId(0),
@@ -64,9 +75,15 @@ fn waiting_for_the_cpu_counts_in_run_and_in_wake_up_latency() {
     );
     // a runs 0..400, 600..1200; its timer expires at 3000, when rt has the CPU (2600..3600).
     assert_eq!(lines.len(), 2);
-    assert_eq!(lines[1], line([1000, 1200, 3600, 0, 3600, 0, 1800, 1000, 3000, 600]));
+    assert_eq!(
+        lines[1],
+        line([1000, 1200, 3600, 0, 3600, 0, 1800, 1000, 3000, 600])
+    );
     // rt-0 started 400 after the first thread.
-    assert_eq!((lines[0].task, lines[0].start, lines[0].rel_st), (TaskId(1), 400, 400));
+    assert_eq!(
+        (lines[0].task, lines[0].start, lines[0].rel_st),
+        (TaskId(1), 400, 400)
+    );
 }
 
 #[test]
@@ -82,7 +99,10 @@ const TWO_TIMERS: &str = r#"{"global": {"cumulative_slack": CUM}, "tasks": {"a":
 fn slack_is_that_of_the_last_timer_or_the_sum_and_negative_when_late() {
     // Reached at 1000 (expiry 3000) and at 8000 (expiry 7000): 2000 and -1000.
     let (lines, _) = logged(&TWO_TIMERS.replace("CUM", "false"));
-    assert_eq!(lines, [line([6000, 6000, 8000, 0, 8000, 0, -1000, 6000, 7000, 0])]);
+    assert_eq!(
+        lines,
+        [line([6000, 6000, 8000, 0, 8000, 0, -1000, 6000, 7000, 0])]
+    );
     let (lines, _) = logged(&TWO_TIMERS.replace("CUM", "true"));
     assert_eq!(lines[0].slack, 1000);
 }
@@ -103,7 +123,12 @@ fn a_phase_that_has_not_ended_is_not_logged_and_the_log_is_bounded() {
     assert_eq!((lines.len(), left_out), (100, 66));
     let (lines, _) = logged(r#"{"global": {"duration": 1}, "tasks": {"a": {"run": 2000000}}}"#);
     assert!(lines.is_empty());
-    assert!(run(r#"{"tasks": {"a": {"loop": 1, "run": 1}}}"#).vm.log().is_none());
+    assert!(
+        run(r#"{"tasks": {"a": {"loop": 1, "run": 1}}}"#)
+            .vm
+            .log()
+            .is_none()
+    );
 }
 
 #[test]

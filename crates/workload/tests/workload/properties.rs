@@ -58,7 +58,9 @@ fn a_task_with_loop_0_ends_at_once() {
 #[test]
 fn every_policy_with_its_default_priority() {
     let born = |properties: &str| {
-        let ran = run(&format!(r#"{{"tasks": {{"a": {{{properties}, "loop": 1, "run": 1}}}}}}"#));
+        let ran = run(&format!(
+            r#"{{"tasks": {{"a": {{{properties}, "loop": 1, "run": 1}}}}}}"#
+        ));
         attr_text(&ran.born[0].attr.sched)
     };
     for (properties, expected) in [
@@ -140,7 +142,11 @@ fn cpus_of_a_phase_fall_back_to_the_tasks() {
         "0 b-0 cpus [0], 10 b-0 cpus [0, 1, 2, 3, 4, 5, 6, 7], 10 a-0 cpus [2, 3], 20 a-0 cpus [1]"
     );
     let mut of_a = ran.slices();
-    of_a = of_a.split(", ").filter(|slice| slice.starts_with('a')).collect::<Vec<_>>().join(", ");
+    of_a = of_a
+        .split(", ")
+        .filter(|slice| slice.starts_with('a'))
+        .collect::<Vec<_>>()
+        .join(", ");
     assert_eq!(of_a, "a-0 0..10@1, a-0 10..20@2, a-0 20..30@1");
     assert!(ran.born[0].attr.allowed.contains(CpuId(1)));
     assert!(!ran.born[0].attr.allowed.contains(CpuId(0)));
@@ -155,7 +161,10 @@ fn a_cpus_that_excludes_the_cpu_at_hand_moves_the_thread_before_the_first_event(
         "b": {"cpus": [1], "loop": 1, "run": 100}
     }}"#,
     );
-    assert_eq!(ran.slices(), "a-0 0..10@0, b-0 0..100@1, a-0 100..110@1, a-0 115..120@1");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..10@0, b-0 0..100@1, a-0 100..110@1, a-0 115..120@1"
+    );
 }
 
 #[test]
@@ -233,7 +242,11 @@ fn everything_that_rt_app_accepts_is_accepted() {
     }"#);
     assert_eq!(ran.slices(), "a-0 0..10");
     let written = rt_app::write(ran.vm.model());
-    for carried in [r#""calibration": "CPU3""#, r#""log_size": "file""#, r#""mem_buffer_size": 1048576"#] {
+    for carried in [
+        r#""calibration": "CPU3""#,
+        r#""log_size": "file""#,
+        r#""mem_buffer_size": 1048576"#,
+    ] {
         assert!(written.contains(carried), "{written}");
     }
 }

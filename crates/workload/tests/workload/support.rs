@@ -2,7 +2,8 @@
 
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
 use schedlab_sched::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Waker,
 };
 use schedlab_workload::{Options, Stop, Target, Vm, rt_app};
 
@@ -226,9 +227,15 @@ impl Ran {
                     Op::Sleep { until_ns, .. } => format!("sleep {}", us(*until_ns)),
                     Op::Block { .. } => "block".into(),
                     Op::Wake { task, sync } => {
-                        format!("wake{} {}", if *sync { " sync" } else { "" }, self.vm.thread_name(*task))
+                        format!(
+                            "wake{} {}",
+                            if *sync { " sync" } else { "" },
+                            self.vm.thread_name(*task)
+                        )
                     }
-                    Op::SetAttr { task, attr } => format!("{} is {}", self.vm.thread_name(*task), attr_text(attr)),
+                    Op::SetAttr { task, attr } => {
+                        format!("{} is {}", self.vm.thread_name(*task), attr_text(attr))
+                    }
                     Op::SetAffinity { allowed, .. } => {
                         let cpus: Vec<u32> = allowed.iter(8).map(|cpu| cpu.0).collect();
                         format!("cpus {cpus:?}")
@@ -262,7 +269,9 @@ pub fn attr_text(attr: &SchedAttr) -> String {
             attr.deadline_ns / 1000,
             attr.period_ns / 1000
         ),
-        Policy::Other if attr.runtime_ns > 0 => format!("other {} slice {}", attr.nice, attr.runtime_ns / 1000),
+        Policy::Other if attr.runtime_ns > 0 => {
+            format!("other {} slice {}", attr.nice, attr.runtime_ns / 1000)
+        }
         Policy::Other => format!("other {}", attr.nice),
         Policy::Batch => format!("batch {}", attr.nice),
         Policy::Idle => format!("idle {}", attr.nice),
@@ -270,7 +279,7 @@ pub fn attr_text(attr: &SchedAttr) -> String {
 }
 
 fn us(ns: u64) -> String {
-    if ns % 1000 == 0 {
+    if ns.is_multiple_of(1000) {
         (ns / 1000).to_string()
     } else {
         format!("{}.{:03}", ns / 1000, ns % 1000)
@@ -303,7 +312,12 @@ pub fn run_vm(cpus: u32, vm: Vm) -> Ran {
         ops: Vec::new(),
         born: Vec::new(),
     };
-    let mut machine = Machine::new(Config::idealised(cpus, 100), Plain::default(), spy, Slices::default());
+    let mut machine = Machine::new(
+        Config::idealised(cpus, 100),
+        Plain::default(),
+        spy,
+        Slices::default(),
+    );
     let end = machine.run(until_ns);
     let now_ns = machine.now_ns();
     let (_, spy, slices) = machine.into_parts();

@@ -27,7 +27,10 @@ fn without_inheritance_a_quicker_thread_may_take_a_free_mutex() {
         "10 a-0 sleep 110, 10 b-0 block, 10 c-0 block, 110 a-0 wake b-0, 130 a-0 sleep 230, 130 b-0 block, \
          230 a-0 wake b-0, 240 b-0 wake c-0"
     );
-    assert_eq!(ran.slices(), "a-0 0..10, a-0 110..130, b-0 230..240, c-0 240..250");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..10, a-0 110..130, b-0 230..240, c-0 240..250"
+    );
 }
 
 #[test]
@@ -75,7 +78,10 @@ fn with_inheritance_the_owner_borrows_the_waiters_priority() {
         ran.slices(),
         "low-0 0..1000, high-0 1000..1050, mid-0 1050..11050, low-0 11050..11150"
     );
-    assert_eq!(ran.attr_changes(), "200 high-0 low-0 is fifo 9, 1000 low-0 low-0 is fifo 1");
+    assert_eq!(
+        ran.attr_changes(),
+        "200 high-0 low-0 is fifo 9, 1000 low-0 low-0 is fifo 1"
+    );
 }
 
 #[test]
@@ -85,7 +91,10 @@ fn with_inheritance_a_release_hands_the_mutex_over() {
         "a": {"loop": 1, "lock": "m", "run": 10, "sleep": 100, "unlock": "m", "run1": 10, "lock1": "m", "run2": 10, "unlock2": "m"},
         "b": {"loop": 1, "lock": "m", "run": 10, "unlock": "m"}
     }}"#);
-    assert_eq!(ran.slices(), "a-0 0..10, a-0 110..120, b-0 120..130, a-0 130..140");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..10, a-0 110..120, b-0 120..130, a-0 130..140"
+    );
 }
 
 #[test]
@@ -105,7 +114,10 @@ fn a_priority_is_lent_along_a_chain_and_given_back_in_steps() {
     );
     // b, boosted to 7, gets m before d.
     let ops = ran.ops();
-    assert!(ops.contains("1000 a-0 wake b-0, 1100 b-0 wake d-0, 1200 b-0 b-0 is other 0, 1200 b-0 wake c-0"), "{ops}");
+    assert!(
+        ops.contains("1000 a-0 wake b-0, 1100 b-0 wake d-0, 1200 b-0 b-0 is other 0, 1200 b-0 wake c-0"),
+        "{ops}"
+    );
 }
 
 #[test]
@@ -152,7 +164,10 @@ fn wait_gives_the_mutex_up_and_takes_it_again() {
     }}"#,
     );
     // Woken at 100, finds the mutex taken, gets it at 150.
-    assert_eq!(ran.ops(), "0 w-0 block, 100 s-0 wake w-0, 100 w-0 block, 150 s-0 wake w-0");
+    assert_eq!(
+        ran.ops(),
+        "0 w-0 block, 100 s-0 wake w-0, 100 w-0 block, 150 s-0 wake w-0"
+    );
     assert_eq!(ran.slices(), "s-0 0..150@1, w-0 150..160@0");
 }
 
@@ -193,7 +208,10 @@ fn sync_is_its_four_steps() {
         "a": {"loop": 2, "run": 100, "sync": {"ref": "c", "mutex": "m"}},
         "b": {"loop": 2, "run": 50, "sync": {"ref": "c", "mutex": "m"}}
     }}"#);
-    assert_eq!(ran.slices(), "a-0 0..100, b-0 100..150, a-0 150..250, b-0 250..300");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..100, b-0 100..150, a-0 150..250, b-0 250..300"
+    );
     // The last to wait is signalled by nobody.
     assert_eq!(ran.end, Ok(RunEnd::Stuck));
     assert_eq!(
@@ -321,4 +339,36 @@ fn one_resumed_under_one_name_is_not_resumed_again_under_the_other() {
         "0 s-0 block, 10 r-0 wake s-0, 11 s-0 block, 20 r-0 wake s-0, 21 s-0 block, 30 r-0 wake s-0"
     );
     assert_eq!(ran.end, Ok(RunEnd::AllEnded));
+}
+
+#[test]
+fn one_that_suspends_again_queues_behind_those_who_came_between() {
+    let ran = run_on(
+        3,
+        r#"{"tasks": {
+        "s": {"loop": 2, "suspend": "n", "run": 20},
+        "x": {"delay": 15, "loop": 1, "suspend": "n", "run": 1},
+        "r": {"loop": 1, "run": 10, "resume": "s", "run1": 40, "resume1": "n"}
+    }}"#,
+    );
+    assert_eq!(
+        ran.ops(),
+        "0 s-0 block, 10 r-0 wake s-0, 15 x-0 block, 30 s-0 block, 50 r-0 wake x-0, 50 r-0 wake s-0"
+    );
+}
+
+#[test]
+fn a_borrower_keeps_its_own_nice_value() {
+    let ran = run_on(
+        2,
+        r#"{"global": {"pi_enabled": true}, "tasks": {
+        "a": {"priority": 7, "loop": 1, "lock": "m", "run": 100, "unlock": "m"},
+        "b": {"delay": 10, "policy": "SCHED_RR", "priority": 3, "loop": 1, "lock": "m", "unlock": "m"}
+    }}"#,
+    );
+    let lent = ran.ops.iter().find_map(|(_, _, op)| match op {
+        schedlab_machine::Op::SetAttr { attr, .. } => Some((attr.rt_priority, attr.nice)),
+        _ => None,
+    });
+    assert_eq!(lent, Some((3, 7)));
 }
