@@ -4,14 +4,15 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_machine::{Config, Order, RunEnd, SplitMix64};
+use schedlab_machine::{Config, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, Scheduler, Tunable};
-use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Vm};
+use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
+use schedlab_workload::timetable::Surroundings;
+use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm};
 
 /// A workload with the machine it is to run on.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Experiment {
     pub seed: Option<u64>,
     /// Whether to record who ran where and when.
     pub record: bool,
+    /// What is done to the machine while it runs. Tunables that a scheduler has not are passed over.
+    pub timetable: Timetable,
 }
 
 /// What came of a run.
@@ -80,6 +83,7 @@ impl Experiment {
             limit_ns: None,
             seed: None,
             record: false,
+            timetable: Timetable::default(),
         }
     }
 
@@ -88,13 +92,16 @@ impl Experiment {
         let binds = |cpus: &Vec<u32>| (0..self.cpus).any(|cpu| !cpus.contains(&cpu));
         let phases = self.model.tasks.iter().flat_map(|task| &task.phases);
         let of_tasks = self.model.tasks.iter().map(|task| &task.properties);
+        let mut policies = self.model.policies();
+        policies.extend(self.timetable.policies());
         let mut properties = phases.map(|phase| &phase.properties).chain(of_tasks);
         Needs {
             cpus: self.cpus,
             hz: self.hz,
-            policies: self.model.policies(),
+            policies,
             groups: !self.groups.groups().is_empty(),
-            affinity: properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
+            affinity: self.timetable.sets_affinity()
+                || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }
     }
 
@@ -109,6 +116,25 @@ impl Experiment {
     /// When the run is stopped at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
         self.limit_ns.or(self.model.global.duration_ns)
+    }
+
+    /// That every name in the timetable means something, if the workload is run under `choices`.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check_timetable(&self, choices: &[Choice]) -> Result<(), Diagnostic> {
+        let mut tunables: Vec<&'static str> = vec![];
+        if self.timetable.tunables().next().is_some() {
+            let all = choices.iter().flat_map(|choice| self.tunables(choice));
+            tunables.extend(all.map(|tunable| tunable.name));
+        }
+        self.timetable.check(&Surroundings {
+            model: &self.model,
+            groups: &self.groups,
+            cpus: self.cpus,
+            tunables: &tunables,
+            limited: self.until_ns().is_some(),
+        })
     }
 
     /// The knobs of `choice` on this machine.
@@ -163,15 +189,38 @@ impl Experiment {
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         setup::administer(&mut machine, tunables, &groups)?;
-        let end = machine.run(self.until_ns().unwrap_or(u64::MAX))?;
+        let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
+        let timetable = self.timetable.for_scheduler(&known);
+        let until_ns = self.until_ns().unwrap_or(u64::MAX);
+        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+        let end = outcome.end;
         let mut warning = None;
+        if outcome.refused > 0 {
+            let told: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
+            let more = match outcome.refused - told.len() as u64 {
+                0 => String::new(),
+                more => format!("\n  and {more} more"),
+            };
+            warning = Some(format!("not all of the timetable could be done:\n  {}{more}", told.join("\n  ")));
+        }
         if end == RunEnd::Stuck {
-            let waits = machine.workload().who_waits().to_string();
+            let held = (0..machine.task_count() as u32).map(TaskId).filter(|&task| {
+                matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen)
+            });
+            let held: Vec<String> = held.map(|task| machine.workload().thread_name(task)).collect();
+            let mut waits = machine.workload().who_waits().to_string();
+            if !held.is_empty() {
+                waits = format!("nobody lets these go on: {}; {waits}", held.join(", "));
+            }
             if self.until_ns().is_none() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
-            warning = Some(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+            let stuck = format!("from {at_s:.6} s on no task could ever run again: {waits}");
+            warning = Some(match warning {
+                None => stuck,
+                Some(before) => format!("{before}\n{stuck}"),
+            });
         }
         let counts = machine.counts();
         let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();

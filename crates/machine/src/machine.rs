@@ -177,6 +177,8 @@ pub struct Machine<S, W, O> {
     runnable: usize,
     /// Tasks that are stopped or frozen.
     held: usize,
+    /// Somebody may yet let them go on.
+    releases_expected: bool,
     /// The CPUs that tasks may use now.
     online: CpuSet,
     /// By CPU: it is off line.
@@ -233,6 +235,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             counts: Counts::default(),
             runnable: 0,
             held: 0,
+            releases_expected: true,
             online: CpuSet::All,
             is_offline: vec![false; cpus],
             offline: 0,
@@ -283,7 +286,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 return Ok(RunEnd::AllEnded);
             }
             // Those who are stopped or frozen may be let go on.
-            if self.runnable == 0 && self.sleepers.is_empty() && self.held == 0 {
+            if self.runnable == 0 && self.sleepers.is_empty() && !(self.held > 0 && self.releases_expected) {
                 return Ok(RunEnd::Stuck);
             }
             let next_ns = self

@@ -179,3 +179,93 @@ fn releases_without_hotplug_say_so() {
     machine.run_to(100 * MS).unwrap();
     assert!(machine.current(CpuId(1)).is_some());
 }
+
+fn deadline(runtime_ms: u64, period_ms: u64) -> SchedAttr {
+    SchedAttr {
+        policy: Policy::Deadline,
+        runtime_ns: runtime_ms * MS,
+        deadline_ns: period_ms * MS,
+        period_ns: period_ms * MS,
+        ..SchedAttr::nice(0)
+    }
+}
+
+#[test]
+fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
+    let (_, release) = registry::find("eevdf").unwrap();
+    let hog = |attr| (attr, CpuSet::All, Habit::Hog);
+    let tasks = vec![
+        hog(deadline(6, 10)),
+        hog(deadline(3, 10)),
+        hog(SchedAttr::nice(0)),
+    ];
+    let mut machine = machine(release, 2, World::new(tasks));
+    machine.run_to(SECOND + 1).unwrap();
+    assert_eq!(
+        machine.act(&Action::Offline(CpuId(0))),
+        Ok(()),
+        "0.9 of one CPU fit"
+    );
+    machine.observer_mut().offline[0] = true;
+    let before = [0, 1].map(|task| machine.observer().ran(task, SECOND + 1));
+    machine.run_to(2 * SECOND + 1).unwrap();
+    audit(&machine, "eevdf@6.18");
+    for (task, share) in [(0, 600), (1, 300)] {
+        let ran = machine.observer().ran(task, 2 * SECOND + 1) - before[task as usize];
+        assert!(ran >= (share - 10) * MS, "task {task} ran {ran} ns");
+    }
+    machine.act(&Action::Online(CpuId(0))).unwrap();
+    machine.observer_mut().offline[0] = false;
+    let more = Action::SetAttr {
+        task: TaskId(2),
+        attr: deadline(4, 10),
+    };
+    assert_eq!(machine.act(&more), Ok(()));
+    let refused = machine.act(&Action::Offline(CpuId(1)));
+    assert!(
+        matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")),
+        "{refused:?}"
+    );
+    machine.run_to(3 * SECOND).unwrap();
+    audit(&machine, "eevdf@6.18");
+}
+
+fn tunable(machine: &support::Running, name: &str) -> i64 {
+    let all = machine.scheduler().tunables();
+    all.iter().find(|tunable| tunable.name == name).unwrap().value
+}
+
+#[test]
+fn slices_follow_the_number_of_cpus_where_they_do() {
+    let (_, eevdf) = registry::find("eevdf").unwrap();
+    let (_, cfs) = registry::find("cfs").unwrap();
+    let mut of_eevdf = machine(eevdf, 4, World::hogs(8));
+    let mut of_cfs = machine(cfs, 4, World::hogs(8));
+    let mut by_hand = machine(eevdf, 4, World::hogs(8));
+    let write = Action::SetTunable {
+        name: "base_slice_ns".into(),
+        value: 5_000_000,
+    };
+    by_hand.act(&write).unwrap();
+    let mut seen = Vec::new();
+    for cpu in [3, 2, 1] {
+        for machine in [&mut of_eevdf, &mut of_cfs, &mut by_hand] {
+            machine.run_to(u64::from(10 - cpu) * 10 * MS).unwrap();
+            machine.act(&Action::Offline(CpuId(cpu))).unwrap();
+        }
+        seen.push((
+            tunable(&of_eevdf, "base_slice_ns"),
+            tunable(&of_cfs, "sched_latency_ns"),
+            tunable(&by_hand, "base_slice_ns"),
+        ));
+    }
+    let cfs_at_boot = 15_000_000;
+    assert_eq!(
+        seen,
+        [
+            (1_400_000, cfs_at_boot, 5_000_000),
+            (1_400_000, cfs_at_boot, 5_000_000),
+            (700_000, cfs_at_boot, 5_000_000)
+        ]
+    );
+}

@@ -185,9 +185,7 @@ pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
     })?;
     let shares = match setting {
         None => None,
-        Some(setting) => {
-            Some(setting_shares(setting).map_err(|fault| fault.at(source, spot(setting), &path))?)
-        }
+        Some(setting) => Some(shares_of(setting).map_err(|fault| fault.at(source, spot(setting), &path))?),
     };
     Ok(GroupSettings {
         settings: vec![(path, shares)],
@@ -227,8 +225,12 @@ impl Fault {
     }
 }
 
-/// The shares that `cpu.weight=200` or `cpu.shares=512` gives.
-fn setting_shares(setting: &str) -> Result<u64, Fault> {
+/// The shares that `cpu.weight=200` or `cpu.shares=512` gives; or what is wrong, and what would be right.
+pub(crate) fn setting_shares(setting: &str) -> Result<u64, (String, Option<String>)> {
+    shares_of(setting).map_err(|fault| (fault.message, fault.help))
+}
+
+fn shares_of(setting: &str) -> Result<u64, Fault> {
     let Some((key, value)) = setting.split_once('=') else {
         return Err(Fault::new(
             format!("`{setting}` is no setting"),
@@ -275,7 +277,7 @@ fn from_lines(source: Source<'_>) -> Result<GroupSettings, Diagnostic> {
         let path = group_path(word).map_err(|message| source.error(spot(word), String::new(), message))?;
         let mut weight = None;
         for word in words {
-            weight = Some(setting_shares(word).map_err(|fault| fault.at(source, spot(word), &path))?);
+            weight = Some(shares_of(word).map_err(|fault| fault.at(source, spot(word), &path))?);
         }
         settings.push((path, weight));
     }

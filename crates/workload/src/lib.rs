@@ -4,6 +4,7 @@
 //! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
 //! - [`groups`] says which task groups a run needs and what they weigh.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.
+//! - [`timetable`] says what is done to the machine while the workload runs.
 //! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
 //!
 //! ```
@@ -29,6 +30,7 @@ pub mod model;
 mod program;
 pub mod rt_app;
 mod stop;
+pub mod timetable;
 mod vm;
 
 pub use costs::Costs;
@@ -38,6 +40,7 @@ pub use groups::{Group, GroupPlan, GroupSettings};
 pub use model::Model;
 pub use rt_app::Target;
 pub use stop::{Stop, StopReason};
+pub use timetable::Timetable;
 pub use vm::{
     AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
     EVENTS_AT_ONE_INSTANT_TOGETHER, Log, LogLine, Options, ThreadInfo, Vm, WaitingThread, WaitsFor,

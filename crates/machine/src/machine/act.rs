@@ -157,6 +157,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is assumed). If not, a run in which
+    /// only such tasks are left is [`Stuck`](crate::RunEnd::Stuck).
+    pub fn set_releases_expected(&mut self, expected: bool) {
+        self.releases_expected = expected;
+    }
+
     /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
     pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
         &self.tasks[task.index()].allowed

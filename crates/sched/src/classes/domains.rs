@@ -301,4 +301,39 @@ pub(crate) mod tests {
         assert_eq!(groups[1], [CpuId(2), CpuId(3)]);
         assert!(domains.is_top(CpuId(0), 2) && !domains.is_top(CpuId(0), 1));
     }
+
+    #[test]
+    fn cpus_that_go_leave_no_gap_and_levels_that_become_empty_are_dropped() {
+        let span = |span_of: &[u32]| span_of.to_vec();
+        let topology = Topology::with_levels(
+            4,
+            alloc::vec![
+                Level {
+                    kind: LevelKind::MultiCore,
+                    span_of: span(&[0, 0, 1, 1]),
+                },
+                Level {
+                    kind: LevelKind::Cpu,
+                    span_of: span(&[0, 0, 0, 0]),
+                },
+            ],
+        );
+        let mut domains = Domains::new(&topology, |_| SOME);
+        domains.rebuild(|cpu| cpu.0 != 0);
+        assert_eq!(domains.of(CpuId(0)).count(), 0, "off line");
+        assert_eq!(
+            domains.of(CpuId(1)).collect::<Vec<_>>(),
+            [1],
+            "alone in its package"
+        );
+        assert_eq!(domains.of(CpuId(2)).collect::<Vec<_>>(), [0, 1]);
+        let whole = domains.level(1).span(CpuId(3));
+        assert_eq!(
+            whole.groups,
+            [alloc::vec![CpuId(1)], alloc::vec![CpuId(2), CpuId(3)]]
+        );
+        domains.rebuild(|_| true);
+        assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);
+    }
 }

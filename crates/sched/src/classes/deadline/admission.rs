@@ -31,22 +31,28 @@ impl Admission {
             .map(|runtime_us| to_ratio(period_us, runtime_us));
     }
 
-    /// A CPU has gone off line.
-    ///
-    /// # Errors
-    /// If less would be left than is given out; then it has not.
-    pub fn cpu_offline(&mut self) -> Result<(), ()> {
+    /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not if less would be left than
+    /// is given out.
+    pub fn cpu_offline(&mut self, own: u64) -> bool {
         self.cpus -= 1;
-        if self.fits(0, 0) {
-            return Ok(());
+        let enough = self.fits(own, 0);
+        if enough {
+            self.replace(own, 0);
+        } else {
+            self.cpus += 1;
         }
-        self.cpus += 1;
-        Err(())
+        enough
     }
 
-    /// A CPU has come back.
-    pub fn cpu_online(&mut self) {
+    /// A CPU has come back, with `own` of bandwidth.
+    pub fn cpu_online(&mut self, own: u64) {
         self.cpus += 1;
+        self.replace(0, own);
+    }
+
+    /// How many CPUs are on line.
+    pub fn cpus(&self) -> u64 {
+        self.cpus
     }
 
     /// Whether `new` fits in place of `old` (0: nothing).

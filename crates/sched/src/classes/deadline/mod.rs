@@ -331,14 +331,16 @@ impl Deadline {
     /// # Errors
     /// If the bandwidth that is given out would not be there any more.
     pub fn cpu_offline(&mut self) -> Result<(), String> {
-        self.admission
-            .cpu_offline()
-            .map_err(|()| "EBUSY: the deadline tasks need its bandwidth".into())
+        if self.admission.cpu_offline(self.server_bw()) {
+            Ok(())
+        } else {
+            Err("EBUSY: the deadline tasks need its bandwidth".into())
+        }
     }
 
     /// A CPU has come back.
     pub fn cpu_online(&mut self) {
-        self.admission.cpu_online();
+        self.admission.cpu_online(self.server_bw());
     }
 
     /// Writes a knob; its range has been checked. What is admitted stays so.
@@ -369,7 +371,7 @@ impl Deadline {
                 ));
             }
         }
-        let mut bw = self.server_bw() * self.rqs.len() as u64;
+        let mut bw = self.server_bw() * self.admission.cpus();
         for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];

@@ -41,9 +41,9 @@ pub struct FairServer {
 impl Deadline {
     /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's bandwidth is theirs.
     pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) {
-        let cpus = self.rqs.len();
+        let (cpus, online) = (self.rqs.len(), self.admission.cpus());
         let (old, new) = (self.server_bw(), to_ratio(period_ns, runtime_ns));
-        self.admission.replace(cpus as u64 * old, cpus as u64 * new);
+        self.admission.replace(online * old, online * new);
         self.server_runtime_ns = runtime_ns;
         self.server_period_ns = period_ns;
         // The idle threads' rows come first.

@@ -240,3 +240,47 @@ impl RealTime {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::rt::RtVersion;
+
+    const MS: u64 = 1_000_000;
+
+    fn runtimes(rt: &RealTime) -> Vec<u64> {
+        rt.rqs.iter().map(|rq| rq.rt_runtime / MS).collect()
+    }
+
+    /// Three CPUs of 950 ms each, CPU 0 having borrowed.
+    fn borrowed() -> RealTime {
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        rt.rqs[0].rt_time = 951 * MS;
+        rt.borrow_runtime(CpuId(0));
+        assert_eq!(runtimes(&rt), [1000, 900, 950]);
+        rt
+    }
+
+    #[test]
+    fn a_cpu_that_goes_off_line_settles_what_was_lent() {
+        let mut rt = borrowed();
+        rt.cpu_offline(CpuId(1));
+        assert_eq!(runtimes(&rt), [950, 950, 950], "the lender takes it back");
+        let mut rt = borrowed();
+        rt.cpu_offline(CpuId(0));
+        assert_eq!(runtimes(&rt), [950, 950, 950], "the borrower gives it back");
+    }
+
+    #[test]
+    fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        rt.cpu_offline(CpuId(1));
+        rt.rqs[1].rt_time = 2000 * MS;
+        assert!(!rt.runtime_exceeded(CpuId(1)));
+        rt.rqs[0].rt_time = 951 * MS;
+        rt.borrow_runtime(CpuId(0));
+        assert_eq!(runtimes(&rt), [1000, 950, 900]);
+        rt.cpu_online(CpuId(1));
+        assert_eq!((rt.rqs[1].rt_time, runtimes(&rt)[1]), (0, 950));
+    }
+}
