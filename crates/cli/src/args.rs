@@ -87,7 +87,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
@@ -150,7 +150,13 @@ pub struct StressArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
     pub seed: Option<u64>,
     /// Schedulers: names, `linux`, `textbook` or `all`
-    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
+    #[arg(
+        short,
+        long = "scheduler",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
     pub schedulers: Vec<String>,
     /// Save the world's workload as an rt-app file
     #[arg(long, value_name = "FILE", requires = "seed")]

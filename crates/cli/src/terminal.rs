@@ -5,6 +5,11 @@ use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::time::Duration;
 
+/// `1 CPU`, `2 CPUs`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Standard output: by the line on a terminal, in blocks elsewhere.
 pub struct Output {
     to: BufWriter<Stdout>,
@@ -38,7 +43,11 @@ impl Write for Output {
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
     // Diagnostics of files say that they are errors, and where.
-    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
+    let who = if message.starts_with("error: ") {
+        ""
+    } else {
+        "schedlab: "
+    };
     // If nobody can hear it, there is nobody to tell that nobody can.
     let _ = writeln!(io::stderr(), "{who}{message}");
 }
@@ -56,7 +65,8 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        let style =
+            ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar }

@@ -174,10 +174,13 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                 if cpus > choice.release.cpus_max {
                     continue;
                 }
-                let head = format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+                let head = format!(
+                    "{:<22} {:<9} {cpus:>5} {tasks:>7}",
+                    choice.to_string(),
+                    load.name()
+                );
                 match measure(choice, Case::Events { load, cpus, tasks }, budget) {
-                    Some(figures) => {
-                        let [events, wall_ns, start_ns, peak_kib] = figures;
+                    Ok([events, wall_ns, start_ns, peak_kib]) => {
                         println!(
                             "{head} {:>12.3} {:>9.0} {:>10.1} {:>9.1}",
                             events * 1e3 / wall_ns,
@@ -186,7 +189,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                             peak_kib / 1024.0
                         );
                     }
-                    None => println!("{head}  took more than {} s", PATIENCE.as_secs()),
+                    Err(why) => println!("{head} {why:>12}"),
                 }
             }
         }
@@ -195,7 +198,9 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
 
 fn picks_table(choices: &[Choice], budget: Duration) {
     let sizes = [5, 50, 500, 5_000, 50_000, 500_000];
-    println!("\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n");
+    println!(
+        "\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n"
+    );
     print!("{:<22}", "scheduler");
     for tasks in sizes {
         print!(" {tasks:>11}");
@@ -205,16 +210,19 @@ fn picks_table(choices: &[Choice], budget: Duration) {
         print!("{:<22}", choice.to_string());
         for tasks in sizes {
             match measure(choice, Case::Pick { tasks }, budget) {
-                Some([picks, wall_ns, ..]) => print!(" {:>11.1}", wall_ns / picks),
-                None => print!(" {:>11}", "too long"),
+                Ok([picks, wall_ns, ..]) => print!(" {:>11.1}", wall_ns / picks),
+                Err(why) => print!(" {why:>11}"),
             }
         }
         println!();
     }
 }
 
-/// Runs a case in a process of its own. None: it took too long.
-fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
+/// Runs a case in a process of its own.
+///
+/// # Errors
+/// What to say in place of its figures.
+fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'static str> {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.arg("case").arg(choice.to_string());
     match case {
@@ -233,7 +241,7 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         if begun.elapsed() > PATIENCE {
             let _ = child.kill();
             let _ = child.wait();
-            return None;
+            return Err("too long");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -248,7 +256,8 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Option<[f64; 4]> {
         .split_whitespace()
         .map(|word| word.parse().expect("it is a figure"))
         .collect();
-    Some(figures.try_into().expect("there are four figures"))
+    // One that breaks down has said on standard error why.
+    figures.try_into().map_err(|_| "failed")
 }
 
 fn child(args: &[String]) {
@@ -257,7 +266,13 @@ fn child(args: &[String]) {
     let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
     let [a, b, c] = if args[1] == "events" {
         let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
-        events(&choice, load.expect("it is a load"), number(3), number(4), budget(5))
+        events(
+            &choice,
+            load.expect("it is a load"),
+            number(3),
+            number(4),
+            budget(5),
+        )
     } else {
         picks(&choice, number(2), budget(3))
     };
@@ -343,11 +358,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
             picks += 1;
         }
     }
-    [
-        picks,
-        begun.elapsed().as_nanos() as u64,
-        start.as_nanos() as u64,
-    ]
+    [picks, begun.elapsed().as_nanos() as u64, start.as_nanos() as u64]
 }
 
 /// The most memory this process ever had, KiB; 0 where the system does not tell.

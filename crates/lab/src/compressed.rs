@@ -239,7 +239,10 @@ mod tests {
         let text = b"golden ".repeat(2_000);
         for packed in [gzip(&text), BOMB.to_vec()] {
             for length in 6..packed.len() {
-                assert!(unpack(packed[..length].to_vec(), LIMIT).is_err(), "cut at {length}");
+                assert!(
+                    unpack(packed[..length].to_vec(), LIMIT).is_err(),
+                    "cut at {length}"
+                );
             }
             for place in 6..packed.len() {
                 let mut damaged = packed.clone();

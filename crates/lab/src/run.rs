@@ -4,14 +4,14 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_machine::{Config, Order, RunEnd, SplitMix64, TaskState};
+use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
-use schedlab_workload::timetable::Surroundings;
+use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm};
 
 /// A workload with the machine it is to run on.
@@ -66,7 +66,11 @@ pub enum RunError {
 
 /// The smallest machine that has all the CPUs that `model` names.
 pub fn cpus_named(model: &Model) -> u32 {
-    let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
+    let of_phases = model
+        .tasks
+        .iter()
+        .flat_map(|task| &task.phases)
+        .map(|phase| &phase.properties);
     let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
     let cpus = all.filter_map(|properties| properties.cpus.as_ref()).flatten();
     cpus.map(|&cpu| cpu + 1).max().unwrap_or(1).min(CPUS_MAX)
@@ -189,39 +193,28 @@ impl Experiment {
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         setup::administer(&mut machine, tunables, &groups)?;
-        let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
+        let known: Vec<&str> = machine
+            .scheduler()
+            .tunables()
+            .iter()
+            .map(|tunable| tunable.name)
+            .collect();
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
         let end = outcome.end;
-        let mut warning = None;
-        if outcome.refused > 0 {
-            let told: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
-            let more = match outcome.refused - told.len() as u64 {
-                0 => String::new(),
-                more => format!("\n  and {more} more"),
-            };
-            warning = Some(format!("not all of the timetable could be done:\n  {}{more}", told.join("\n  ")));
-        }
+        let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
         if end == RunEnd::Stuck {
-            let held = (0..machine.task_count() as u32).map(TaskId).filter(|&task| {
-                matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen)
-            });
-            let held: Vec<String> = held.map(|task| machine.workload().thread_name(task)).collect();
-            let mut waits = machine.workload().who_waits().to_string();
-            if !held.is_empty() {
-                waits = format!("nobody lets these go on: {}; {waits}", held.join(", "));
-            }
+            let waits = who_is_stuck(&machine);
             if self.until_ns().is_none() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
-            let stuck = format!("from {at_s:.6} s on no task could ever run again: {waits}");
-            warning = Some(match warning {
-                None => stuck,
-                Some(before) => format!("{before}\n{stuck}"),
-            });
+            warnings.push(format!(
+                "from {at_s:.6} s on no task could ever run again: {waits}"
+            ));
         }
+        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
         let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
         let tasks: Vec<TaskInfo> = vm
@@ -259,10 +252,45 @@ impl Experiment {
     }
 }
 
+/// What of the timetable the machine refused.
+fn not_done(outcome: &Outcome) -> Option<String> {
+    if outcome.refused == 0 {
+        return None;
+    }
+    let told: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
+    let more = match outcome.refused - told.len() as u64 {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let told = told.join("\n  ");
+    Some(format!("not all of the timetable could be done:\n  {told}{more}"))
+}
+
+/// Who waits for whom, and who is stopped, in a run that is stuck.
+fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> String {
+    let is_held = |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
+    let held: Vec<String> = (0..machine.task_count() as u32)
+        .map(TaskId)
+        .filter(is_held)
+        .map(|task| machine.workload().thread_name(task))
+        .collect();
+    let waits = machine.workload().who_waits();
+    if held.is_empty() {
+        return waits.to_string();
+    }
+    let held = format!("nobody lets these go on: {}", held.join(", "));
+    if waits.waiting.is_empty() {
+        held
+    } else {
+        format!("{held}; {waits}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::select;
+    use schedlab_sched::Policy;
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
@@ -278,7 +306,10 @@ mod tests {
     #[test]
     fn what_a_workload_needs_is_seen() {
         let plain = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2}}}"#);
-        assert_eq!((plain.cpus, plain.needs().affinity, plain.needs().groups), (1, false, false));
+        assert_eq!(
+            (plain.cpus, plain.needs().affinity, plain.needs().groups),
+            (1, false, false)
+        );
         let bound = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [2]}}}"#);
         assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
         let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
@@ -292,10 +323,39 @@ mod tests {
         let experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
         for choice in select::all() {
             assert_eq!(choice.refuses(&experiment.needs()), None);
-            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran = experiment
+                .run(&choice, &[])
+                .unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
         }
+    }
+
+    #[test]
+    fn what_a_timetable_asks_is_needed_and_what_it_cannot_do_is_told() {
+        let mut experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 20}}}"#);
+        experiment.cpus = 2;
+        experiment.timetable = Timetable::parse(
+            "t",
+            "at 10ms offline cpu 1\nat 20ms offline cpu 0\nat 30ms chrt a fifo 3\nat 40ms taskset a 0",
+        )
+        .expect("it is well formed");
+        assert!(experiment.needs().affinity && experiment.needs().policies.contains(&Policy::Fifo));
+        let choice = select::find("cfs").expect("it is there");
+        experiment.check_timetable(&[choice]).expect("all is there");
+        let ran = experiment.run(&choice, &[]).expect("it runs");
+        let warning = ran.warning.expect("the last CPU stays");
+        assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
+        assert_eq!(ran.report.end.at_ns, 100_000_000);
+        experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
+        let error = experiment.run(&choice, &[]).expect_err("nobody lets it go on");
+        assert!(
+            error.to_string().contains("nobody lets these go on: a-0"),
+            "{error}"
+        );
+        experiment.timetable =
+            Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
+        assert!(experiment.check_timetable(&[choice]).is_err());
     }
 
     #[test]
@@ -304,7 +364,10 @@ mod tests {
         let mut experiment = experiment(text);
         let choice = select::find("round_robin").expect("it is there");
         let error = experiment.run(&choice, &[]).expect_err("nobody posts");
-        assert!(error.to_string().contains("no task can ever run again"), "{error}");
+        assert!(
+            error.to_string().contains("no task can ever run again"),
+            "{error}"
+        );
         experiment.limit_ns = Some(1_000_000_000);
         let ran = experiment.run(&choice, &[]).expect("there is a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));

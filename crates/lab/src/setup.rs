@@ -51,7 +51,9 @@ pub enum Refused {
 pub fn explain(error: &TunableError) -> String {
     match error {
         TunableError::Unknown { known } if known.is_empty() => "this scheduler has no tunables".into(),
-        TunableError::Unknown { known } => format!("there is no such tunable; there are {}", known.join(", ")),
+        TunableError::Unknown { known } => {
+            format!("there is no such tunable; there are {}", known.join(", "))
+        }
         TunableError::Range { min, max } => format!("it must be {min} to {max}"),
         TunableError::Refused(message) => message.clone(),
     }

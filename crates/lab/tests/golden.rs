@@ -39,7 +39,12 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     let mut agreeing = 0;
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     for (file, result) in files.iter().zip(results) {
-        let name = file.path.strip_prefix(&root).expect("it is below").display().to_string();
+        let name = file
+            .path
+            .strip_prefix(&root)
+            .expect("it is below")
+            .display()
+            .to_string();
         let known = listed.contains(&name);
         if known {
             seen.insert(name.clone());
@@ -53,7 +58,9 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
             },
             Err(GoldenError::Vectors) => {}
             Err(GoldenError::UnknownScheduler { scheduler, kernel }) => {
-                *skipped.entry(format!("{scheduler} of kernel {kernel}")).or_default() += 1;
+                *skipped
+                    .entry(format!("{scheduler} of kernel {kernel}"))
+                    .or_default() += 1;
             }
             Err(error) => wrong.push(format!("{name}: {error}")),
         }

@@ -54,7 +54,13 @@ fn tunables(choice: &Choice) -> Vec<Tunable> {
 
 fn policies(choice: &Choice) -> String {
     let short = |policy: &Policy| policy.name().trim_start_matches("SCHED_");
-    choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
+    choice
+        .release
+        .policies
+        .iter()
+        .map(short)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
@@ -97,7 +103,10 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
 
 fn write_tunables(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     writeln!(output)?;
-    writeln!(output, "Tunables (--set NAME=VALUE), with their values on one CPU:")?;
+    writeln!(
+        output,
+        "Tunables (--set NAME=VALUE), with their values on one CPU:"
+    )?;
     for choice in choices {
         let tunables = tunables(choice);
         if tunables.is_empty() {
@@ -105,7 +114,11 @@ fn write_tunables(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             continue;
         }
         writeln!(output, "  {choice}:")?;
-        let widest = tunables.iter().map(|tunable| tunable.name.len()).max().unwrap_or(0);
+        let widest = tunables
+            .iter()
+            .map(|tunable| tunable.name.len())
+            .max()
+            .unwrap_or(0);
         for tunable in tunables {
             let (min, max) = tunable.range;
             let (name, value) = (tunable.name, tunable.value);

@@ -21,7 +21,11 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let timetable = timetable_of(args)?;
     let default = ["linux".to_string()];
-    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
+    let names = if args.schedulers.is_empty() {
+        &default[..]
+    } else {
+        &args.schedulers
+    };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
@@ -40,12 +44,16 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         if choices.is_empty() {
             let file = file.display();
-            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
+            return Err(Failure::Message(format!(
+                "no scheduler can run {file}: {left_out}"
+            )));
         }
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
         }
-        experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
+        experiment
+            .check_timetable(&choices)
+            .map_err(|error| error.to_string())?;
         let tunables = tunables_for(&experiment, &choices, &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
@@ -103,7 +111,8 @@ fn timetable_of(args: &RunArgs) -> Result<Timetable, Failure> {
     let mut timetable = Timetable::default();
     for path in &args.timetable {
         let text = read_text(path)?;
-        timetable.add(Timetable::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
+        timetable
+            .add(Timetable::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
     }
     for option in &args.at {
         timetable.add(Timetable::parse_option(option).map_err(|error| error.to_string())?);
@@ -150,7 +159,13 @@ fn tunables_for(
 ) -> Result<Vec<Vec<(String, i64)>>, Failure> {
     let known: Vec<Vec<&'static str>> = choices
         .iter()
-        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
+        .map(|choice| {
+            experiment
+                .tunables(choice)
+                .iter()
+                .map(|tunable| tunable.name)
+                .collect()
+        })
         .collect();
     for (name, _) in set {
         let without: Vec<String> = choices
@@ -266,7 +281,11 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 /// With several files a first column says which.
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
+        let text = if args.tasks {
+            csv::tasks(report)
+        } else {
+            csv::comparison(report)
+        };
         if reports.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
@@ -319,5 +338,9 @@ fn heading(report: &Report) -> String {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    format!("{} on {cpus}, {}", report.workload.name, schedlab_report::format::duration(report.workload.duration_ns, false))
+    format!(
+        "{} on {cpus}, {}",
+        report.workload.name,
+        schedlab_report::format::duration(report.workload.duration_ns, false)
+    )
 }

@@ -2,7 +2,7 @@
 
 use super::choose::choose;
 use crate::args::StressArgs;
-use crate::terminal::{Output, Progress};
+use crate::terminal::{Output, Progress, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
@@ -14,7 +14,10 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> = choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
+    let choices: Vec<Choice> = choose(&args.schedulers)?
+        .iter()
+        .map(|chosen| chosen.choice)
+        .collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),
@@ -32,7 +35,9 @@ struct Tally {
 
 fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Result<Status, Failure> {
     if args.first_seed.checked_add(args.seeds - 1).is_none() {
-        return Err(Failure::Message("--first-seed and --seeds together go beyond the largest seed".into()));
+        return Err(Failure::Message(
+            "--first-seed and --seeds together go beyond the largest seed".into(),
+        ));
     }
     // A scheduler that panics has broken a rule; its message is told with the others.
     std::panic::set_hook(Box::new(|_| {}));
@@ -53,7 +58,8 @@ fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Re
             |&(seed, choice)| check(&World::random(seed, &choices[choice]), &choices[choice]),
             |index, checked| {
                 let (seed, choice) = items[index];
-                let told = progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
+                let told =
+                    progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
                 let goes_on = told.is_ok();
                 if written.is_ok() {
                     written = told;
@@ -88,16 +94,27 @@ fn tell(
     }
     tally.broken.push((violation.rule, 1));
     writeln!(output, "BROKEN  {choice}: {violation}")?;
-    writeln!(output, "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}")
+    writeln!(
+        output,
+        "        with {turn}; to see it again: schedlab stress --scheduler {choice} --seed {seed}"
+    )
 }
 
 fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> std::io::Result<()> {
     let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let widest = names.iter().map(String::len).max().unwrap_or(0);
-    writeln!(output, "{:widest$}  {:>8}  {:>12}  broken", "scheduler", "worlds", "events")?;
+    writeln!(
+        output,
+        "{:widest$}  {:>8}  {:>12}  broken",
+        "scheduler", "worlds", "events"
+    )?;
     for (name, tally) in names.iter().zip(tallies) {
         let broken: u64 = tally.broken.iter().map(|(_, count)| count).sum();
-        writeln!(output, "{name:widest$}  {:>8}  {:>12}  {broken}", tally.worlds, tally.events)?;
+        writeln!(
+            output,
+            "{name:widest$}  {:>8}  {:>12}  {broken}",
+            tally.worlds, tally.events
+        )?;
     }
     Ok(())
 }
@@ -105,7 +122,12 @@ fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> 
 /// How many events before a violation are shown.
 const EVENTS_SHOWN: usize = 40;
 
-fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Output) -> Result<Status, Failure> {
+fn one_world(
+    seed: u64,
+    choices: &[Choice],
+    save: Option<&Path>,
+    output: &mut Output,
+) -> Result<Status, Failure> {
     if let (Some(_), true) = (save, choices.len() > 1) {
         return Err(Failure::Message(
             "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
@@ -117,17 +139,21 @@ fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Ou
         if let Some(path) = save {
             save_world(&world, choice, path)?;
             writeln!(output, "saved; to run it without the checks:")?;
-            writeln!(output, "    {}", run_command(&world, choice, &path.display().to_string()))?;
+            writeln!(
+                output,
+                "    {}",
+                run_command(&world, choice, &path.display().to_string())
+            )?;
         }
         writeln!(
             output,
-            "{choice}, seed {seed}: {:?}, {} CPUs, HZ {}, {} threads, {} tunables set, {} groups",
+            "{choice}, seed {seed}: {}, {}, HZ {}, {}, {} set, {}",
             world.kind,
-            world.cpus,
+            counted(world.cpus as usize, "CPU"),
             world.hz,
-            world.model.initial_threads(),
-            world.tunables.len(),
-            world.groups.len()
+            counted(world.model.initial_threads(), "thread"),
+            counted(world.tunables.len(), "tunable"),
+            counted(world.groups.len(), "group")
         )?;
         for (name, value) in &world.tunables {
             writeln!(output, "    {name} = {value}")?;
@@ -154,6 +180,11 @@ fn one_world(seed: u64, choices: &[Choice], save: Option<&Path>, output: &mut Ou
 
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
-    std::fs::write(path, text).map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
+    let text = format!(
+        "// {}\n{}",
+        run_command(world, choice, &name),
+        rt_app::write(&world.model)
+    );
+    std::fs::write(path, text)
+        .map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
 }

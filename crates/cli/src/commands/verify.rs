@@ -1,10 +1,12 @@
 //! `schedlab verify`.
 
 use crate::args::VerifyArgs;
-use crate::terminal::{Output, Progress, complain};
+use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
-use schedlab_lab::verify::{Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file};
+use schedlab_lab::verify::{
+    Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -74,7 +76,11 @@ fn tell(
             None if quiet => {}
             None => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
             Some(difference) => {
-                writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
+                writeln!(
+                    output,
+                    "DIFFERS  {path} (of {} slices) {difference}",
+                    verdict.slices
+                )?;
             }
         },
         Err(GoldenError::UnknownScheduler { scheduler, kernel }) if !file.named => {
@@ -144,13 +150,14 @@ fn percent(agreement: Agreement) -> String {
 fn tell_left_out(left_out: &LeftOut) {
     if left_out.vectors > 0 {
         complain(&format!(
-            "note: {} files hold load-tracking vectors, not schedules",
-            left_out.vectors
+            "note: {} left out, with load-tracking vectors rather than schedules",
+            counted(left_out.vectors, "file")
         ));
     }
     for ((scheduler, kernel), files) in &left_out.unknown {
         complain(&format!(
-            "there is no scheduler {scheduler} of kernel {kernel} in this program: {files} files not replayed"
+            "there is no scheduler {scheduler} of kernel {kernel} in this program: {} not replayed",
+            counted(*files, "file")
         ));
     }
 }

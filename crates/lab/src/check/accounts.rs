@@ -73,14 +73,17 @@ impl Accounts {
         for (number, cpu) in self.cpus.iter().enumerate() {
             if cpu.busy_ns + cpu.idle_ns != now_ns {
                 let (busy_ns, idle_ns) = (cpu.busy_ns, cpu.idle_ns);
-                return Err(wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}"))
-                    .on(CpuId(number as u32)));
+                return Err(
+                    wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}")).on(CpuId(number as u32))
+                );
             }
         }
         let of_tasks_ns: u64 = self.task_ns.iter().sum();
         let of_cpus_ns = self.busy_ns();
         if of_tasks_ns != of_cpus_ns {
-            return Err(wrong(format!("tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}")));
+            return Err(wrong(format!(
+                "tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}"
+            )));
         }
         for (number, asked) in asked.tasks.iter().enumerate() {
             let task = TaskId(number as u32);
@@ -89,7 +92,10 @@ impl Accounts {
                 return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
             }
             if asked.ended && got_ns < asked_ns {
-                return Err(wrong(format!("it ended after {got_ns} ns of the {asked_ns} it asked for")).of(task));
+                return Err(wrong(format!(
+                    "it ended after {got_ns} ns of the {asked_ns} it asked for"
+                ))
+                .of(task));
             }
         }
         Ok(())
@@ -106,7 +112,10 @@ impl Observer for Accounts {
         next: Option<TaskId>,
     ) {
         if prev != self.cpus[cpu.index()].current {
-            let what = format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);
+            let what = format!(
+                "{prev:?} left the CPU, which {:?} had",
+                self.cpus[cpu.index()].current
+            );
             self.violation
                 .get_or_insert(Violation::new(Rule::Accounts, now_ns, what).on(cpu));
         }

@@ -454,7 +454,9 @@ pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
         Outcome {
             violation,
             fingerprint: fingerprint.value(),
-            task_ns: (0..tasks as u32).map(|task| accounts.task_ns(TaskId(task))).collect(),
+            task_ns: (0..tasks as u32)
+                .map(|task| accounts.task_ns(TaskId(task)))
+                .collect(),
         }
     });
     ran.unwrap_or_else(|message| Outcome {
@@ -512,7 +514,10 @@ mod tests {
 
     #[test]
     fn a_scheduler_that_knows_no_policies_makes_real_time_tasks_wait() {
-        assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), true), Some(Rule::RealTime));
+        assert_eq!(
+            broken_rule(on_two(Fault::IgnoresPolicy), true),
+            Some(Rule::RealTime)
+        );
         // Without such tasks there is nothing to ignore.
         assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), false), None);
     }
@@ -529,7 +534,8 @@ mod tests {
 
     #[test]
     fn a_moody_scheduler_gives_itself_away_by_its_fingerprint() {
-        let fingerprints = |fault| [(); 4].map(|()| watch(on_two(fault), busy(true), LONG_ENOUGH_NS).fingerprint);
+        let fingerprints =
+            |fault| [(); 4].map(|()| watch(on_two(fault), busy(true), LONG_ENOUGH_NS).fingerprint);
         let [first, others @ ..] = fingerprints(Fault::Sound);
         assert_eq!(others, [first; 3]);
         let [first, others @ ..] = fingerprints(Fault::Moody);
@@ -583,7 +589,11 @@ mod tests {
         let wrong = Err(Rule::Accounts);
         assert_eq!(rule(had(10).settle(100, &asked(20, true))), wrong, "too little");
         assert_eq!(rule(had(30).settle(100, &asked(20, true))), wrong, "too much");
-        assert_eq!(rule(had(30).settle(99, &asked(30, true))), wrong, "not all of the time");
+        assert_eq!(
+            rule(had(30).settle(99, &asked(30, true))),
+            wrong,
+            "not all of the time"
+        );
         let mut accounts = Accounts::new(1);
         accounts.switched(0, cpu, None, false, Some(a));
         accounts.switched(5, cpu, Some(b), true, None);

@@ -185,7 +185,10 @@ impl<S: Scheduler> Watched<S> {
             let now_at = self.scheduler.cpu_of(moved.task);
             let last = platform.migrations.iter().rfind(|other| other.task == moved.task);
             if last.is_some_and(|last| last.to != now_at) {
-                let what = format!("it was moved to CPU {}, but is said to be on {}", moved.to.0, now_at.0);
+                let what = format!(
+                    "it was moved to CPU {}, but is said to be on {}",
+                    moved.to.0, now_at.0
+                );
                 self.violated(Violation::new(Rule::Home, self.now_ns, what).of(moved.task));
             }
         }
@@ -219,7 +222,11 @@ impl<S: Scheduler> Watched<S> {
             let seen = &self.tasks[task.index()];
             if !seen.runnable {
                 let what = "it keeps the CPU although it is not runnable".into();
-                return Some(Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task));
+                return Some(
+                    Violation::new(Rule::RunnableOnly, self.now_ns, what)
+                        .on(cpu)
+                        .of(task),
+                );
             }
             if !seen.allowed.contains(cpu) {
                 let what = "it may no longer run here and does".into();
@@ -332,8 +339,7 @@ impl<S: Scheduler> Watched<S> {
 
     /// Checks the pick of `cpu` before anything is believed about it.
     fn check_pick(&self, cpu: CpuId, task: TaskId) -> Option<Violation> {
-        let violation =
-            |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
+        let violation = |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
         let Some(seen) = self.tasks.get(task.index()).filter(|seen| seen.born) else {
             return violation(Rule::RunnableOnly, "picked, and was never born".into());
         };

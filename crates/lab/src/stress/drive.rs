@@ -156,7 +156,14 @@ where
 }
 
 fn unwatched(world: &World, choice: &Choice) -> Ran {
-    let mut machine = prepare(world, choice, Turn::Again, |built| built, |vm| vm, Fingerprint::default());
+    let mut machine = prepare(
+        world,
+        choice,
+        Turn::Again,
+        |built| built,
+        |vm| vm,
+        Fingerprint::default(),
+    );
     let stopped = machine.run(world.until_ns).err();
     Ran {
         events: machine.counts().events(),
@@ -190,17 +197,23 @@ fn real_time_rule(name: &str) -> RealTimeRule {
     }
 }
 
+/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
+/// (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    const NAME: &str = "sched_rt_runtime_us";
-    let set = world.tunables.iter().find(|(name, _)| *name == NAME);
-    match set {
-        Some((_, value)) => *value >= 0,
-        None => {
-            let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
-            let usual = scheduler.tunables().into_iter().find(|tunable| tunable.name == NAME);
-            usual.is_some_and(|tunable| tunable.value >= 0)
-        }
-    }
+    let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+    let value_of = |name: &str| {
+        let set = world.tunables.iter().find(|(other, _)| *other == name);
+        let usual = || {
+            scheduler
+                .tunables()
+                .into_iter()
+                .find(|tunable| tunable.name == name)
+        };
+        set.map(|(_, value)| *value)
+            .or_else(|| usual().map(|tunable| tunable.value))
+    };
+    value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
+        || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
 type Witness = (Accounts, Fingerprint);
@@ -230,7 +243,11 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let events = machine.counts().events();
     if violation.is_none() {
         // Tells the observers that it is over.
-        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
+        let until_ns = if end == RunEnd::TimeUp {
+            world.until_ns
+        } else {
+            machine.now_ns()
+        };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
         }
@@ -263,7 +280,9 @@ fn shares_so_far(world: &World, machine: &Machine<Watched<Built>, Asked<Vm>, Wit
         let mut accounts = machine.observer().0.clone();
         accounts.finished(now_ns);
         let threads = world.model.initial_threads() as u32;
-        (0..threads).map(|task| accounts.task_ns(TaskId(task))).collect::<Vec<u64>>()
+        (0..threads)
+            .map(|task| accounts.task_ns(TaskId(task)))
+            .collect::<Vec<u64>>()
     };
     match world.kind {
         Kind::Finite | Kind::Endless => None,

@@ -63,7 +63,14 @@ impl Observer for Recent {
             let _ = write!(line, "task {} ends off its CPU", task.0);
         });
     }
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, runnable: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+        runnable: bool,
+        next: Option<TaskId>,
+    ) {
         let how = if runnable { " (preempted)" } else { "" };
         self.add(now_ns, |line| {
             let _ = write!(line, "CPU {}: {}{how} -> {}", cpu.0, who(prev), who(next));

@@ -5,6 +5,7 @@ use crate::select::{Choice, Needs};
 use schedlab_machine::SplitMix64;
 use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
+use std::fmt;
 
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,17 @@ pub enum Kind {
     LoneHog,
     /// Equal hogs on one CPU.
     EqualHogs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Finite => "tasks that all come to their ends",
+            Kind::Endless => "tasks some of which go on for ever",
+            Kind::LoneHog => "a hog that is alone",
+            Kind::EqualHogs => "equal hogs",
+        })
+    }
 }
 
 /// A random world. The same seed and scheduler make the same.
@@ -114,9 +126,17 @@ impl World {
                 }
             }
             Kind::LoneHog | Kind::EqualHogs => {
-                let hogs = if kind == Kind::LoneHog { 1 } else { tasks.clamp(2, 12) };
+                let hogs = if kind == Kind::LoneHog {
+                    1
+                } else {
+                    tasks.clamp(2, 12)
+                };
                 let nice = maker.nice();
-                let delay_us = if kind == Kind::LoneHog { maker.random.below(50_000) } else { 0 };
+                let delay_us = if kind == Kind::LoneHog {
+                    maker.random.below(50_000)
+                } else {
+                    0
+                };
                 maker.tasks.push(Task {
                     key: "hog".into(),
                     instances: hogs as u32,
@@ -220,6 +240,7 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         let value = match random.below(8) {
             // Real-time tasks without a limit; else with one that leaves them something before the world ends.
             0..5 if tunable.name == "sched_rt_runtime_us" => -1,
+            0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
             _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
             // Not so small that nothing but the knob's own timers would happen.
@@ -331,7 +352,11 @@ impl Maker {
             30..40 if self.urgent => Policy::Deadline,
             _ => Policy::Other,
         };
-        let policy = if known.contains(&policy) { policy } else { Policy::Other };
+        let policy = if known.contains(&policy) {
+            policy
+        } else {
+            Policy::Other
+        };
         match policy {
             Policy::Fifo | Policy::RoundRobin => {
                 properties.priority = Some(match self.random.below(3) {
@@ -396,7 +421,11 @@ impl Maker {
 
     /// Puts a task of `instances` threads into the world that repeat `actions`.
     fn add(&mut self, name: &str, instances: u32, properties: Properties, actions: Vec<Action>, rounds: u64) {
-        let delay_us = if self.chance(50) { 0 } else { self.time_us(0, 300_000) };
+        let delay_us = if self.chance(50) {
+            0
+        } else {
+            self.time_us(0, 300_000)
+        };
         let (mut run_us, mut sleep_us) = (0, 0);
         for action in &actions {
             match action {
@@ -418,7 +447,11 @@ impl Maker {
             key: format!("{name}{}", self.tasks.len()),
             instances,
             delay_us,
-            loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
+            loops: if endless {
+                Loops::Forever
+            } else {
+                Loops::Times(rounds)
+            },
             properties,
             phases: vec![phase("", actions)],
             flat: true,
@@ -428,7 +461,11 @@ impl Maker {
     /// One more task, or a few that belong together.
     fn make_some(&mut self) {
         let properties = self.properties();
-        let instances = if self.chance(70) { 1 } else { 1 + self.random.below(4) as u32 };
+        let instances = if self.chance(70) {
+            1
+        } else {
+            1 + self.random.below(4) as u32
+        };
         match self.random.below(10) {
             0 | 1 => {
                 let run_us = self.time_us(self.budget_us / 2 + 1, self.budget_us + 1);
@@ -443,7 +480,13 @@ impl Maker {
             5 => {
                 let run_us = self.time_us(100, 5_000);
                 let rounds = self.rounds(run_us, 0).min(200);
-                self.add("yielder", instances, properties, vec![Action::Run(run_us), Action::Yield], rounds);
+                self.add(
+                    "yielder",
+                    instances,
+                    properties,
+                    vec![Action::Run(run_us), Action::Yield],
+                    rounds,
+                );
             }
             6 => {
                 let period_us = self.time_us(2_000, 50_000);
@@ -454,7 +497,13 @@ impl Maker {
                     period_us,
                     absolute: false,
                 };
-                self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
+                self.add(
+                    "periodic",
+                    instances,
+                    properties,
+                    vec![Action::Run(run_us), timer],
+                    rounds,
+                );
             }
             7 => self.make_pair(properties),
             8 => self.make_crowd(properties),
@@ -471,7 +520,11 @@ impl Maker {
         let (to, back) = (format!("to{number}"), format!("back{number}"));
         let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
         let rounds = self.rounds(first_us + second_us, 0).min(300);
-        let first = vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
+        let first = vec![
+            Action::Run(first_us),
+            Action::SemPost(to.clone()),
+            Action::SemWait(back.clone()),
+        ];
         let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
         let other = self.properties();
         // Both come to their ends or neither.
@@ -489,7 +542,11 @@ impl Maker {
         let rounds = self.rounds(run_us, sleep_us).min(200);
         let endless = std::mem::replace(&mut self.endless, false);
         let actions = if self.chance(50) {
-            vec![Action::Run(run_us), Action::Barrier(format!("all{number}")), Action::Sleep(sleep_us)]
+            vec![
+                Action::Run(run_us),
+                Action::Barrier(format!("all{number}")),
+                Action::Sleep(sleep_us),
+            ]
         } else {
             let mutex = format!("mutex{}", self.random.below(3));
             vec![
@@ -511,7 +568,10 @@ impl Maker {
         self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
         let mut phases = vec![];
         for number in 0..2 + self.random.below(2) {
-            let mut part = phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
+            let mut part = phase(
+                &format!("p{number}"),
+                vec![Action::Run(run_us), Action::Sleep(1_000)],
+            );
             part.loops = Loops::Times(1 + self.random.below(3));
             if !deadline && self.chance(50) {
                 part.properties = self.policy();

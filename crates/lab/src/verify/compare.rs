@@ -178,11 +178,7 @@ mod tests {
     fn only_the_same_task_on_the_same_cpu_at_the_same_time_agrees() {
         let expected = [slice(0, 0, 10, "a"), slice(0, 10, 20, "b"), slice(1, 0, 20, "c")];
         // a runs 3 ns longer, b comes later; c is on another CPU; CPU 1 idles.
-        let got = [
-            slice(0, 0, 13, "a"),
-            slice(0, 13, 18, "b"),
-            slice(2, 0, 20, "c"),
-        ];
+        let got = [slice(0, 0, 13, "a"), slice(0, 13, 18, "b"), slice(2, 0, 20, "c")];
         assert_eq!(
             agreement(&expected, &got),
             Agreement {

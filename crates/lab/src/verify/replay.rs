@@ -248,12 +248,21 @@ mod tests {
             (b"[]".to_vec(), "some.json:1"),
             (b"\xff\xfe".to_vec(), "not text"),
             (golden(|file| file["format"] = "x".into()), "format is `x`"),
-            (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
-            (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
+            (
+                golden(|file| file["format"] = "pelt-vectors/1".into()),
+                "load-tracking vectors",
+            ),
+            (
+                golden(|file| file["kernel"] = "0.1".into()),
+                "no scheduler round_robin of kernel 0.1",
+            ),
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
-            (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
+            (
+                golden(|file| file["groups"]["/g"]["shares"] = 4.into()),
+                "no task groups",
+            ),
         ];
         for (text, part) in cases {
             let message = verify(&text).unwrap_err().to_string();

@@ -68,6 +68,7 @@ fn every_policy_with_its_default_priority() {
         (r#""policy": "SCHED_OTHER", "priority": 19"#, "other 19"),
         (r#""priority": -20, "policy": "SCHED_BATCH""#, "batch -20"),
         (r#""policy": "SCHED_IDLE", "priority": 3"#, "idle 3"),
+        (r#""policy": "SCHED_IDLE", "slice": 700"#, "idle 0 slice 700"),
         (r#""policy": "SCHED_FIFO""#, "fifo 10"),
         (r#""policy": "SCHED_RR", "priority": 99"#, "rr 99"),
         (

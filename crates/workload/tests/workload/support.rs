@@ -269,12 +269,14 @@ pub fn attr_text(attr: &SchedAttr) -> String {
             attr.deadline_ns / 1000,
             attr.period_ns / 1000
         ),
-        Policy::Other if attr.runtime_ns > 0 => {
-            format!("other {} slice {}", attr.nice, attr.runtime_ns / 1000)
+        Policy::Other | Policy::Batch | Policy::Idle => {
+            let name = &attr.policy.name()["SCHED_".len()..];
+            let slice = match attr.runtime_ns {
+                0 => String::new(),
+                ns => format!(" slice {}", ns / 1000),
+            };
+            format!("{} {}{slice}", name.to_lowercase(), attr.nice)
         }
-        Policy::Other => format!("other {}", attr.nice),
-        Policy::Batch => format!("batch {}", attr.nice),
-        Policy::Idle => format!("idle {}", attr.nice),
     }
 }
 
