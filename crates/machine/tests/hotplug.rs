@@ -57,7 +57,7 @@ fn eight_of_twelve_go_in_mid_run_and_come_back_and_nobody_is_lost() {
     for (name, release) in releases() {
         let mut machine = machine(release, CPUS, mixed(release));
         let everybody = machine.workload().tasks.len();
-        let mut run = |machine: &mut support::Running, until_ns: u64, online: u32| {
+        let run = |machine: &mut support::Running, until_ns: u64, online: u32| {
             let before = machine.observer().all_ran(machine.now_ns());
             let from_ns = machine.now_ns();
             assert_eq!(machine.run_to(until_ns), Ok(RunEnd::TimeUp), "{name}");

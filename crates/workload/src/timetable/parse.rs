@@ -168,7 +168,8 @@ impl Reader {
             return Ok(when);
         }
         let option = self.origin.file == "option --at";
-        if !self.skip("at") && !(option && self.peek().starts_with(|c: char| c.is_ascii_digit())) {
+        let at_once = option && self.peek().starts_with(|c: char| c.is_ascii_digit());
+        if !(at_once || self.skip("at")) {
             let help = "for example `at 2s offline cpu 4` or `every 500ms stop build`".to_string();
             let word = self.peek().to_string();
             return Err(self.error(
