@@ -205,9 +205,9 @@ fn errors_name_the_place_and_what_may_be_meant() {
             "did you mean `batch`?",
         ),
         (
-            "at 2s group /x cpu.weight=5",
+            "at 2s group /other cpu.weight=5",
             13,
-            "unknown group `/x`",
+            "unknown group `/other`",
             "file of groups",
         ),
         (
