@@ -150,13 +150,7 @@ pub struct StressArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
     pub seed: Option<u64>,
     /// Schedulers: names, `linux`, `textbook` or `all`
-    #[arg(
-        short,
-        long = "scheduler",
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "all"
-    )]
+    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
     pub schedulers: Vec<String>,
     /// Save the world's workload as an rt-app file
     #[arg(long, value_name = "FILE", requires = "seed")]
@@ -215,14 +209,11 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 /// `KEY=VALUE` with a whole number.
 fn setting(text: &str) -> Result<(String, i64), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
+    let (key, value) =
+        text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {
         return Err("there is no name before the =".into());
     }
-    let value = value
-        .parse()
-        .map_err(|_| format!("\"{value}\" is not a whole number"))?;
+    let value = value.parse().map_err(|_| format!("\"{value}\" is not a whole number"))?;
     Ok((key.into(), value))
 }

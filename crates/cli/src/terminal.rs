@@ -19,10 +19,7 @@ pub struct Output {
 impl Output {
     /// Standard output.
     pub fn new() -> Output {
-        Output {
-            to: BufWriter::new(io::stdout()),
-            terminal: io::stdout().is_terminal(),
-        }
+        Output { to: BufWriter::new(io::stdout()), terminal: io::stdout().is_terminal() }
     }
 }
 
@@ -43,11 +40,7 @@ impl Write for Output {
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
     // Diagnostics of files say that they are errors, and where.
-    let who = if message.starts_with("error: ") {
-        ""
-    } else {
-        "schedlab: "
-    };
+    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
     // If nobody can hear it, there is nobody to tell that nobody can.
     let _ = writeln!(io::stderr(), "{who}{message}");
 }

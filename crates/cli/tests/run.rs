@@ -29,70 +29,36 @@ fn all_of_linux_is_compared_unless_told_otherwise() {
     }
     assert!(!text.contains("fcfs"), "{text}");
     let text = schedlab(&["run", &hogs, "--scheduler", "fcfs,o_1@2.6.22"]).good();
-    assert!(
-        text.contains("fcfs") && text.contains("2.6.22") && !text.contains("cfs\n"),
-        "{text}"
-    );
+    assert!(text.contains("fcfs") && text.contains("2.6.22") && !text.contains("cfs\n"), "{text}");
 }
 
 #[test]
 fn every_example_runs() {
     schedlab(&["run", "examples/desktop.json"]).good();
     let on_two = schedlab(&["run", "examples/server.json", "--cpus", "2"]);
-    assert!(
-        on_two
-            .stderr
-            .contains("left out: round_robin@1.0 (it has only one CPU)"),
-        "{}",
-        on_two.stderr
-    );
+    assert!(on_two.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"), "{}", on_two.stderr);
     on_two.good();
     let realtime = schedlab(&["run", "examples/realtime-mix.json"]);
-    assert!(
-        realtime.stderr.contains("(it knows no SCHED_FIFO)"),
-        "{}",
-        realtime.stderr
-    );
+    assert!(realtime.stderr.contains("(it knows no SCHED_FIFO)"), "{}", realtime.stderr);
     realtime.good();
-    let groups = [
-        "run",
-        "examples/nested-groups.json",
-        "--groups",
-        "examples/nested-groups.groups",
-    ];
+    let groups = ["run", "examples/nested-groups.json", "--groups", "examples/nested-groups.groups"];
     schedlab(&groups).good();
 }
 
 #[test]
 fn groups_get_what_the_side_file_and_the_options_say() {
     let share_of_alice = |options: &[&str]| {
-        let mut args = vec![
-            "run",
-            "examples/nested-groups.json",
-            "-s",
-            "cfs",
-            "--format",
-            "json",
-        ];
+        let mut args = vec!["run", "examples/nested-groups.json", "-s", "cfs", "--format", "json"];
         args.extend(options);
         let report = json(&schedlab(&args).good());
-        let tasks = report["runs"][0]["tasks"]
-            .as_array()
-            .expect("there are tasks")
-            .clone();
-        let alice = tasks
-            .iter()
-            .find(|task| task["key"] == "alice")
-            .expect("she is one of them");
+        let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
+        let alice = tasks.iter().find(|task| task["key"] == "alice").expect("she is one of them");
         alice["cpu_ns"].as_f64().expect("it is a number") / 10e9
     };
     let close =
         |share: f64, expected: f64| assert!((share - expected).abs() < 0.01, "{share} is not {expected}");
     close(share_of_alice(&[]), 0.5);
-    close(
-        share_of_alice(&["--groups", "examples/nested-groups.groups"]),
-        2.0 / 3.0,
-    );
+    close(share_of_alice(&["--groups", "examples/nested-groups.groups"]), 2.0 / 3.0);
     close(share_of_alice(&["--group", "/alice:cpu.shares=3072"]), 0.75);
 }
 
@@ -108,11 +74,7 @@ fn json_and_csv_are_for_programs_and_always_the_same() {
     assert_eq!(report["runs"][0]["scheduler"]["name"], "round_robin");
     assert_eq!(report["runs"][0]["end"]["at_ns"], 1_000_000_000);
     let both = json(&schedlab(&["run", &hogs, &hogs, "-s", "cfs", "-f", "json"]).good());
-    assert_eq!(
-        both.as_array().map(Vec::len),
-        Some(2),
-        "an array for several files"
-    );
+    assert_eq!(both.as_array().map(Vec::len), Some(2), "an array for several files");
     let csv = schedlab(&["run", &hogs, "-s", "cfs", "-f", "csv"]).good();
     assert_eq!(csv.lines().next(), Some("scheduler,release,metric,value,unit"));
     let csv = schedlab(&["run", &hogs, &hogs, "-s", "cfs", "-f", "csv", "--tasks"]).good();
@@ -124,31 +86,12 @@ fn json_and_csv_are_for_programs_and_always_the_same() {
 fn the_machine_is_as_asked_for() {
     let scratch = Scratch::new("machine");
     let hogs = scratch.file("hogs.json", HOGS);
-    let args = [
-        "run",
-        &hogs,
-        "-s",
-        "cfs",
-        "--cpus",
-        "3",
-        "--hz",
-        "250",
-        "--duration",
-        "0.25",
-        "-f",
-        "json",
-    ];
+    let args = ["run", &hogs, "-s", "cfs", "--cpus", "3", "--hz", "250", "--duration", "0.25", "-f", "json"];
     let run = json(&schedlab(&args).good())["runs"][0].clone();
-    assert_eq!(
-        (&run["machine"]["cpus"], &run["machine"]["hz"]),
-        (&3.into(), &250.into())
-    );
+    assert_eq!((&run["machine"]["cpus"], &run["machine"]["hz"]), (&3.into(), &250.into()));
     assert_eq!(run["end"]["at_ns"], 250_000_000);
     // As many CPUs as the workload names.
-    let bound = scratch.file(
-        "bound.json",
-        r#"{"tasks": {"a": {"loop": 2, "run": 1000, "cpus": [2]}}}"#,
-    );
+    let bound = scratch.file("bound.json", r#"{"tasks": {"a": {"loop": 2, "run": 1000, "cpus": [2]}}}"#);
     let run = json(&schedlab(&["run", &bound, "-s", "cfs", "-f", "json"]).good())["runs"][0].clone();
     assert_eq!(run["machine"]["cpus"], 3);
     schedlab(&["run", &bound, "-s", "cfs", "--cpus", "2"]).error(&["bound.json:1:", "CPU 2"]);
@@ -164,21 +107,10 @@ fn a_tunable_is_set_where_it_is_known() {
     let hogs = scratch.file("hogs.json", HOGS);
     let set = ["--set", "sched_latency_ns=6000000"];
     let ran = schedlab(&["run", &hogs, "-s", "o_1,cfs", "-f", "json", set[0], set[1]]);
-    assert!(
-        ran.stderr
-            .contains("note: sched_latency_ns is no tunable of o_1@2.6.0"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("note: sched_latency_ns is no tunable of o_1@2.6.0"), "{}", ran.stderr);
     let report = json(&ran.good());
-    let tunables = report["runs"][1]["tunables"]
-        .as_array()
-        .expect("there are some")
-        .clone();
-    let latency = tunables
-        .iter()
-        .find(|knob| knob["name"] == "sched_latency_ns")
-        .expect("cfs has it");
+    let tunables = report["runs"][1]["tunables"].as_array().expect("there are some").clone();
+    let latency = tunables.iter().find(|knob| knob["name"] == "sched_latency_ns").expect("cfs has it");
     assert_eq!(latency["value"], 6_000_000);
     let run = |set| schedlab(&["run", &hogs, "-s", "o_1,cfs", "--set", set]);
     run("sched_latency=1").error(&["sched_latency is no tunable", "did you mean sched_latency_ns?"]);
@@ -211,10 +143,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     schedlab(&["run", &hogs, "--from", "1"]).error(&["--timeline"]);
     schedlab(&["run", &hogs, "--group", "/g:cpu.weight=0", "-s", "cfs"]).error(&["cpu.weight"]);
     schedlab(&["run", &hogs, "--groups", "nowhere"]).error(&["nowhere: there is no such file"]);
-    let stuck = scratch.file(
-        "stuck.json",
-        r#"{"tasks": {"a": {"loop": 1, "sem_wait": "never"}}}"#,
-    );
+    let stuck = scratch.file("stuck.json", r#"{"tasks": {"a": {"loop": 1, "sem_wait": "never"}}}"#);
     schedlab(&["run", &stuck, "-s", "cfs"]).error(&["no task can ever run again", "a-0"]);
     let ran = schedlab(&["run", &stuck, "-s", "cfs", "--duration", "1"]);
     assert!(ran.stderr.contains("warning: "), "{}", ran.stderr);
@@ -225,17 +154,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
 fn timelines_are_drawn_in_a_window() {
     let scratch = Scratch::new("timeline");
     let hogs = scratch.file("hogs.json", HOGS);
-    let window = [
-        "run",
-        &hogs,
-        "-s",
-        "cfs",
-        "--timeline",
-        "--from",
-        "0.5",
-        "--to",
-        "0.6",
-    ];
+    let window = ["run", &hogs, "-s", "cfs", "--timeline", "--from", "0.5", "--to", "0.6"];
     let text = schedlab(&window).good();
     assert!(text.contains("light-0") && text.contains("hog-1"), "{text}");
     schedlab(&["run", &hogs, "-s", "cfs", "--timeline", "--from", "3"])

@@ -16,13 +16,7 @@ fn golden(name: &str) -> Vec<u8> {
 fn some_golden() -> String {
     let mut names: Vec<String> = std::fs::read_dir(root().join("tests/golden/round_robin"))
         .expect("it is there")
-        .map(|entry| {
-            entry
-                .expect("it can be read")
-                .file_name()
-                .into_string()
-                .expect("it is text")
-        })
+        .map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text"))
         .collect();
     names.sort();
     names.swap_remove(0)
@@ -34,17 +28,10 @@ fn a_directory_is_searched_and_summed_up() {
     let agreeing = text.lines().filter(|line| line.starts_with("agrees ")).count();
     assert_eq!(agreeing, 24);
     let all = text.lines().last().expect("there is a summary");
-    assert_eq!(
-        all.split_whitespace().collect::<Vec<_>>(),
-        ["all", "24", "24", "100%"]
-    );
+    assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "24", "24", "100%"]);
     let mut sorted: Vec<&str> = text.lines().take(24).collect();
     sorted.sort_unstable();
-    assert_eq!(
-        sorted,
-        text.lines().take(24).collect::<Vec<_>>(),
-        "in the order of the names"
-    );
+    assert_eq!(sorted, text.lines().take(24).collect::<Vec<_>>(), "in the order of the names");
     let quiet = schedlab(&["verify", "--quiet", "tests/golden/round_robin"]).good();
     assert!(!quiet.contains("agrees "));
     assert_eq!(quiet.lines().last(), Some(all));
@@ -63,11 +50,7 @@ fn plain_and_compressed_files_are_read_whatever_they_are_called() {
         scratch.file("b.json.gz", encoder.finish().unwrap())
     };
     let text = schedlab(&["verify", &plain, &gz, &odd]).good();
-    assert_eq!(
-        text.lines().filter(|line| line.starts_with("agrees ")).count(),
-        3,
-        "{text}"
-    );
+    assert_eq!(text.lines().filter(|line| line.starts_with("agrees ")).count(), 3, "{text}");
 }
 
 #[test]
@@ -86,11 +69,7 @@ fn a_schedule_that_is_not_met_is_exit_status_1() {
     let ran = schedlab(&["verify", &path, "nowhere.json", "tests/golden/round_robin"]);
     assert_eq!(ran.status, 2);
     assert!(ran.stdout.contains("agrees "), "{}", ran.stdout);
-    assert!(
-        ran.stderr.contains("nowhere.json: there is no such file"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("nowhere.json: there is no such file"), "{}", ran.stderr);
 }
 
 #[test]
@@ -105,9 +84,7 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     let damaged = scratch.file("damaged.json.xz", &packed[..packed.len() - 20]);
     schedlab(&["verify", &damaged]).error(&["damaged.json.xz: ", "xz", "does not unpack"]);
     schedlab(&["verify", "tests/golden/pelt/task-decay.json.xz"]).error(&["load-tracking vectors"]);
-    let unknown = String::from_utf8(text)
-        .unwrap()
-        .replace("\"round_robin\"", "\"rr9\"");
+    let unknown = String::from_utf8(text).unwrap().replace("\"round_robin\"", "\"rr9\"");
     let unknown = scratch.file("unknown.json", unknown);
     schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
     // In a directory such files are told of together.
@@ -138,10 +115,7 @@ fn list_shows_every_release_and_what_can_be_set() {
     assert!(text.contains("round_robin@1.0, the default"), "{text}");
     assert!(text.contains("Tunables"), "{text}");
     let one = schedlab(&["list", "round_robin@1.2"]).good();
-    assert!(
-        one.contains("round_robin@1.2") && !one.contains("round_robin@1.0"),
-        "{one}"
-    );
+    assert!(one.contains("round_robin@1.2") && !one.contains("round_robin@1.0"), "{one}");
     let json: serde_json::Value =
         serde_json::from_str(&schedlab(&["list", "--format", "json"]).good()).expect("it is JSON");
     let first = &json[0];

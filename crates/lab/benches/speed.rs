@@ -78,10 +78,7 @@ impl Workload for Synthetic {
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         self.sleeps_next = vec![false; self.tasks as usize];
         let task = |number: u32| NewTask {
-            attr: TaskAttr {
-                address_space: number,
-                ..TaskAttr::default()
-            },
+            attr: TaskAttr { address_space: number, ..TaskAttr::default() },
             start_ns: 0,
         };
         (0..self.tasks).map(task).collect()
@@ -127,10 +124,7 @@ fn main() {
         return child(&args[1..]);
     }
     let full = args.iter().any(|arg| arg == "--full");
-    let only = args
-        .iter()
-        .position(|arg| arg == "--only")
-        .and_then(|place| args.get(place + 1));
+    let only = args.iter().position(|arg| arg == "--only").and_then(|place| args.get(place + 1));
     let choices = match only {
         Some(names) => names
             .split(',')
@@ -174,11 +168,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                 if cpus > choice.release.cpus_max {
                     continue;
                 }
-                let head = format!(
-                    "{:<22} {:<9} {cpus:>5} {tasks:>7}",
-                    choice.to_string(),
-                    load.name()
-                );
+                let head = format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
                 match measure(choice, Case::Events { load, cpus, tasks }, budget) {
                     Ok([events, wall_ns, start_ns, peak_kib]) => {
                         println!(
@@ -232,10 +222,7 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'
         Case::Pick { tasks } => command.args(["pick", &tasks.to_string()]),
     };
     command.arg(budget.as_millis().to_string());
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this program can be started");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("this program can be started");
     let begun = Instant::now();
     while child.try_wait().expect("it is our child").is_none() {
         if begun.elapsed() > PATIENCE {
@@ -246,16 +233,9 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'
         std::thread::sleep(Duration::from_millis(2));
     }
     let mut text = String::new();
-    child
-        .stdout
-        .take()
-        .expect("it is piped")
-        .read_to_string(&mut text)
-        .expect("it is text");
-    let figures: Vec<f64> = text
-        .split_whitespace()
-        .map(|word| word.parse().expect("it is a figure"))
-        .collect();
+    child.stdout.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
+    let figures: Vec<f64> =
+        text.split_whitespace().map(|word| word.parse().expect("it is a figure")).collect();
     // One that breaks down has said on standard error why.
     figures.try_into().map_err(|_| "failed")
 }
@@ -266,13 +246,7 @@ fn child(args: &[String]) {
     let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
     let [a, b, c] = if args[1] == "events" {
         let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
-        events(
-            &choice,
-            load.expect("it is a load"),
-            number(3),
-            number(4),
-            budget(5),
-        )
+        events(&choice, load.expect("it is a load"), number(3), number(4), budget(5))
     } else {
         picks(&choice, number(2), budget(3))
     };
@@ -283,12 +257,7 @@ fn child(args: &[String]) {
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let scheduler = Built::new(choice, &BuildConfig::flat(cpus, hz));
-    let workload = Synthetic {
-        load,
-        tasks,
-        random: SplitMix64::new(1),
-        sleeps_next: vec![],
-    };
+    let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let begun = Instant::now();
     let told_the_future = scheduler.is_clairvoyant();
     let config = Config::idealised(cpus, hz);
@@ -314,11 +283,7 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
         let Ok(_) = machine.run_to(until_ns);
     }
     let wall = begun.elapsed();
-    [
-        machine.counts().events() - before,
-        wall.as_nanos() as u64,
-        start.as_nanos() as u64,
-    ]
+    [machine.counts().events() - before, wall.as_nanos() as u64, start.as_nanos() as u64]
 }
 
 /// Picks, ns for them, ns to start.
@@ -330,10 +295,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let mut scheduler = Built::new(choice, &build);
     let begun = Instant::now();
     for number in 0..tasks {
-        let attr = TaskAttr {
-            address_space: number,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { address_space: number, ..TaskAttr::default() };
         scheduler.fork(&mut platform, TaskId(number), &attr, Parent::Outside);
         platform.timer_orders.clear();
         platform.migrations.clear();

@@ -5,8 +5,8 @@ use schedlab_machine::{Config, Machine, Observer, Workload};
 use schedlab_sched::interface::Load;
 use schedlab_sched::registry::{Build, BuildConfig};
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// A scheduler of either kind: one that sees what a kernel sees, or one that is told the future.
@@ -131,6 +131,22 @@ impl Scheduler for Built {
         shares: u64,
     ) -> Result<(), String> {
         either!(self.group_set_shares(platform, group, shares))
+    }
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        either!(self.group_set_quota(platform, group, quota_us, period_us, burst_us))
+    }
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        either!(self.group_set_idle(platform, group, idle))
+    }
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        either!(self.group_stats(group))
     }
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
         either!(self.set_group(platform, task, group))

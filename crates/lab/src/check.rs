@@ -96,13 +96,7 @@ pub struct Violation {
 
 impl Violation {
     pub(crate) fn new(rule: Rule, at_ns: u64, what: String) -> Violation {
-        Violation {
-            rule,
-            at_ns,
-            cpu: None,
-            task: None,
-            what,
-        }
+        Violation { rule, at_ns, cpu: None, task: None, what }
     }
 
     pub(crate) fn on(mut self, cpu: CpuId) -> Violation {

@@ -79,9 +79,7 @@ pub fn unpack(raw: Vec<u8>, limit: u64) -> Result<Vec<u8>, ReadError> {
 /// # Errors
 /// [`ReadError::NotText`].
 pub fn as_text(bytes: &[u8]) -> Result<&str, ReadError> {
-    std::str::from_utf8(bytes).map_err(|error| ReadError::NotText {
-        place: error.valid_up_to(),
-    })
+    std::str::from_utf8(bytes).map_err(|error| ReadError::NotText { place: error.valid_up_to() })
 }
 
 fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
@@ -89,10 +87,7 @@ fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
     flate2::read::MultiGzDecoder::new(raw)
         .take(limit + 1)
         .read_to_end(&mut out)
-        .map_err(|error| ReadError::Corrupt {
-            format: "gzip",
-            message: error.to_string(),
-        })?;
+        .map_err(|error| ReadError::Corrupt { format: "gzip", message: error.to_string() })?;
     if out.len() as u64 > limit {
         return Err(ReadError::TooLarge { limit });
     }
@@ -102,18 +97,12 @@ fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
 fn unxz(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
     // The decoder keeps all that it has unpacked until a block ends, so that a writer that refuses comes too late: what the
     // blocks are going to hold is added up first.
-    let corrupt = |message: String| ReadError::Corrupt {
-        format: "xz",
-        message,
-    };
+    let corrupt = |message: String| ReadError::Corrupt { format: "xz", message };
     let announced = xz_size(raw).ok_or_else(|| corrupt("it is cut off or damaged".into()))?;
     if announced > limit {
         return Err(ReadError::TooLarge { limit });
     }
-    let mut out = Limited {
-        bytes: Vec::with_capacity(announced as usize),
-        limit,
-    };
+    let mut out = Limited { bytes: Vec::with_capacity(announced as usize), limit };
     lzma_rs::xz_decompress(&mut io::Cursor::new(raw), &mut out).map_err(|error| {
         corrupt(match error {
             lzma_rs::error::Error::IoError(error) => error.to_string(),
@@ -228,10 +217,7 @@ mod tests {
             ));
         }
         assert!(unpack(BOMB.to_vec(), 256 << 10).is_ok());
-        assert!(matches!(
-            unpack(BOMB.to_vec(), (256 << 10) - 1),
-            Err(ReadError::TooLarge { .. })
-        ));
+        assert!(matches!(unpack(BOMB.to_vec(), (256 << 10) - 1), Err(ReadError::TooLarge { .. })));
     }
 
     #[test]
@@ -239,10 +225,7 @@ mod tests {
         let text = b"golden ".repeat(2_000);
         for packed in [gzip(&text), BOMB.to_vec()] {
             for length in 6..packed.len() {
-                assert!(
-                    unpack(packed[..length].to_vec(), LIMIT).is_err(),
-                    "cut at {length}"
-                );
+                assert!(unpack(packed[..length].to_vec(), LIMIT).is_err(), "cut at {length}");
             }
             for place in 6..packed.len() {
                 let mut damaged = packed.clone();

@@ -66,11 +66,7 @@ pub enum RunError {
 
 /// The smallest machine that has all the CPUs that `model` names.
 pub fn cpus_named(model: &Model) -> u32 {
-    let of_phases = model
-        .tasks
-        .iter()
-        .flat_map(|task| &task.phases)
-        .map(|phase| &phase.properties);
+    let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
     let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
     let cpus = all.filter_map(|properties| properties.cpus.as_ref()).flatten();
     cpus.map(|&cpu| cpu + 1).max().unwrap_or(1).min(CPUS_MAX)
@@ -111,10 +107,7 @@ impl Experiment {
 
     /// How the loader is to check the workload.
     pub fn target(&self) -> Target {
-        Target {
-            cpus: self.cpus,
-            limited: self.limit_ns.is_some(),
-        }
+        Target { cpus: self.cpus, limited: self.limit_ns.is_some() }
     }
 
     /// When the run is stopped at the latest, ns.
@@ -157,10 +150,7 @@ impl Experiment {
     fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options {
-            group_ids: self.groups.ids_of(&ids, &paths),
-            ..Options::default()
-        };
+        let options = Options { group_ids: self.groups.ids_of(&ids, &paths), ..Options::default() };
         let vm = Vm::new(self.model.clone(), &self.target(), options)?;
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
@@ -174,14 +164,8 @@ impl Experiment {
             .collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
-            (
-                Stats::new(self.cpus, &keys),
-                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
-            ),
-            (
-                self.record.then(SliceRecorder::new),
-                self.record.then(SpanRecorder::new),
-            ),
+            (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
+            (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
         );
         let build = choice.build_config(&self.needs());
         let mut config = Config::idealised(self.cpus, build.hz);
@@ -193,12 +177,7 @@ impl Experiment {
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         setup::administer(&mut machine, tunables, &groups)?;
-        let known: Vec<&str> = machine
-            .scheduler()
-            .tunables()
-            .iter()
-            .map(|tunable| tunable.name)
-            .collect();
+        let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
@@ -210,9 +189,7 @@ impl Experiment {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
-            warnings.push(format!(
-                "from {at_s:.6} s on no task could ever run again: {waits}"
-            ));
+            warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
         }
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
@@ -233,11 +210,7 @@ impl Experiment {
                 release: choice.release.version.into(),
                 title: choice.entry.title.into(),
             },
-            machine: MachineInfo {
-                cpus: self.cpus,
-                hz: build.hz,
-                model: "idealised".into(),
-            },
+            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: "idealised".into() },
             tunables: &scheduler.tunables(),
             seed: self.seed,
             end,
@@ -279,11 +252,7 @@ fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> Strin
         return waits.to_string();
     }
     let held = format!("nobody lets these go on: {}", held.join(", "));
-    if waits.waiting.is_empty() {
-        held
-    } else {
-        format!("{held}; {waits}")
-    }
+    if waits.waiting.is_empty() { held } else { format!("{held}; {waits}") }
 }
 
 #[cfg(test)]
@@ -294,10 +263,7 @@ mod tests {
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
-        let target = Target {
-            cpus: CPUS_MAX,
-            limited: true,
-        };
+        let target = Target { cpus: CPUS_MAX, limited: true };
         let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
         Experiment::new(model, &GroupSettings::default(), cpus)
@@ -306,10 +272,7 @@ mod tests {
     #[test]
     fn what_a_workload_needs_is_seen() {
         let plain = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2}}}"#);
-        assert_eq!(
-            (plain.cpus, plain.needs().affinity, plain.needs().groups),
-            (1, false, false)
-        );
+        assert_eq!((plain.cpus, plain.needs().affinity, plain.needs().groups), (1, false, false));
         let bound = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [2]}}}"#);
         assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
         let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
@@ -323,9 +286,7 @@ mod tests {
         let experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
         for choice in select::all() {
             assert_eq!(choice.refuses(&experiment.needs()), None);
-            let ran = experiment
-                .run(&choice, &[])
-                .unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
         }
@@ -349,10 +310,7 @@ mod tests {
         assert_eq!(ran.report.end.at_ns, 100_000_000);
         experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
         let error = experiment.run(&choice, &[]).expect_err("nobody lets it go on");
-        assert!(
-            error.to_string().contains("nobody lets these go on: a-0"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("nobody lets these go on: a-0"), "{error}");
         experiment.timetable =
             Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
         assert!(experiment.check_timetable(&[choice]).is_err());
@@ -364,10 +322,7 @@ mod tests {
         let mut experiment = experiment(text);
         let choice = select::find("round_robin").expect("it is there");
         let error = experiment.run(&choice, &[]).expect_err("nobody posts");
-        assert!(
-            error.to_string().contains("no task can ever run again"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("no task can ever run again"), "{error}");
         experiment.limit_ns = Some(1_000_000_000);
         let ran = experiment.run(&choice, &[]).expect("there is a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));

@@ -52,10 +52,7 @@ pub struct UnknownScheduler(String);
 
 /// Every scheduler in its default release, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
-    let first = |entry: &&'static Entry| Choice {
-        entry,
-        release: &entry.releases[0],
-    };
+    let first = |entry: &&'static Entry| Choice { entry, release: &entry.releases[0] };
     registry::ALL.iter().map(first).collect()
 }
 
@@ -69,20 +66,14 @@ pub fn linux() -> Vec<Choice> {
 /// The policies of the textbooks, each in its default form.
 pub fn textbook() -> Vec<Choice> {
     let linux = linux();
-    defaults()
-        .into_iter()
-        .filter(|choice| !linux.contains(choice))
-        .collect()
+    defaults().into_iter().filter(|choice| !linux.contains(choice)).collect()
 }
 
 /// Every release of every scheduler.
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;
-        entry
-            .releases
-            .iter()
-            .map(move |release| Choice { entry, release })
+        entry.releases.iter().map(move |release| Choice { entry, release })
     };
     registry::ALL.iter().flat_map(of).collect()
 }
@@ -116,14 +107,9 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
             let hint = if close.is_empty() {
                 format!("there are {}", names.join(", "))
             } else {
-                format!(
-                    "did you mean {}? (`schedlab list` shows them all)",
-                    close.join(" or ")
-                )
+                format!("did you mean {}? (`schedlab list` shows them all)", close.join(" or "))
             };
-            Err(UnknownScheduler(format!(
-                "there is no scheduler \"{bare}\"; {hint}"
-            )))
+            Err(UnknownScheduler(format!("there is no scheduler \"{bare}\"; {hint}")))
         }
     }
 }
@@ -234,40 +220,13 @@ mod tests {
     #[test]
     fn what_a_release_lacks_is_refused_with_the_reason() {
         let choice = find("round_robin").unwrap();
-        let needs = Needs {
-            cpus: 1,
-            ..Needs::default()
-        };
+        let needs = Needs { cpus: 1, ..Needs::default() };
         assert_eq!(choice.refuses(&needs), None);
         let cases = [
-            (
-                Needs {
-                    cpus: 2,
-                    ..needs.clone()
-                },
-                "one CPU",
-            ),
-            (
-                Needs {
-                    hz: Some(1000),
-                    ..needs.clone()
-                },
-                "100 times a second",
-            ),
-            (
-                Needs {
-                    policies: vec![Policy::Other, Policy::Fifo],
-                    ..needs.clone()
-                },
-                "SCHED_FIFO",
-            ),
-            (
-                Needs {
-                    groups: true,
-                    ..needs.clone()
-                },
-                "no task groups",
-            ),
+            (Needs { cpus: 2, ..needs.clone() }, "one CPU"),
+            (Needs { hz: Some(1000), ..needs.clone() }, "100 times a second"),
+            (Needs { policies: vec![Policy::Other, Policy::Fifo], ..needs.clone() }, "SCHED_FIFO"),
+            (Needs { groups: true, ..needs.clone() }, "no task groups"),
         ];
         for (needs, part) in cases {
             let reason = choice.refuses(&needs).unwrap();

@@ -16,11 +16,7 @@ pub struct NewGroup<'a> {
 
 impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
     fn from(group: &'a schedlab_workload::Group) -> NewGroup<'a> {
-        NewGroup {
-            path: &group.path,
-            parent: group.parent,
-            shares: group.shares,
-        }
+        NewGroup { path: &group.path, parent: group.parent, shares: group.shares }
     }
 }
 
@@ -81,13 +77,11 @@ where
     machine.administer(|scheduler, platform| {
         for (name, value) in tunables {
             let (name, value) = (name.as_ref(), *value);
-            scheduler
-                .set_tunable(platform, name, value)
-                .map_err(|error| Refused::Tunable {
-                    name: name.into(),
-                    value,
-                    error,
-                })?;
+            scheduler.set_tunable(platform, name, value).map_err(|error| Refused::Tunable {
+                name: name.into(),
+                value,
+                error,
+            })?;
         }
         let ids = group_ids(groups.len());
         for (group, id) in groups.iter().zip(&ids) {
@@ -98,10 +92,7 @@ where
                 Ok(made) => format!("it became number {}, not {}", made.0, id.0),
                 Err(message) => message,
             };
-            return Err(Refused::Group {
-                path: group.path.into(),
-                message,
-            });
+            return Err(Refused::Group { path: group.path.into(), message });
         }
         Ok(())
     })

@@ -12,19 +12,13 @@ fn golden() -> PathBuf {
 /// The paths in the README's table of files that do not agree.
 fn known_to_disagree() -> BTreeSet<String> {
     let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
-    let (_, rest) = readme
-        .split_once("## Files that do not agree")
-        .expect("the README has the section");
+    let (_, rest) = readme.split_once("## Files that do not agree").expect("the README has the section");
     let section = rest.split("\n## ").next().expect("there is a first part");
     let path = |line: &str| {
         let cell = line.strip_prefix('|')?.split('|').next()?;
         Some(cell.trim().trim_matches('`').to_string())
     };
-    section
-        .lines()
-        .filter_map(path)
-        .filter(|cell| cell.contains(".json"))
-        .collect()
+    section.lines().filter_map(path).filter(|cell| cell.contains(".json")).collect()
 }
 
 #[test]
@@ -39,12 +33,7 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     let mut agreeing = 0;
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     for (file, result) in files.iter().zip(results) {
-        let name = file
-            .path
-            .strip_prefix(&root)
-            .expect("it is below")
-            .display()
-            .to_string();
+        let name = file.path.strip_prefix(&root).expect("it is below").display().to_string();
         let known = listed.contains(&name);
         if known {
             seen.insert(name.clone());
@@ -58,9 +47,7 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
             },
             Err(GoldenError::Vectors) => {}
             Err(GoldenError::UnknownScheduler { scheduler, kernel }) => {
-                *skipped
-                    .entry(format!("{scheduler} of kernel {kernel}"))
-                    .or_default() += 1;
+                *skipped.entry(format!("{scheduler} of kernel {kernel}")).or_default() += 1;
             }
             Err(error) => wrong.push(format!("{name}: {error}")),
         }

@@ -14,29 +14,19 @@ fn check_seed(&(choice, seed): &(select::Choice, u64)) -> Checked {
 #[test]
 fn every_rule_is_kept_in_random_worlds() {
     let choices = select::all();
-    let items: Vec<_> = choices
-        .iter()
-        .flat_map(|&choice| SEEDS.map(move |seed| (choice, seed)))
-        .collect();
+    let items: Vec<_> = choices.iter().flat_map(|&choice| SEEDS.map(move |seed| (choice, seed))).collect();
     let mut failures = vec![];
     let mut events = 0;
     parallel::for_each_in_order(&items, parallel::cores(), check_seed, |index, checked| {
         events += checked.events;
         if let Some(Failure { turn, violation }) = checked.failure {
             let (choice, seed) = items[index];
-            failures.push(format!(
-                "schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"
-            ));
+            failures.push(format!("schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"));
         }
         true
     });
     println!("{} worlds, {events} events", items.len());
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
@@ -47,13 +37,6 @@ fn worlds_come_to_the_same_on_any_number_of_threads() {
         .collect();
     let on = |threads: usize| parallel::map(&items, NonZeroUsize::new(threads).unwrap(), check_seed);
     let first = on(1);
-    assert!(
-        first == on(4),
-        "the same seeds came out differently on four threads"
-    );
-    assert!(
-        first
-            .iter()
-            .any(|checked| checked.fingerprint != first[0].fingerprint)
-    );
+    assert!(first == on(4), "the same seeds came out differently on four threads");
+    assert!(first.iter().any(|checked| checked.fingerprint != first[0].fingerprint));
 }

@@ -248,10 +248,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     where
         S: Clairvoyant,
     {
-        Machine {
-            foresee: Some(S::foresee),
-            ..Machine::new(config, scheduler, workload, observer)
-        }
+        Machine { foresee: Some(S::foresee), ..Machine::new(config, scheduler, workload, observer) }
     }
 
     /// Lets an administrator act on the scheduler: set tunables, make groups.
@@ -395,11 +392,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     due.push(Due::Timer(phase, TimerKey(key)));
                 }
             }
-            due.extend(
-                self.overdue
-                    .drain(..)
-                    .map(|key| Due::Timer(TimerPhase::BeforeTicks, key)),
-            );
+            due.extend(self.overdue.drain(..).map(|key| Due::Timer(TimerPhase::BeforeTicks, key)));
             while self.ticks.next_ns() == now_ns {
                 self.platform.set_jiffies(self.ticks.number());
                 due.push(Due::Tick(self.ticks.take()));
@@ -419,10 +412,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let cpus = u64::from(self.platform.cpus());
             while self.platform.next_resched(0).is_some() {
                 let from = random.below(cpus) as u32;
-                let cpu = self
-                    .platform
-                    .next_resched(from)
-                    .or_else(|| self.platform.next_resched(0));
+                let cpu = self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
                 self.reschedule(cpu.expect("one asks"));
             }
             if self.is_over(now_ns) {
@@ -486,11 +476,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.birth(task, &attr, Parent::Outside);
         } else {
             let cpu = self.cpu_near(task);
-            let waker = if self.wake_from_interrupt {
-                Waker::Interrupt { cpu }
-            } else {
-                Waker::Process { cpu }
-            };
+            let waker =
+                if self.wake_from_interrupt { Waker::Interrupt { cpu } } else { Waker::Process { cpu } };
             self.wake(task, waker);
         }
     }
@@ -504,9 +491,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 task,
                 match self.tasks[task.index()].signals.is_empty() {
                     // What is left of the work it was interrupted in, and what follows.
-                    true => self.workload.burst_ns(task).map_or(u64::MAX, |ns| {
-                        ns.saturating_add(self.tasks[task.index()].remaining_ns)
-                    }),
+                    true => self
+                        .workload
+                        .burst_ns(task)
+                        .map_or(u64::MAX, |ns| ns.saturating_add(self.tasks[task.index()].remaining_ns)),
                     false => 0,
                 },
             );
@@ -522,10 +510,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let attr = if self.offline == 0 {
             attr
         } else {
-            narrowed = TaskAttr {
-                allowed: self.narrow(task),
-                ..attr.clone()
-            };
+            narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
         self.scheduler.fork(&mut self.platform, task, attr, parent);
@@ -537,8 +522,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Parent::Task { task, .. } => Some(task),
         };
         self.observer.born(self.now_ns, task, forked_by, attr);
-        self.observer
-            .started(self.now_ns, task, self.scheduler.cpu_of(task));
+        self.observer.started(self.now_ns, task, self.scheduler.cpu_of(task));
         self.carry_out_orders();
     }
 
@@ -555,8 +539,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.counts.wakeups += 1;
         self.reveal(task);
         self.scheduler.wake(&mut self.platform, task, waker);
-        self.observer
-            .woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
+        self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
         self.carry_out_orders();
     }
 
@@ -658,10 +641,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.tasks[task.index()].state = TaskState::Reaped;
             // The orphans of a parent that has died go to init.
             let alive = |&parent: &TaskId| {
-                !matches!(
-                    self.tasks[parent.index()].state,
-                    TaskState::Zombie | TaskState::Reaped
-                )
+                !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
             let parent = self.tasks[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
@@ -787,8 +767,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if prev != next {
             self.counts.switches += 1;
             let state = prev.map(|task| self.tasks[task.index()].state);
-            self.observer
-                .switched(now_ns, cpu, prev, state == Some(TaskState::Running), next);
+            self.observer.switched(now_ns, cpu, prev, state == Some(TaskState::Running), next);
             if state == Some(TaskState::Zombie) {
                 self.bury(prev.expect("it has a state"));
             }
@@ -814,8 +793,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         {
             *remaining_ns = ns;
         }
-        self.completions
-            .set(cpu.index(), now_ns.saturating_add(*remaining_ns));
+        self.completions.set(cpu.index(), now_ns.saturating_add(*remaining_ns));
     }
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
@@ -826,8 +804,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         if !self.platform.migrations.is_empty() {
             for moved in self.platform.migrations.drain(..) {
-                self.observer
-                    .migrated(self.now_ns, moved.task, moved.from, moved.to);
+                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
             }
         }
         if !self.platform.refusals.is_empty() {

@@ -18,10 +18,7 @@ impl SlotQueue {
     /// `slots` slots, none of which has a time.
     pub fn new(slots: usize) -> SlotQueue {
         let leaves = slots.next_power_of_two();
-        SlotQueue {
-            times: vec![NEVER; 2 * leaves],
-            leaves,
-        }
+        SlotQueue { times: vec![NEVER; 2 * leaves], leaves }
     }
 
     /// The time of `slot`, [`NEVER`] if it has none.
@@ -270,11 +267,7 @@ mod tests {
             let mut model = vec![NEVER; slots];
             for _ in 0..5_000 {
                 let slot = random.below(slots as u64) as usize;
-                let time = if random.below(3) == 0 {
-                    NEVER
-                } else {
-                    random.below(50)
-                };
+                let time = if random.below(3) == 0 { NEVER } else { random.below(50) };
                 queue.set(slot, time);
                 model[slot] = time;
                 let earliest = *model.iter().min().unwrap();

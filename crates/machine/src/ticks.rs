@@ -26,24 +26,11 @@ impl Ticks {
     /// CPU i ticks `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
     pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
         assert!(hz > 0);
-        let mut order: Vec<(u64, CpuId)> = offsets_ns
-            .into_iter()
-            .enumerate()
-            .map(|(cpu, offset)| (offset, CpuId(cpu as u32)))
-            .collect();
+        let mut order: Vec<(u64, CpuId)> =
+            offsets_ns.into_iter().enumerate().map(|(cpu, offset)| (offset, CpuId(cpu as u32))).collect();
         order.sort_unstable();
-        assert!(
-            order
-                .iter()
-                .all(|&(offset, _)| offset < SECOND_NS / u64::from(hz))
-        );
-        let mut ticks = Ticks {
-            hz: u64::from(hz),
-            order,
-            number: 1,
-            turn: 0,
-            next_ns: 0,
-        };
+        assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
+        let mut ticks = Ticks { hz: u64::from(hz), order, number: 1, turn: 0, next_ns: 0 };
         ticks.next_ns = ticks.time_ns();
         ticks
     }
@@ -98,9 +85,6 @@ mod tests {
     fn offsets_stagger_the_cpus() {
         let mut ticks = Ticks::with_offsets(vec![5, 0, 7], 1000);
         let seen: Vec<(u64, u32)> = (0..4).map(|_| (ticks.next_ns(), ticks.take().0)).collect();
-        assert_eq!(
-            seen,
-            [(1_000_000, 1), (1_000_005, 0), (1_000_007, 2), (2_000_000, 1)]
-        );
+        assert_eq!(seen, [(1_000_000, 1), (1_000_005, 0), (1_000_007, 2), (2_000_000, 1)]);
     }
 }

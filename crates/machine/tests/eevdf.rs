@@ -63,10 +63,7 @@ impl Workload for Mad {
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         (0..self.tasks)
-            .map(|_| NewTask {
-                attr: self.task_attr(),
-                start_ns: self.random.below(30) * 1_000_000,
-            })
+            .map(|_| NewTask { attr: self.task_attr(), start_ns: self.random.below(30) * 1_000_000 })
             .collect()
     }
 
@@ -85,33 +82,18 @@ impl Workload for Mad {
                     [self.random.below(2) as usize],
             },
             28 | 29 => Op::Yield,
-            30 | 31 => Op::SetAttr {
-                task: self.some_task(),
-                attr: self.attr(),
-            },
-            32 => Op::SetAttr {
-                task,
-                attr: SchedAttr::nice(self.random.below(40) as i32 - 20),
-            },
-            33 => Op::SetAffinity {
-                task,
-                allowed: self.allowed(),
-            },
+            30 | 31 => Op::SetAttr { task: self.some_task(), attr: self.attr() },
+            32 => Op::SetAttr { task, attr: SchedAttr::nice(self.random.below(40) as i32 - 20) },
+            33 => Op::SetAffinity { task, allowed: self.allowed() },
             34 => {
                 let group = GroupId(self.random.below(u64::from(self.groups) + 1) as u32);
                 Op::SetGroup { task, group }
             }
-            35 | 36 => Op::Wake {
-                task: self.some_task(),
-                sync: self.random.below(2) == 0,
-            },
+            35 | 36 => Op::Wake { task: self.some_task(), sync: self.random.below(2) == 0 },
             37 if self.forks_left > 0 => {
                 self.forks_left -= 1;
                 self.tasks += 1;
-                Op::Fork {
-                    attr: Box::new(self.task_attr()),
-                    delay_ns: self.random.below(2) * time,
-                }
+                Op::Fork { attr: Box::new(self.task_attr()), delay_ns: self.random.below(2) * time }
             }
             38 if self.random.below(10) == 0 => Op::Exit,
             _ => Op::Run { ns: 1 + time },
@@ -132,11 +114,7 @@ struct Digest {
 
 impl Observer for Digest {
     fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
-        for part in [
-            now_ns,
-            u64::from(cpu.0),
-            next.map_or(0, |task| 1 + u64::from(task.0)),
-        ] {
+        for part in [now_ns, u64::from(cpu.0), next.map_or(0, |task| 1 + u64::from(task.0))] {
             self.value = (self.value ^ part).wrapping_mul(0x0100_0000_01b3);
         }
     }
@@ -147,13 +125,7 @@ impl Observer for Digest {
 
 fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
-    let workload = Mad {
-        random: SplitMix64::new(seed),
-        cpus,
-        tasks: 4 + 3 * cpus,
-        groups,
-        forks_left: 20,
-    };
+    let workload = Mad { random: SplitMix64::new(seed), cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
     let mut config = Config::idealised(cpus, if seed.is_multiple_of(3) { 250 } else { 1000 });
     config.order = order;
     let build = BuildConfig::flat(cpus, config.hz);
@@ -171,10 +143,7 @@ fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
     for step in 1..=100 {
         machine.run_to(step * 3_000_000).unwrap();
         machine.scheduler().audit().unwrap_or_else(|wrong| {
-            panic!(
-                "{version:?}, {cpus} CPUs, seed {seed}, {} ns: {wrong}",
-                machine.now_ns()
-            )
+            panic!("{version:?}, {cpus} CPUs, seed {seed}, {} ns: {wrong}", machine.now_ns())
         });
     }
     let (_, _, digest) = machine.into_parts();
@@ -210,13 +179,7 @@ impl Workload for Hogs {
     type Error = ();
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
-        let task = |&sched| NewTask {
-            attr: TaskAttr {
-                sched,
-                ..TaskAttr::default()
-            },
-            start_ns: 0,
-        };
+        let task = |&sched| NewTask { attr: TaskAttr { sched, ..TaskAttr::default() }, start_ns: 0 };
         self.0.iter().map(task).collect()
     }
 
@@ -244,18 +207,12 @@ impl Observer for Runs {
 
 fn runs(version: Version, hogs: Vec<SchedAttr>, until_ms: u64) -> Vec<(u32, u64, u64)> {
     let build = BuildConfig::flat(1, 1000);
-    let mut machine = Machine::new(
-        Config::idealised(1, 1000),
-        Eevdf::new(version, &build),
-        Hogs(hogs),
-        Runs::default(),
-    );
+    let mut machine =
+        Machine::new(Config::idealised(1, 1000), Eevdf::new(version, &build), Hogs(hogs), Runs::default());
     machine.run(until_ms * 1_000_000).unwrap();
     machine.scheduler().audit().unwrap();
     let runs = machine.into_parts().2.0;
-    runs.iter()
-        .map(|&(task, from, to)| (task.0, from / 1_000_000, to / 1_000_000))
-        .collect()
+    runs.iter().map(|&(task, from, to)| (task.0, from / 1_000_000, to / 1_000_000)).collect()
 }
 
 #[test]
@@ -265,21 +222,11 @@ fn the_fair_class_gets_a_twentieth_beside_a_real_time_hog() {
     let served = runs(Version::V6_18, hogs(), 3100);
     assert_eq!(
         served[..6],
-        [
-            (0, 0, 950),
-            (1, 950, 1000),
-            (0, 1000, 1950),
-            (1, 1950, 2000),
-            (0, 2000, 2950),
-            (1, 2950, 3000)
-        ]
+        [(0, 0, 950), (1, 950, 1000), (0, 1000, 1950), (1, 1950, 2000), (0, 2000, 2950), (1, 2950, 3000)]
     );
     // 6.6 throttles the real-time class: when a tick finds that it has had more than 950 ms.
     let throttled = runs(Version::V6_6, hogs(), 2100);
-    assert_eq!(
-        throttled[..4],
-        [(0, 0, 951), (1, 951, 1000), (0, 1000, 1950), (1, 1950, 2000)]
-    );
+    assert_eq!(throttled[..4], [(0, 0, 951), (1, 951, 1000), (0, 1000, 1950), (1, 1950, 2000)]);
 }
 
 #[test]
@@ -293,10 +240,6 @@ fn what_the_fair_class_runs_anyway_is_charged_to_its_server() {
         ..SchedAttr::default()
     };
     let runs = runs(Version::V6_18, vec![deadline, SchedAttr::nice(0)], 3000);
-    let longest = runs
-        .iter()
-        .filter(|run| run.0 == 1)
-        .map(|run| run.2 - run.1)
-        .max();
+    let longest = runs.iter().filter(|run| run.0 == 1).map(|run| run.2 - run.1).max();
     assert_eq!(longest, Some(4));
 }

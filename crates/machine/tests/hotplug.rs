@@ -12,10 +12,7 @@ const CPUS: u32 = 12;
 /// Releases that run on 12 CPUs, with their names.
 fn releases() -> impl Iterator<Item = (String, &'static Release)> {
     registry::ALL.iter().flat_map(|entry| {
-        let fit = entry
-            .releases
-            .iter()
-            .filter(|release| release.cpus_max >= CPUS && entry.name != "o_n");
+        let fit = entry.releases.iter().filter(|release| release.cpus_max >= CPUS && entry.name != "o_n");
         fit.map(|release| (format!("{}@{}", entry.name, release.version), release))
     })
 }
@@ -105,11 +102,7 @@ fn a_task_bound_to_cpus_that_go_may_run_anywhere_from_then_on() {
         let bound = CpuSet::only(CpuId(2));
         let tasks = vec![
             (SchedAttr::nice(0), bound.clone(), Habit::Hog),
-            (
-                SchedAttr::nice(0),
-                bound,
-                Habit::Sleeper(MS, MS, BlockReason::Interruptible),
-            ),
+            (SchedAttr::nice(0), bound, Habit::Sleeper(MS, MS, BlockReason::Interruptible)),
         ];
         let mut machine = machine(release, 3, World::new(tasks));
         machine.run_to(100 * MS).unwrap();
@@ -132,37 +125,19 @@ fn the_last_cpu_stays_and_affinity_to_cpus_off_line_is_refused() {
     for (name, release) in releases() {
         let mut machine = machine(release, 3, World::hogs(3));
         machine.run_to(10 * MS).unwrap();
-        let only = |cpu| Action::SetAffinity {
-            task: TaskId(0),
-            allowed: CpuSet::only(CpuId(cpu)),
-        };
-        assert_eq!(
-            machine.act(&Action::Offline(CpuId(3))),
-            Err(ActionError::NoSuchCpu(CpuId(3)))
-        );
+        let only = |cpu| Action::SetAffinity { task: TaskId(0), allowed: CpuSet::only(CpuId(cpu)) };
+        assert_eq!(machine.act(&Action::Offline(CpuId(3))), Err(ActionError::NoSuchCpu(CpuId(3))));
         machine.act(&Action::Offline(CpuId(0))).unwrap();
-        assert_eq!(
-            machine.act(&Action::Offline(CpuId(0))),
-            Err(ActionError::AlreadyOffline(CpuId(0)))
-        );
-        assert!(
-            matches!(machine.act(&only(0)), Err(ActionError::Refused(_))),
-            "{name}"
-        );
+        assert_eq!(machine.act(&Action::Offline(CpuId(0))), Err(ActionError::AlreadyOffline(CpuId(0))));
+        assert!(matches!(machine.act(&only(0)), Err(ActionError::Refused(_))), "{name}");
         machine.act(&only(1)).unwrap();
         machine.act(&Action::Offline(CpuId(2))).unwrap();
-        assert_eq!(
-            machine.act(&Action::Offline(CpuId(1))),
-            Err(ActionError::LastCpu(CpuId(1)))
-        );
+        assert_eq!(machine.act(&Action::Offline(CpuId(1))), Err(ActionError::LastCpu(CpuId(1))));
         machine.observer_mut().offline = vec![true, false, true];
         machine.run_to(2 * SECOND).unwrap();
         audit(&machine, &name);
         for task in 0..3 {
-            assert!(
-                machine.observer().ran(task, 2 * SECOND) >= 10 * MS,
-                "{name}: {task}"
-            );
+            assert!(machine.observer().ran(task, 2 * SECOND) >= 10 * MS, "{name}: {task}");
         }
         let used = machine.observer().all_ran(2 * SECOND) - 30 * MS;
         assert_eq!(used, 1_990 * MS, "{name}");
@@ -194,18 +169,10 @@ fn deadline(runtime_ms: u64, period_ms: u64) -> SchedAttr {
 fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
     let (_, release) = registry::find("eevdf").unwrap();
     let hog = |attr| (attr, CpuSet::All, Habit::Hog);
-    let tasks = vec![
-        hog(deadline(6, 10)),
-        hog(deadline(3, 10)),
-        hog(SchedAttr::nice(0)),
-    ];
+    let tasks = vec![hog(deadline(6, 10)), hog(deadline(3, 10)), hog(SchedAttr::nice(0))];
     let mut machine = machine(release, 2, World::new(tasks));
     machine.run_to(SECOND + 1).unwrap();
-    assert_eq!(
-        machine.act(&Action::Offline(CpuId(0))),
-        Ok(()),
-        "0.9 of one CPU fit"
-    );
+    assert_eq!(machine.act(&Action::Offline(CpuId(0))), Ok(()), "0.9 of one CPU fit");
     machine.observer_mut().offline[0] = true;
     let before = [0, 1].map(|task| machine.observer().ran(task, SECOND + 1));
     machine.run_to(2 * SECOND + 1).unwrap();
@@ -216,16 +183,10 @@ fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
     }
     machine.act(&Action::Online(CpuId(0))).unwrap();
     machine.observer_mut().offline[0] = false;
-    let more = Action::SetAttr {
-        task: TaskId(2),
-        attr: deadline(4, 10),
-    };
+    let more = Action::SetAttr { task: TaskId(2), attr: deadline(4, 10) };
     assert_eq!(machine.act(&more), Ok(()));
     let refused = machine.act(&Action::Offline(CpuId(1)));
-    assert!(
-        matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")), "{refused:?}");
     machine.run_to(3 * SECOND).unwrap();
     audit(&machine, "eevdf@6.18");
 }
@@ -242,10 +203,7 @@ fn slices_follow_the_number_of_cpus_where_they_do() {
     let mut of_eevdf = machine(eevdf, 4, World::hogs(8));
     let mut of_cfs = machine(cfs, 4, World::hogs(8));
     let mut by_hand = machine(eevdf, 4, World::hogs(8));
-    let write = Action::SetTunable {
-        name: "base_slice_ns".into(),
-        value: 5_000_000,
-    };
+    let write = Action::SetTunable { name: "base_slice_ns".into(), value: 5_000_000 };
     by_hand.act(&write).unwrap();
     let mut seen = Vec::new();
     for cpu in [3, 2, 1] {

@@ -18,16 +18,11 @@ fn all_releases() -> impl Iterator<Item = (String, &'static Release)> {
 }
 
 fn two() -> [&'static Release; 2] {
-    [
-        registry::find("round_robin").unwrap().1,
-        registry::find("cfs").unwrap().1,
-    ]
+    [registry::find("round_robin").unwrap().1, registry::find("cfs").unwrap().1]
 }
 
 fn with(release: &Release, habits: &[Habit]) -> support::Running {
-    let tasks = habits
-        .iter()
-        .map(|&habit| (SchedAttr::nice(0), CpuSet::All, habit));
+    let tasks = habits.iter().map(|&habit| (SchedAttr::nice(0), CpuSet::All, habit));
     machine(release, 1, World::new(tasks.collect()))
 }
 
@@ -43,10 +38,7 @@ fn a_running_task_stops_at_once_and_does_the_rest_of_its_work_when_continued() {
         machine.act(&Action::Stop(A)).unwrap();
         assert_eq!(machine.task_state(A), TaskState::Stopped, "{name}");
         assert_eq!(machine.run_to(100 * MS), Ok(RunEnd::TimeUp), "{name}: not stuck");
-        assert_eq!(
-            (machine.current(CpuId(0)), machine.observer().ran(0, 100 * MS)),
-            (None, 20 * MS + 7)
-        );
+        assert_eq!((machine.current(CpuId(0)), machine.observer().ran(0, 100 * MS)), (None, 20 * MS + 7));
         // A second one changes nothing, and one is enough to continue it.
         machine.act(&Action::Stop(A)).unwrap();
         machine.act(&Action::Continue(A)).unwrap();
@@ -86,11 +78,7 @@ fn a_sleeper_is_woken_to_stop_and_goes_back_to_the_rest_of_its_sleep() {
         machine.run_to(90 * MS).unwrap();
         assert_eq!(machine.task_state(A), TaskState::Interruptible, "{name}");
         machine.run_to(103 * MS).unwrap();
-        assert_eq!(
-            machine.observer().ran(0, 103 * MS),
-            2 * MS,
-            "{name}: it ran from 101 to 102 ms"
-        );
+        assert_eq!(machine.observer().ran(0, 103 * MS), 2 * MS, "{name}: it ran from 101 to 102 ms");
         let last = *machine.observer().switches.last().unwrap();
         assert_eq!(last, (102 * MS, 0, None), "{name}");
         // Its next sleep ends at 202 ms, while it is stopped: it need not go back.
@@ -130,10 +118,7 @@ fn whoever_is_killed_dies_as_soon_as_he_has_a_cpu() {
         machine.run_to(451 * MS).unwrap();
         assert_eq!(machine.observer().ends, [(450 * MS, 0)]);
         assert_eq!(machine.act(&Action::Kill(A)), Err(ActionError::Ended(A)));
-        assert_eq!(
-            machine.act(&Action::Kill(TaskId(9))),
-            Err(ActionError::NoSuchTask(TaskId(9)))
-        );
+        assert_eq!(machine.act(&Action::Kill(TaskId(9))), Err(ActionError::NoSuchTask(TaskId(9))));
         machine.act(&Action::Kill(B)).unwrap();
         assert_eq!(machine.run_to(SECOND), Ok(RunEnd::AllEnded));
         assert_eq!(machine.observer().ends, [(450 * MS, 0), (451 * MS, 1)]);
@@ -150,10 +135,7 @@ fn the_stopped_and_the_frozen_can_be_killed_and_both_must_let_go() {
             machine.act(&Action::Freeze(task)).unwrap();
         }
         machine.run_to(SECOND).unwrap();
-        assert_eq!(
-            [A, B].map(|task| machine.task_state(task)),
-            [TaskState::Frozen; 2]
-        );
+        assert_eq!([A, B].map(|task| machine.task_state(task)), [TaskState::Frozen; 2]);
         machine.act(&Action::Stop(A)).unwrap();
         machine.act(&Action::Thaw(A)).unwrap();
         assert_eq!(machine.task_state(A), TaskState::Stopped);
@@ -191,17 +173,13 @@ fn any_action(random: &mut SplitMix64, release: &Release, cpus: u32, tasks: u32)
         6 if random.below(4) == 0 => Action::Kill(task),
         7 => Action::Offline(cpu),
         8 => Action::Online(cpu),
-        9 => Action::SetAffinity {
-            task,
-            allowed: CpuSet::from_cpus((cpu.0..cpus).map(CpuId)),
-        },
+        9 => Action::SetAffinity { task, allowed: CpuSet::from_cpus((cpu.0..cpus).map(CpuId)) },
         _ => {
             let attr = match random.below(3) {
                 0 if release.policies.contains(&Policy::Fifo) => SchedAttr::realtime(Policy::Fifo, 3),
-                1 if release.policies.contains(&Policy::Batch) => SchedAttr {
-                    policy: Policy::Batch,
-                    ..SchedAttr::nice(5)
-                },
+                1 if release.policies.contains(&Policy::Batch) => {
+                    SchedAttr { policy: Policy::Batch, ..SchedAttr::nice(5) }
+                }
                 _ => SchedAttr::nice(random.below(40) as i32 - 20),
             };
             Action::SetAttr { task, attr }
@@ -249,10 +227,7 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
                 let _ = machine.act(&Action::Continue(TaskId(task)));
                 let _ = machine.act(&Action::Thaw(TaskId(task)));
                 let attr = SchedAttr::nice(0);
-                let _ = machine.act(&Action::SetAttr {
-                    task: TaskId(task),
-                    attr,
-                });
+                let _ = machine.act(&Action::SetAttr { task: TaskId(task), attr });
             }
             for cpu in 0..cpus {
                 if machine.act(&Action::Online(CpuId(cpu))).is_ok() {
@@ -276,15 +251,9 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
                 .collect();
             let end = machine.run_to(until).unwrap();
             audit(&machine, &what);
-            for (task, &before) in before
-                .iter()
-                .enumerate()
-                .filter(|_| fair && end == RunEnd::TimeUp)
-            {
-                let ended = matches!(
-                    machine.task_state(TaskId(task as u32)),
-                    TaskState::Zombie | TaskState::Reaped
-                );
+            for (task, &before) in before.iter().enumerate().filter(|_| fair && end == RunEnd::TimeUp) {
+                let ended =
+                    matches!(machine.task_state(TaskId(task as u32)), TaskState::Zombie | TaskState::Reaped);
                 let ran = machine.observer().ran(task as u32, until);
                 assert!(ended || ran > before, "{what}: task {task} has not run for 20 s");
             }

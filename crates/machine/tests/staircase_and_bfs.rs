@@ -21,12 +21,7 @@ struct Program {
 }
 
 const fn hog(nice: i32) -> Program {
-    Program {
-        nice,
-        start_ms: 0,
-        run_ns: u64::MAX / 4,
-        sleep_ns: 0,
-    }
+    Program { nice, start_ms: 0, run_ns: u64::MAX / 4, sleep_ns: 0 }
 }
 
 struct Programs(Vec<(Program, bool)>);
@@ -55,10 +50,7 @@ impl Workload for Programs {
         Ok(if *has_run {
             Op::Run { ns: program.run_ns }
         } else {
-            Op::Sleep {
-                until_ns: now_ns + program.sleep_ns,
-                reason: BlockReason::Interruptible,
-            }
+            Op::Sleep { until_ns: now_ns + program.sleep_ns, reason: BlockReason::Interruptible }
         })
     }
 }
@@ -151,12 +143,7 @@ impl Observer for Notes {
 
 fn machine<S: Scheduler>(cpus: u32, scheduler: S, programs: &[Program]) -> Machine<S, Programs, Notes> {
     let programs = Programs(programs.iter().map(|program| (program.clone(), false)).collect());
-    Machine::new(
-        Config::idealised(cpus, 1000),
-        scheduler,
-        programs,
-        Notes::default(),
-    )
+    Machine::new(Config::idealised(cpus, 1000), scheduler, programs, Notes::default())
 }
 
 fn run<S: Scheduler>(cpus: u32, scheduler: S, programs: &[Program], until_ms: u64) -> Notes {
@@ -195,10 +182,7 @@ fn slices(notes: &Notes, from_ms: u64, to_ms: u64) -> Vec<(u64, u64, u32)> {
 #[test]
 fn sd_hogs_of_one_nice_level_take_turns() {
     let notes = run(1, sd(1), &[hog(0), hog(0)], 100);
-    assert_eq!(
-        slices(&notes, 0, 19),
-        [(0, 6, 0), (6, 12, 1), (12, 18, 0), (18, 24, 1)]
-    );
+    assert_eq!(slices(&notes, 0, 19), [(0, 6, 0), (6, 12, 1), (12, 18, 0), (18, 24, 1)]);
 }
 
 #[test]
@@ -206,26 +190,13 @@ fn sd_a_worse_nice_level_stands_between_the_slots_of_a_better_one() {
     let notes = run(1, sd(1), &[hog(0), hog(0), hog(10)], 100);
     assert_eq!(
         slices(&notes, 0, 40),
-        [
-            (0, 6, 0),
-            (6, 12, 1),
-            (12, 15, 2),
-            (15, 21, 0),
-            (21, 27, 1),
-            (27, 33, 0),
-            (33, 39, 1),
-            (39, 42, 2)
-        ]
+        [(0, 6, 0), (6, 12, 1), (12, 15, 2), (15, 21, 0), (21, 27, 1), (27, 33, 0), (33, 39, 1), (39, 42, 2)]
     );
 }
 
 #[test]
 fn sd_a_sleeper_sinks_by_what_it_runs_only() {
-    let sleeper = Program {
-        run_ns: 2 * MS,
-        sleep_ns: 20 * MS,
-        ..hog(0)
-    };
+    let sleeper = Program { run_ns: 2 * MS, sleep_ns: 20 * MS, ..hog(0) };
     let mut machine = machine(1, sd(1), &[hog(0), sleeper]);
     let level = |machine: &Machine<Staircase, Programs, Notes>| machine.scheduler().prio(TaskId(1));
     let mut levels = vec![];
@@ -237,29 +208,16 @@ fn sd_a_sleeper_sinks_by_what_it_runs_only() {
     assert_eq!(levels, [101, 101, 101, 103, 103, 103]);
     let Ok(_) = machine.run(130 * MS);
     let notes = machine.into_parts().2;
-    assert_eq!(
-        slices(&notes, 28, 60),
-        [(28, 30, 1), (30, 50, 0), (50, 52, 1), (52, 72, 0)],
-        "at once"
-    );
+    assert_eq!(slices(&notes, 28, 60), [(28, 30, 1), (30, 50, 0), (50, 52, 1), (52, 72, 0)], "at once");
 }
 
 #[test]
 fn sd_a_newcomer_has_one_rotation_before_an_old_hog() {
-    let late = Program {
-        start_ms: 100,
-        ..hog(0)
-    };
+    let late = Program { start_ms: 100, ..hog(0) };
     let notes = run(1, sd(1), &[hog(0), late], 220);
     assert_eq!(
         slices(&notes, 0, 210),
-        [
-            (0, 100, 0),
-            (100, 196, 1),
-            (196, 198, 0),
-            (198, 204, 1),
-            (204, 210, 0)
-        ]
+        [(0, 100, 0), (100, 196, 1), (196, 198, 0), (198, 204, 1), (204, 210, 0)]
     );
     assert_eq!(notes.longest_wait_ns[0], 96 * MS);
 }
@@ -271,17 +229,9 @@ fn sd_rotations_of_hogs() {
         // The instant of the start leaves CPU 0 busy: it counts rotations from here.
         for (rotation, end_ms) in ends_ms.into_iter().enumerate() {
             let Ok(_) = machine.run_to(end_ms * MS);
-            assert_eq!(
-                machine.scheduler().prio_rotation(CpuId(0)),
-                rotation as u64,
-                "before {end_ms}"
-            );
+            assert_eq!(machine.scheduler().prio_rotation(CpuId(0)), rotation as u64, "before {end_ms}");
             let Ok(_) = machine.run_to(end_ms * MS + 1);
-            assert_eq!(
-                machine.scheduler().prio_rotation(CpuId(0)),
-                rotation as u64 + 1,
-                "at {end_ms}"
-            );
+            assert_eq!(machine.scheduler().prio_rotation(CpuId(0)), rotation as u64 + 1, "at {end_ms}");
         }
     }
 }
@@ -289,11 +239,7 @@ fn sd_rotations_of_hogs() {
 #[test]
 fn sd_overrun_is_carried_into_the_next_slot() {
     // Bursts from 6 ms on start and end at ticks: each costs up to 1 µs more than 2 ms.
-    let sleeper = Program {
-        run_ns: 2 * MS,
-        sleep_ns: 20 * MS,
-        ..hog(0)
-    };
+    let sleeper = Program { run_ns: 2 * MS, sleep_ns: 20 * MS, ..hog(0) };
     let mut machine = machine(1, sd(1), &[hog(0), sleeper]);
     let Ok(_) = machine.run_to(72 * MS);
     assert_eq!(machine.scheduler().time_slice_us(TaskId(1)), 5997);
@@ -321,10 +267,7 @@ fn rsdl_hogs_of_one_nice_level_take_turns() {
 fn bfs_deadlines_of_a_worse_nice_level_come_in_time() {
     for scheduler in [bfs_404(1), bfs_316(1)] {
         let notes = run(1, scheduler, &[hog(0), hog(0), hog(10)], 200);
-        let of_c: Vec<_> = slices(&notes, 0, 160)
-            .into_iter()
-            .filter(|slice| slice.2 == 2)
-            .collect();
+        let of_c: Vec<_> = slices(&notes, 0, 160).into_iter().filter(|slice| slice.2 == 2).collect();
         assert_eq!(of_c, [(72, 78, 2), (150, 156, 2)]);
         assert_eq!(slices(&notes, 0, 13), [(0, 6, 0), (6, 12, 1), (12, 18, 0)]);
     }
@@ -339,10 +282,7 @@ fn bfs_a_sticky_task_is_seen_early_on_its_own_cpu() {
 #[test]
 fn bfs_316_lets_a_task_run_on_until_another_is_due() {
     let notes = run(2, bfs_316(2), &[hog(0), hog(0), hog(10)], 300);
-    assert_eq!(
-        slices(&notes, 0, 270),
-        [(0, 125, 0), (125, 137, 2), (137, 262, 0), (262, 274, 2)]
-    );
+    assert_eq!(slices(&notes, 0, 270), [(0, 125, 0), (125, 137, 2), (137, 262, 0), (262, 274, 2)]);
 }
 
 #[test]
@@ -398,11 +338,7 @@ impl Workload for Chaos {
         self.born = self.tasks;
         (0..self.tasks)
             .map(|number| NewTask {
-                attr: TaskAttr {
-                    sched: self.attr(),
-                    address_space: number / 2,
-                    ..TaskAttr::default()
-                },
+                attr: TaskAttr { sched: self.attr(), address_space: number / 2, ..TaskAttr::default() },
                 start_ns: 0,
             })
             .collect()
@@ -410,30 +346,20 @@ impl Workload for Chaos {
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
         let whom = TaskId(self.random.below(u64::from(self.tasks)) as u32);
-        let reason = if self.random.below(4) == 0 {
-            BlockReason::Uninterruptible
-        } else {
-            BlockReason::Interruptible
-        };
+        let reason =
+            if self.random.below(4) == 0 { BlockReason::Uninterruptible } else { BlockReason::Interruptible };
         // Whole milliseconds now and then, so that things fall on ticks and on each other.
         let grain = [1, 1000, MS][self.random.below(3) as usize];
         Ok(match self.random.below(if self.ordinary { 11 } else { 17 }) {
-            0..=5 => Op::Run {
-                ns: (1 + self.random.below(12 * MS) / grain) * grain,
-            },
-            6..=8 => Op::Sleep {
-                until_ns: now_ns + (1 + self.random.below(15 * MS) / grain) * grain,
-                reason,
-            },
+            0..=5 => Op::Run { ns: (1 + self.random.below(12 * MS) / grain) * grain },
+            6..=8 => {
+                Op::Sleep { until_ns: now_ns + (1 + self.random.below(15 * MS) / grain) * grain, reason }
+            }
             9 => Op::Yield,
-            10 => Op::Wake {
-                task: whom,
-                sync: self.random.below(2) == 0,
-            },
-            11..=12 => Op::SetAttr {
-                task: if self.random.below(2) == 0 { task } else { whom },
-                attr: self.attr(),
-            },
+            10 => Op::Wake { task: whom, sync: self.random.below(2) == 0 },
+            11..=12 => {
+                Op::SetAttr { task: if self.random.below(2) == 0 { task } else { whom }, attr: self.attr() }
+            }
             13..=14 => Op::SetAffinity {
                 task: if self.random.below(2) == 0 { task } else { whom },
                 allowed: self.allowed(),
@@ -466,19 +392,10 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
         if random.below(2) == 0 {
             config.order = Order::Shuffled(SplitMix64::new(seed));
             let tick = 1_000_000_000 / u64::from(config.hz);
-            config.tick_offsets_ns = (0..u64::from(cpus))
-                .map(|cpu| tick * cpu / u64::from(cpus))
-                .collect();
+            config.tick_offsets_ns = (0..u64::from(cpus)).map(|cpu| tick * cpu / u64::from(cpus)).collect();
         }
         let scheduler = build(&BuildConfig::flat(cpus, config.hz));
-        let chaos = Chaos {
-            random,
-            cpus,
-            tasks,
-            born: 0,
-            nice,
-            ordinary,
-        };
+        let chaos = Chaos { random, cpus, tasks, born: 0, nice, ordinary };
         let mut machine = Machine::new(config, scheduler, chaos, Notes::default());
         for step in 1..=40 {
             let Ok(_) = machine.run_to(step * 25 * MS + step * 7);
@@ -490,18 +407,10 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
             continue;
         }
         let Ok(_) = machine.run(1100 * MS);
-        let load = Load {
-            tasks,
-            cpus,
-            nice_max: nice.1,
-            nice_min: nice.0,
-        };
+        let load = Load { tasks, cpus, nice_max: nice.1, nice_min: nice.0 };
         if let Some(most) = machine.scheduler().promises(&load).wait_ns {
             let longest = *machine.observer().longest_wait_ns.iter().max().unwrap();
-            assert!(
-                longest <= most,
-                "{name}, seed {seed}: waited {longest} ns, promised {most}"
-            );
+            assert!(longest <= most, "{name}, seed {seed}: waited {longest} ns, promised {most}");
         }
     }
 }
@@ -509,26 +418,10 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
 #[test]
 fn random_loads_leave_the_books_in_order() {
     for ordinary in [false, true] {
-        stress(
-            "sd",
-            &|config| Box::new(Staircase::new(Edition::Sd, config)),
-            ordinary,
-        );
-        stress(
-            "rsdl",
-            &|config| Box::new(Staircase::new(Edition::Rsdl, config)),
-            ordinary,
-        );
-        stress(
-            "bfs 0.404",
-            &|config| Box::new(Bfs::new(bfs::Version::V0_404, config)),
-            ordinary,
-        );
-        stress(
-            "bfs 0.316",
-            &|config| Box::new(Bfs::new(bfs::Version::V0_316, config)),
-            ordinary,
-        );
+        stress("sd", &|config| Box::new(Staircase::new(Edition::Sd, config)), ordinary);
+        stress("rsdl", &|config| Box::new(Staircase::new(Edition::Rsdl, config)), ordinary);
+        stress("bfs 0.404", &|config| Box::new(Bfs::new(bfs::Version::V0_404, config)), ordinary);
+        stress("bfs 0.316", &|config| Box::new(Bfs::new(bfs::Version::V0_316, config)), ordinary);
     }
 }
 
@@ -536,22 +429,14 @@ fn random_loads_leave_the_books_in_order() {
 fn hogs_stay_together_as_promised() {
     for nice in [-20, -7, 0, 10, 19] {
         let programs = vec![hog(nice); 5];
-        let load = Load {
-            tasks: 5,
-            cpus: 1,
-            nice_max: nice,
-            nice_min: nice,
-        };
+        let load = Load { tasks: 5, cpus: 1, nice_max: nice, nice_min: nice };
         let check = |name: &str, scheduler: Box<dyn Scheduler>| {
             let most = scheduler.promises(&load).hog_spread_ns.expect("one CPU");
             let wait = scheduler.promises(&load).wait_ns.expect("one CPU");
             let notes = run(1, scheduler, &programs, 30_000);
             let spread = notes.ran_ns.iter().max().unwrap() - notes.ran_ns.iter().min().unwrap();
             assert!(spread <= most, "{name}, nice {nice}: {spread} > {most}");
-            assert!(
-                *notes.longest_wait_ns.iter().max().unwrap() <= wait,
-                "{name}, nice {nice}"
-            );
+            assert!(*notes.longest_wait_ns.iter().max().unwrap() <= wait, "{name}, nice {nice}");
         };
         check("sd", Box::new(sd(1)));
         check("rsdl", Box::new(rsdl()));

@@ -18,30 +18,15 @@ struct Job {
 }
 
 fn job(name: &'static str, arrival: u64, run: u64) -> Job {
-    Job {
-        name,
-        arrival,
-        run,
-        sleep: 0,
-        attr: SchedAttr::default(),
-    }
+    Job { name, arrival, run, sleep: 0, attr: SchedAttr::default() }
 }
 
 fn with_priority(name: &'static str, arrival: u64, run: u64, priority: i32) -> Job {
-    Job {
-        attr: SchedAttr::nice(priority - 20),
-        ..job(name, arrival, run)
-    }
+    Job { attr: SchedAttr::nice(priority - 20), ..job(name, arrival, run) }
 }
 
 fn with_policy(name: &'static str, arrival: u64, run: u64, policy: Policy) -> Job {
-    Job {
-        attr: SchedAttr {
-            policy,
-            ..SchedAttr::default()
-        },
-        ..job(name, arrival, run)
-    }
+    Job { attr: SchedAttr { policy, ..SchedAttr::default() }, ..job(name, arrival, run) }
 }
 
 struct Jobs {
@@ -56,10 +41,7 @@ impl Workload for Jobs {
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         self.ran = vec![false; self.jobs.len()];
         let task = |job: &Job| NewTask {
-            attr: TaskAttr {
-                sched: job.attr,
-                ..TaskAttr::default()
-            },
+            attr: TaskAttr { sched: job.attr, ..TaskAttr::default() },
             start_ns: job.arrival * MS,
         };
         self.jobs.iter().map(task).collect()
@@ -69,21 +51,12 @@ impl Workload for Jobs {
         let job = &self.jobs[task.index()];
         let ran = std::mem::replace(&mut self.ran[task.index()], true);
         Ok(if !ran {
-            Op::Run {
-                ns: if job.run == u64::MAX {
-                    u64::MAX
-                } else {
-                    job.run * MS
-                },
-            }
+            Op::Run { ns: if job.run == u64::MAX { u64::MAX } else { job.run * MS } }
         } else if job.sleep == 0 {
             Op::Exit
         } else {
             self.ran[task.index()] = false;
-            Op::Sleep {
-                until_ns: now_ns + job.sleep * MS,
-                reason: BlockReason::Interruptible,
-            }
+            Op::Sleep { until_ns: now_ns + job.sleep * MS, reason: BlockReason::Interruptible }
         })
     }
 
@@ -129,12 +102,8 @@ fn run(rules: Rules, knobs: &[(&str, u64)], jobs: &[Job], until: u64) -> String 
     let jobs = jobs.to_vec();
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
     let workload = Jobs { jobs, ran: vec![] };
-    let mut machine = Machine::clairvoyant(
-        Config::idealised(1, 1000),
-        Textbook::new(1, rules),
-        workload,
-        Log::default(),
-    );
+    let mut machine =
+        Machine::clairvoyant(Config::idealised(1, 1000), Textbook::new(1, rules), workload, Log::default());
     for &(name, value) in knobs {
         machine
             .administer(|scheduler, platform| scheduler.set_tunable(platform, name, value as i64).unwrap());
@@ -163,10 +132,7 @@ fn example_2_shortest_job_first() {
 #[test]
 fn example_3_shortest_remaining_time() {
     let jobs = [job("P1", 0, 8), job("P2", 1, 4), job("P3", 2, 9), job("P4", 3, 5)];
-    assert_eq!(
-        run(SRTF_RULES, &[], &jobs, 100),
-        "P1 1, P2 5, P4 10, P1 17, P3 26"
-    );
+    assert_eq!(run(SRTF_RULES, &[], &jobs, 100), "P1 1, P2 5, P4 10, P1 17, P3 26");
 }
 
 #[test]
@@ -178,19 +144,13 @@ fn example_4_priority() {
         with_priority("P4", 0, 1, 5),
         with_priority("P5", 0, 5, 2),
     ];
-    assert_eq!(
-        run(PRIORITY_RULES, &[], &jobs, 100),
-        "P2 1, P5 6, P1 16, P3 18, P4 19"
-    );
+    assert_eq!(run(PRIORITY_RULES, &[], &jobs, 100), "P2 1, P5 6, P1 16, P3 18, P4 19");
 }
 
 #[test]
 fn example_5_round_robin() {
     let jobs = [job("P1", 0, 24), job("P2", 0, 3), job("P3", 0, 3)];
-    assert_eq!(
-        run(RR_RULES, &[("quantum_ns", 4 * MS)], &jobs, 100),
-        "P1 4, P2 7, P3 10, P1 30"
-    );
+    assert_eq!(run(RR_RULES, &[("quantum_ns", 4 * MS)], &jobs, 100), "P1 4, P2 7, P3 10, P1 30");
 }
 
 #[test]
@@ -224,13 +184,7 @@ fn example_7_priority_with_round_robin() {
 
 /// The time at which each of A to E is done, for the five processes of example 8.
 fn five_processes(rules: Rules, knobs: &[(&str, u64)]) -> [u64; 5] {
-    let jobs = [
-        job("A", 0, 3),
-        job("B", 2, 6),
-        job("C", 4, 4),
-        job("D", 6, 5),
-        job("E", 8, 2),
-    ];
+    let jobs = [job("A", 0, 3), job("B", 2, 6), job("C", 4, 4), job("D", 6, 5), job("E", 8, 2)];
     let ends = run(rules, knobs, &jobs, 100);
     ["A", "B", "C", "D", "E"].map(|name| {
         let stretch = ends.split(", ").filter(|s| s.starts_with(name)).last().unwrap();
@@ -247,16 +201,8 @@ fn example_8_five_processes() {
     assert_eq!(five_processes(SJF_RULES, &[]), [3, 9, 15, 20, 11]);
     assert_eq!(five_processes(SRTF_RULES, &[]), [3, 15, 8, 20, 10]);
     assert_eq!(five_processes(HRRN_RULES, &[]), [3, 9, 13, 20, 15]);
-    assert_eq!(
-        five_processes(FB1_RULES, &quantum(1)),
-        [4, 20, 16, 19, 11],
-        "FB(1)"
-    );
-    assert_eq!(
-        five_processes(FB_RULES, &quantum(1)),
-        [4, 17, 18, 20, 14],
-        "FB(2^i)"
-    );
+    assert_eq!(five_processes(FB1_RULES, &quantum(1)), [4, 20, 16, 19, 11], "FB(1)");
+    assert_eq!(five_processes(FB_RULES, &quantum(1)), [4, 17, 18, 20, 14], "FB(2^i)");
 }
 
 #[test]
@@ -269,10 +215,7 @@ fn example_9_aging() {
         run(PRIORITY_RULES, &[("aging_ns", 3 * MS)], &jobs, 100),
         "H1 4, H2 8, H3 12, L 14, H4 18, H5 22"
     );
-    assert!(
-        run(PRIORITY_RULES, &[], &jobs, 100).ends_with("L 22"),
-        "without aging L waits to the end"
-    );
+    assert!(run(PRIORITY_RULES, &[], &jobs, 100).ends_with("L 22"), "without aging L waits to the end");
 }
 
 #[test]
@@ -291,27 +234,15 @@ fn example_10_multilevel_queue() {
 
 #[test]
 fn classes_take_turns_by_parts_of_a_cycle() {
-    let jobs = [
-        job("F", 0, FOR_EVER),
-        with_policy("B", 0, FOR_EVER, Policy::Batch),
-    ];
-    assert_eq!(
-        run(MLQ_SLICED_RULES, &[], &jobs, 200),
-        "F 80, B 100, F 180, B 200"
-    );
+    let jobs = [job("F", 0, FOR_EVER), with_policy("B", 0, FOR_EVER, Policy::Batch)];
+    assert_eq!(run(MLQ_SLICED_RULES, &[], &jobs, 200), "F 80, B 100, F 180, B 200");
     // Who has nothing to run passes its part on.
     assert_eq!(run(MLQ_SLICED_RULES, &[], &jobs[1..], 150), "B 150");
 }
 
 #[test]
 fn example_11_multilevel_feedback() {
-    let jobs = [
-        job("H", 0, FOR_EVER),
-        Job {
-            sleep: 26,
-            ..job("I", 5, 4)
-        },
-    ];
+    let jobs = [job("H", 0, FOR_EVER), Job { sleep: 26, ..job("I", 5, 4) }];
     assert_eq!(
         run(MLFQ_RULES, &[("levels", 3)], &jobs, 104),
         "H 10, I 14, H 40, I 44, H 70, I 74, H 100, I 104"
@@ -320,14 +251,7 @@ fn example_11_multilevel_feedback() {
 
 #[test]
 fn example_12_multilevel_feedback_as_taught() {
-    let jobs = [
-        job("H", 0, FOR_EVER),
-        job("G", 0, FOR_EVER),
-        Job {
-            sleep: 16,
-            ..job("I", 5, 4)
-        },
-    ];
+    let jobs = [job("H", 0, FOR_EVER), job("G", 0, FOR_EVER), Job { sleep: 16, ..job("I", 5, 4) }];
     assert_eq!(
         run(MLFQ_TEACHING_RULES, &[], &jobs, 154),
         "H 10, G 20, I 24, H 34, G 40, I 44, G 48, H 58, G 60, I 64, G 72, H 80, I 84, H 86, G 96, H 110, I 114, G 124, H 130, \

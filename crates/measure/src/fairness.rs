@@ -55,10 +55,7 @@ pub struct Weights {
 impl Weights {
     /// From the tables of the fair classes.
     pub fn new(by_nice: &[u32; 40], idle: u32) -> Weights {
-        Weights {
-            by_nice: by_nice.map(u64::from),
-            idle: u64::from(idle),
-        }
+        Weights { by_nice: by_nice.map(u64::from), idle: u64::from(idle) }
     }
 
     /// The weight of a task with these attributes, at least 1. None if it stands outside.
@@ -210,10 +207,7 @@ impl Fairness {
         };
         let mut states = vec![group_state(0, 1024)];
         for group in groups {
-            assert!(
-                group.parent.index() < states.len(),
-                "a group's parent is made before it"
-            );
+            assert!(group.parent.index() < states.len(), "a group's parent is made before it");
             states.push(group_state(group.parent.index(), group.shares));
         }
         let mut table = TaskTable::new();
@@ -262,11 +256,7 @@ impl Fairness {
         loop {
             let a_part = left as f64 / parts;
             let mut full = 0;
-            for class in self
-                .classes
-                .iter_mut()
-                .filter(|class| class.active > 0 && !class.full)
-            {
+            for class in self.classes.iter_mut().filter(|class| class.active > 0 && !class.full) {
                 let rate = class.part * a_part;
                 if rate > 1.0 {
                     class.full = true;
@@ -280,10 +270,7 @@ impl Fairness {
                 return;
             }
             left -= full;
-            let others = self
-                .classes
-                .iter()
-                .filter(|class| class.active > 0 && !class.full);
+            let others = self.classes.iter().filter(|class| class.active > 0 && !class.full);
             parts = others.map(|class| class.part * class.active as f64).sum();
         }
     }
@@ -295,11 +282,7 @@ impl Fairness {
             let parent = &self.groups[self.groups[number].parent];
             let a_weight = parent.part / parent.active_weight as f64;
             let group = &mut self.groups[number];
-            group.part = if group.active_weight > 0 {
-                group.shares as f64 * a_weight
-            } else {
-                0.0
-            };
+            group.part = if group.active_weight > 0 { group.shares as f64 * a_weight } else { 0.0 };
         }
         for class in &mut self.classes {
             let group = &self.groups[class.group];
@@ -310,10 +293,7 @@ impl Fairness {
 
     /// The class of `weight` in `group`; made if there is none.
     fn class(&mut self, group: usize, weight: u64) -> u32 {
-        let found = self
-            .classes
-            .iter()
-            .position(|class| class.group == group && class.weight == weight);
+        let found = self.classes.iter().position(|class| class.group == group && class.weight == weight);
         found.unwrap_or_else(|| {
             self.classes.push(Class {
                 group,
@@ -505,13 +485,7 @@ impl Fairness {
         for (number, (_, account)) in self.tasks.iter().enumerate() {
             if account.class.is_some() {
                 let task = TaskId(number as u32);
-                all.tasks.insert(
-                    task,
-                    Account {
-                        class: account.class,
-                        ..Account::default()
-                    },
-                );
+                all.tasks.insert(task, Account { class: account.class, ..Account::default() });
                 all.activate(0, task);
             }
         }
@@ -541,9 +515,7 @@ impl Fairness {
 
 /// The largest of all figures with its task, the first among equals; none if all are 0.
 fn first_largest(figures: impl Iterator<Item = (u64, TaskId)>) -> Option<(u64, TaskId)> {
-    figures
-        .filter(|&(figure, _)| figure > 0)
-        .max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
+    figures.filter(|&(figure, _)| figure > 0).max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
 }
 
 /// From 2^-56 ns to ns, to the nearest.
@@ -638,11 +610,7 @@ mod tests {
     }
 
     fn attr(nice: i32, group: u32) -> TaskAttr {
-        TaskAttr {
-            sched: SchedAttr::nice(nice),
-            group: GroupId(group),
-            ..TaskAttr::default()
-        }
+        TaskAttr { sched: SchedAttr::nice(nice), group: GroupId(group), ..TaskAttr::default() }
     }
 
     /// All tasks, by weight and group, start at 0.
@@ -660,10 +628,7 @@ mod tests {
     fn after_a_second(mut fairness: Fairness) -> Vec<u64> {
         fairness.finished(SECOND);
         let tasks: Vec<TaskId> = fairness.tasks.iter().map(|(task, _)| task).collect();
-        tasks
-            .iter()
-            .map(|&task| fairness.task(task).unwrap().share_ns)
-            .collect()
+        tasks.iter().map(|&task| fairness.task(task).unwrap().share_ns).collect()
     }
 
     fn flat(weights: &[i32]) -> Vec<(i32, u32)> {
@@ -675,10 +640,7 @@ mod tests {
         let given = |cpus, weights: &[i32]| after_a_second(machine(cpus, &[], &flat(weights)));
         assert_eq!(given(2, &[3, 1, 1]), [SECOND, SECOND / 2, SECOND / 2]);
         let half = SECOND / 2;
-        assert_eq!(
-            given(4, &[8, 4, 1, 1, 1, 1]),
-            [SECOND, SECOND, half, half, half, half]
-        );
+        assert_eq!(given(4, &[8, 4, 1, 1, 1, 1]), [SECOND, SECOND, half, half, half, half]);
         assert_eq!(given(3, &[19, 1, 1]), [SECOND; 3]);
         assert_eq!(given(1, &[3, 1]), [SECOND * 3 / 4, SECOND / 4]);
     }
@@ -686,16 +648,7 @@ mod tests {
     #[test]
     fn a_task_in_a_group_has_its_share_of_the_groups_share() {
         // Root: a task of 1024, and group 1 of 1024 with a task of 1 and group 2 of 3 with two tasks.
-        let groups = [
-            Group {
-                parent: GroupId::ROOT,
-                shares: 1024,
-            },
-            Group {
-                parent: GroupId(1),
-                shares: 3,
-            },
-        ];
+        let groups = [Group { parent: GroupId::ROOT, shares: 1024 }, Group { parent: GroupId(1), shares: 3 }];
         let tasks = [(0, 0), (1, 1), (5, 2), (5, 2)];
         assert_eq!(
             after_a_second(machine(1, &groups, &tasks)),
@@ -710,10 +663,7 @@ mod tests {
 
     #[test]
     fn an_empty_group_takes_nothing() {
-        let groups = [Group {
-            parent: GroupId::ROOT,
-            shares: 1024,
-        }];
+        let groups = [Group { parent: GroupId::ROOT, shares: 1024 }];
         let mut fairness = machine(1, &groups, &[(0, 0), (7, 1)]);
         fairness.blocked(SECOND / 2, TaskId(1), CpuId(0), BlockReason::Interruptible);
         assert_eq!(after_a_second(fairness), [SECOND * 3 / 4, SECOND / 4]);
@@ -741,10 +691,7 @@ mod tests {
         assert_eq!(two.lag_max_ns, quantum_ns / 2);
         assert_eq!(two.owed_max, Some((quantum_ns / 2, TaskId(1))));
         assert_eq!(two.ahead_max, Some((quantum_ns / 2, TaskId(0))));
-        assert_eq!(
-            (two.owed_end, two.jain_by_share, two.jain_by_weight),
-            (None, Some(1.0), Some(1.0))
-        );
+        assert_eq!((two.owed_end, two.jain_by_share, two.jain_by_weight), (None, Some(1.0), Some(1.0)));
         // The last of n is owed (n - 1) q / n when its turn comes.
         for tasks in [3, 5, 6] {
             let report = round_robin(tasks, quantum_ns, 2);
@@ -760,10 +707,7 @@ mod tests {
         fairness.finished(SECOND);
         let report = fairness.report();
         assert_eq!(report.owed_end, Some((SECOND / 2, TaskId(1))));
-        assert_eq!(
-            (report.jain_by_share, report.jain_by_weight),
-            (Some(0.5), Some(0.5))
-        );
+        assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(0.5), Some(0.5)));
     }
 
     #[test]
@@ -783,10 +727,7 @@ mod tests {
         fairness.switched(200, CpuId(0), Some(TaskId(0)), true, Some(TaskId(1)));
         fairness.finished(300);
         let report = fairness.report();
-        assert_eq!(
-            (report.jain_by_share, report.jain_by_weight),
-            (Some(1.0), Some(1.0))
-        );
+        assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(1.0), Some(1.0)));
     }
 
     #[test]
@@ -795,10 +736,7 @@ mod tests {
         let mut fairness = machine(2, &[], &flat(&[0, 0, 0, 0]));
         let rt = TaskId(4);
         let tenth = SECOND / 10;
-        let realtime = TaskAttr {
-            sched: SchedAttr::realtime(Policy::Fifo, 50),
-            ..TaskAttr::default()
-        };
+        let realtime = TaskAttr { sched: SchedAttr::realtime(Policy::Fifo, 50), ..TaskAttr::default() };
         fairness.born(tenth, rt, None, &realtime);
         fairness.started(tenth, rt, CpuId(0));
         fairness.switched(2 * tenth, CpuId(0), None, false, Some(rt));
@@ -814,10 +752,7 @@ mod tests {
     fn renicing_counts_from_then_on() {
         let mut fairness = machine(1, &[], &flat(&[1, 1]));
         fairness.attr_changed(SECOND / 2, TaskId(0), &SchedAttr::nice(3));
-        assert_eq!(
-            after_a_second(fairness),
-            [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]
-        );
+        assert_eq!(after_a_second(fairness), [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]);
     }
 
     #[test]

@@ -29,10 +29,7 @@ impl Default for Histogram {
 impl Histogram {
     /// Nothing noted yet.
     pub fn new() -> Histogram {
-        Histogram {
-            buckets: vec![0; BUCKETS],
-            moments: Moments::default(),
-        }
+        Histogram { buckets: vec![0; BUCKETS], moments: Moments::default() }
     }
 
     /// Notes one value.
@@ -132,13 +129,7 @@ pub struct Moments {
 
 impl Default for Moments {
     fn default() -> Self {
-        Moments {
-            count: 0,
-            sum: 0,
-            sum_of_squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Moments { count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -174,9 +165,7 @@ impl Moments {
         let count = u128::from(self.count);
         // With sum = q n + r: sum^2 / n = q sum + r q + r^2 / n. The whole part of the difference is exact.
         let (q, r) = (self.sum / count, self.sum % count);
-        let whole = self
-            .sum_of_squares
-            .saturating_sub(q.saturating_mul(self.sum).saturating_add(r * q));
+        let whole = self.sum_of_squares.saturating_sub(q.saturating_mul(self.sum).saturating_add(r * q));
         whole as f64 - (r as f64) * (r as f64) / count as f64
     }
 }
@@ -234,10 +223,7 @@ mod tests {
         assert_eq!(moments.population_variance(), Some(4.0));
         assert_eq!(moments.sample_variance(), Some(32.0 / 7.0));
         let one: Moments = [5].into_iter().collect();
-        assert_eq!(
-            (one.population_variance(), one.sample_variance()),
-            (Some(0.0), None)
-        );
+        assert_eq!((one.population_variance(), one.sample_variance()), (Some(0.0), None));
         assert_eq!(Moments::default().population_variance(), None);
         // Large values that differ by little: nothing is lost.
         let far: Moments = [1 << 40, (1 << 40) + 2].into_iter().collect();

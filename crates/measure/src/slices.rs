@@ -57,12 +57,7 @@ impl SliceRecorder {
             }
         }
         self.lane(cpu).last = Some(self.slices.len());
-        self.slices.push(Slice {
-            cpu,
-            start_ns,
-            end_ns: now_ns,
-            task,
-        });
+        self.slices.push(Slice { cpu, start_ns, end_ns: now_ns, task });
     }
 
     /// All slices by start, then CPU. Complete once the run is finished.
@@ -109,20 +104,7 @@ mod tests {
         let slices = recorder.into_slices();
         assert_eq!(
             slices,
-            [
-                Slice {
-                    cpu,
-                    start_ns: 0,
-                    end_ns: 7,
-                    task: a
-                },
-                Slice {
-                    cpu,
-                    start_ns: 7,
-                    end_ns: 9,
-                    task: b
-                }
-            ]
+            [Slice { cpu, start_ns: 0, end_ns: 7, task: a }, Slice { cpu, start_ns: 7, end_ns: 9, task: b }]
         );
     }
 }

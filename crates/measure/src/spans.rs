@@ -34,11 +34,7 @@ impl SpanRecorder {
         if let Some(start_ns) = self.since[task].take()
             && start_ns < now_ns
         {
-            self.spans.push(Span {
-                start_ns,
-                end_ns: now_ns,
-                task,
-            });
+            self.spans.push(Span { start_ns, end_ns: now_ns, task });
         }
     }
 

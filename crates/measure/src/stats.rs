@@ -337,11 +337,7 @@ impl Observer for Stats {
         stats.wakeups += 1;
         stats.woken_ns = Some(now_ns);
         stats.burst_ns = Some(now_ns);
-        stats.state = if stats.on_cpu.is_some() {
-            State::Running
-        } else {
-            State::Waiting
-        };
+        stats.state = if stats.on_cpu.is_some() { State::Running } else { State::Waiting };
     }
 
     fn blocked(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, reason: BlockReason) {
@@ -467,10 +463,7 @@ mod tests {
         assert_eq!(a.turnaround_ns(), Some(40));
         assert_eq!(a.start_latency_ns(), Some(2));
         assert_eq!((a.wait_max_ns, a.wait_open_ns), (5, 0));
-        assert_eq!(
-            (a.wakeups, a.latencies, a.latency_sum_ns, a.latency_max_ns),
-            (1, 1, 3, 3)
-        );
+        assert_eq!((a.wakeups, a.latencies, a.latency_sum_ns, a.latency_max_ns), (1, 1, 3, 3));
         assert_eq!((a.switches_in, a.voluntary, a.involuntary), (3, 2, 1));
 
         let b = &stats.tasks[B];
@@ -478,20 +471,11 @@ mod tests {
         assert_eq!((b.wait_max_ns, b.wait_open_ns), (17, 17));
 
         let cpu = &stats.cpus[0];
-        assert_eq!(
-            (cpu.busy_ns, cpu.idle_ns, cpu.switches, cpu.ticks),
-            (38, 22, 6, 1)
-        );
+        assert_eq!((cpu.busy_ns, cpu.idle_ns, cpu.switches, cpu.ticks), (38, 22, 6, 1));
         assert_eq!(stats.latency.percentile(50, 100), Some(3));
         assert_eq!(stats.keys[0].latency.count, 1);
         // B ran the moment it started; A two ns after.
-        assert_eq!(
-            (
-                stats.start_latency.moments().min,
-                stats.start_latency.moments().max
-            ),
-            (0, 2)
-        );
+        assert_eq!((stats.start_latency.moments().min, stats.start_latency.moments().max), (0, 2));
         // From the wakeup at 40 to the end at 50.
         assert_eq!(stats.burst.moments().max, 10);
     }
@@ -564,10 +548,7 @@ mod tests {
         stats.killed(9, B);
         stats.finished(20);
         let (a, b) = (&stats.tasks[A], &stats.tasks[B]);
-        assert_eq!(
-            (a.wait_ns, a.turnaround_ns(), a.start_latency_ns()),
-            (7, Some(7), None)
-        );
+        assert_eq!((a.wait_ns, a.turnaround_ns(), a.start_latency_ns()), (7, Some(7), None));
         assert_eq!((b.wait_ns, b.turnaround_ns()), (0, Some(0)));
     }
 }

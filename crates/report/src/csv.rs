@@ -56,9 +56,7 @@ const TASK_COLUMNS: &[Column] = &[
     ("latency_max_ns", |task| optional(task.latency_max_ns)),
     ("switches_in", |task| task.switches_in.to_string()),
     ("switches_voluntary", |task| task.switches_voluntary.to_string()),
-    ("switches_involuntary", |task| {
-        task.switches_involuntary.to_string()
-    }),
+    ("switches_involuntary", |task| task.switches_involuntary.to_string()),
     ("migrations_queue", |task| task.migrations_queue.to_string()),
     ("migrations_cpu", |task| task.migrations_cpu.to_string()),
     ("share_ns", |task| optional(task.share_ns)),

@@ -100,11 +100,7 @@ pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
         decimals.push((b'0' + (rest / scale) as u8) as char);
         rest %= scale;
     }
-    if decimals.is_empty() {
-        format!("{whole} {unit}")
-    } else {
-        format!("{whole}.{decimals} {unit}")
-    }
+    if decimals.is_empty() { format!("{whole} {unit}") } else { format!("{whole}.{decimals} {unit}") }
 }
 
 #[cfg(test)]
@@ -138,10 +134,7 @@ mod tests {
 
     #[test]
     fn counts_rates_and_parts() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(count),
-            ["0", "999", "1,000", "1,234,567"]
-        );
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0.5, 9.996, 12.34, 99.96, 12_345.6].map(per_second),
             ["0.50 /s", "10.0 /s", "12.3 /s", "100 /s", "12,346 /s"]

@@ -34,9 +34,7 @@ impl std::error::Error for ReadError {}
 pub fn to_json(report: &Report) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
-    report
-        .serialize(&mut serializer)
-        .expect("numbers, strings and lists can always be written to memory");
+    report.serialize(&mut serializer).expect("numbers, strings and lists can always be written to memory");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }

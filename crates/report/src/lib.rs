@@ -33,11 +33,7 @@ pub struct Style {
 impl Style {
     /// Plain text of `width` columns, with block characters.
     pub fn plain(width: usize) -> Style {
-        Style {
-            width,
-            color: false,
-            unicode: true,
-        }
+        Style { width, color: false, unicode: true }
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -52,10 +48,7 @@ pub(crate) fn text_width(text: &str) -> usize {
 
 /// `name` in at most `width` columns, with nothing in it that moves a terminal's cursor.
 pub(crate) fn shortened(name: &str, width: usize, style: Style) -> String {
-    let clean: String = name
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let clean: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if text_width(&clean) <= width {
         return clean;
     }

@@ -104,10 +104,7 @@ pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
         Better::More => most,
         Better::Neither => return vec![false; values.len()],
     };
-    values
-        .iter()
-        .map(|value| least < most && value.is_some_and(|value| value.as_f64() == best))
-        .collect()
+    values.iter().map(|value| least < most && value.is_some_and(|value| value.as_f64() == best)).collect()
 }
 
 /// What schedulers are compared by, in the order of the table.

@@ -28,11 +28,7 @@ pub struct Report {
 impl Report {
     /// The runs of `workload`.
     pub fn new(workload: WorkloadInfo, runs: Vec<RunReport>) -> Report {
-        Report {
-            schema: SCHEMA.into(),
-            workload,
-            runs,
-        }
+        Report { schema: SCHEMA.into(), workload, runs }
     }
 }
 
@@ -427,10 +423,7 @@ impl RunReport {
             machine: inputs.machine,
             tunables: inputs.tunables.iter().map(TunableValue::from).collect(),
             seed: inputs.seed,
-            end: End {
-                state: inputs.end.into(),
-                at_ns: stats.end_ns(),
-            },
+            end: End { state: inputs.end.into(), at_ns: stats.end_ns() },
             totals: totals(&tasks, stats, inputs.counts),
             fairness: fairness.map(FairnessFigures::from),
             wakeup_latency: stats.latency().into(),
@@ -442,12 +435,8 @@ impl RunReport {
             cpus: cpu_figures(stats),
             keys: key_figures(&tasks, stats),
             tasks,
-            slices: inputs
-                .slices
-                .map(|slices| slices.iter().map(SliceRow::from).collect()),
-            spans: inputs
-                .spans
-                .map(|spans| spans.iter().map(SpanRow::from).collect()),
+            slices: inputs.slices.map(|slices| slices.iter().map(SliceRow::from).collect()),
+            spans: inputs.spans.map(|spans| spans.iter().map(SpanRow::from).collect()),
         }
     }
 
@@ -602,10 +591,7 @@ fn latency_sum_ns(stats: &Stats, task: &TaskFigures) -> u64 {
 
 impl From<&Tunable> for TunableValue {
     fn from(tunable: &Tunable) -> TunableValue {
-        TunableValue {
-            name: tunable.name.into(),
-            value: tunable.value,
-        }
+        TunableValue { name: tunable.name.into(), value: tunable.value }
     }
 }
 
@@ -713,11 +699,7 @@ pub(crate) mod tests {
                 release: "1".into(),
                 title: "Some scheduler".into(),
             },
-            machine: MachineInfo {
-                cpus,
-                hz: 100,
-                model: "idealised".into(),
-            },
+            machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
             tunables: &[],
             seed: None,
             end: RunEnd::TimeUp,
@@ -732,20 +714,14 @@ pub(crate) mod tests {
 
     #[test]
     fn keys_are_numbered_as_they_come() {
-        assert_eq!(
-            key_numbers(["b", "a", "b", "c", "a"].into_iter()),
-            [0, 1, 0, 2, 1]
-        );
+        assert_eq!(key_numbers(["b", "a", "b", "c", "a"].into_iter()), [0, 1, 0, 2, 1]);
     }
 
     #[test]
     fn a_spread_by_hand() {
         let spread: Spread = [40, 15, 50, 20, 35].into_iter().collect();
         assert_eq!((spread.count, spread.sum_ns, spread.mean_ns), (5, 160, Some(32)));
-        assert_eq!(
-            (spread.min_ns, spread.p50_ns, spread.p90_ns),
-            (Some(15), Some(35), Some(50))
-        );
+        assert_eq!((spread.min_ns, spread.p50_ns, spread.p90_ns), (Some(15), Some(35), Some(50)));
         // Squared deviations: 289 + 144 + 9 + 64 + 324 = 830.
         assert_eq!(spread.sd_population_ns, Some(13)); // sqrt 166 = 12.88
         assert_eq!(spread.sd_sample_ns, Some(14)); // sqrt 207.5 = 14.40

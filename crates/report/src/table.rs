@@ -13,26 +13,19 @@ pub fn comparison(report: &Report, style: Style) -> String {
         return "no runs\n".into();
     }
     // Rows of which no scheduler has a value say nothing.
-    let metrics: Vec<&Metric> = COMPARED
-        .iter()
-        .filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some()))
-        .collect();
+    let metrics: Vec<&Metric> =
+        COMPARED.iter().filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some())).collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
-    let columns: Vec<Vec<Option<Value>>> = report
-        .runs
-        .iter()
-        .map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect())
-        .collect();
+    let columns: Vec<Vec<Option<Value>>> =
+        report.runs.iter().map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect()).collect();
     let winners: Vec<Vec<bool>> = (0..metrics.len())
         .map(|row| {
             let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
             best(&values, metrics[row].better)
         })
         .collect();
-    let texts: Vec<Vec<String>> = columns
-        .iter()
-        .map(|column| column.iter().map(|value| cell_text(*value, style)).collect())
-        .collect();
+    let texts: Vec<Vec<String>> =
+        columns.iter().map(|column| column.iter().map(|value| cell_text(*value, style)).collect()).collect();
 
     let label_width = widest(labels.iter().map(String::as_str));
     let widths: Vec<usize> = report
@@ -59,11 +52,7 @@ pub fn comparison(report: &Report, style: Style) -> String {
         for (row, label) in labels.iter().enumerate() {
             let cells = block.clone().map(|run| {
                 let cell = right(Cell::new(&texts[run][row]));
-                if style.color && winners[row][run] {
-                    cell.add_attribute(Attribute::Bold)
-                } else {
-                    cell
-                }
+                if style.color && winners[row][run] { cell.add_attribute(Attribute::Bold) } else { cell }
             });
             table.add_row(std::iter::once(Cell::new(label)).chain(cells));
         }
@@ -160,21 +149,13 @@ struct Column {
 }
 
 const TASK_COLUMNS: &[Column] = &[
-    Column {
-        head: "CPU",
-        rank: 0,
-        of: |task, _, unicode| Some(duration(task.cpu_ns, unicode)),
-    },
+    Column { head: "CPU", rank: 0, of: |task, _, unicode| Some(duration(task.cpu_ns, unicode)) },
     Column {
         head: "% of\none",
         rank: 4,
         of: |task, run, _| (run.end.at_ns > 0).then(|| percent(task.cpu_ns as f64 / run.end.at_ns as f64)),
     },
-    Column {
-        head: "fluid\nshare",
-        rank: 6,
-        of: |task, _, unicode| Some(duration(task.share_ns?, unicode)),
-    },
+    Column { head: "fluid\nshare", rank: 6, of: |task, _, unicode| Some(duration(task.share_ns?, unicode)) },
     Column {
         head: "largest\nlag",
         rank: 5,
@@ -185,11 +166,7 @@ const TASK_COLUMNS: &[Column] = &[
         rank: 7,
         of: |task, _, unicode| Some(signed_duration(task.lag_end_ns?, unicode)),
     },
-    Column {
-        head: "waited",
-        rank: 1,
-        of: |task, _, unicode| Some(duration(task.wait_ns, unicode)),
-    },
+    Column { head: "waited", rank: 1, of: |task, _, unicode| Some(duration(task.wait_ns, unicode)) },
     Column {
         head: "longest\nwait",
         rank: 3,
@@ -210,39 +187,18 @@ const TASK_COLUMNS: &[Column] = &[
         rank: 2,
         of: |task, _, unicode| Some(duration(task.turnaround_ns?, unicode)),
     },
-    Column {
-        head: "jobs",
-        rank: 6,
-        of: |task, _, _| Some(count(task.jobs)),
-    },
-    Column {
-        head: "switches\nvol.",
-        rank: 9,
-        of: |task, _, _| Some(count(task.switches_voluntary)),
-    },
-    Column {
-        head: "switches\ninvol.",
-        rank: 4,
-        of: |task, _, _| Some(count(task.switches_involuntary)),
-    },
-    Column {
-        head: "moves\nof CPU",
-        rank: 8,
-        of: |task, _, _| Some(count(task.migrations_cpu)),
-    },
+    Column { head: "jobs", rank: 6, of: |task, _, _| Some(count(task.jobs)) },
+    Column { head: "switches\nvol.", rank: 9, of: |task, _, _| Some(count(task.switches_voluntary)) },
+    Column { head: "switches\ninvol.", rank: 4, of: |task, _, _| Some(count(task.switches_involuntary)) },
+    Column { head: "moves\nof CPU", rank: 8, of: |task, _, _| Some(count(task.migrations_cpu)) },
 ];
 
 /// The tasks of one run, a row each, with as many columns as fit (none that would be empty). At most `rows` tasks are shown, if
 /// given; how many are left out is said.
 pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let shown = &run.tasks[..rows.unwrap_or(usize::MAX).min(run.tasks.len())];
-    let names: Vec<String> = shown
-        .iter()
-        .map(|task| shortened(&task.name, NAME_WIDTH, style))
-        .collect();
-    let mut room = style
-        .columns()
-        .saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
+    let names: Vec<String> = shown.iter().map(|task| shortened(&task.name, NAME_WIDTH, style)).collect();
+    let mut room = style.columns().saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
 
     // Those that matter most are given room first; they stand in their own order.
     let mut by_rank: Vec<usize> = (0..TASK_COLUMNS.len()).collect();
@@ -254,10 +210,8 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
         if values.iter().all(Option::is_none) {
             continue;
         }
-        let texts: Vec<String> = values
-            .into_iter()
-            .map(|value| value.unwrap_or(none_text(style).into()))
-            .collect();
+        let texts: Vec<String> =
+            values.into_iter().map(|value| value.unwrap_or(none_text(style).into())).collect();
         let width = widest(texts.iter().map(String::as_str).chain(head.lines())) + MARGIN;
         if width <= room {
             room -= width;
@@ -266,12 +220,8 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     }
 
     let mut table = new_table(style);
-    let kept = || {
-        TASK_COLUMNS
-            .iter()
-            .zip(&columns)
-            .filter_map(|(column, texts)| Some((column, texts.as_ref()?)))
-    };
+    let kept =
+        || TASK_COLUMNS.iter().zip(&columns).filter_map(|(column, texts)| Some((column, texts.as_ref()?)));
     let heads = kept().map(|(column, _)| right(Cell::new(column.head)));
     table.set_header(std::iter::once(Cell::new("task")).chain(heads));
     for (row, name) in names.iter().enumerate() {

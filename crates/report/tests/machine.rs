@@ -25,16 +25,10 @@ fn program(&(_, nice, start_ms, steps, times): &Program) -> (u64, TaskAttr, Vec<
     let reason = BlockReason::Interruptible;
     let op = |&ms: &i64| match u64::try_from(ms) {
         Ok(ms) => Op::Run { ns: ms * MS },
-        Err(_) => Op::Sleep {
-            until_ns: ms.unsigned_abs() * MS,
-            reason,
-        },
+        Err(_) => Op::Sleep { until_ns: ms.unsigned_abs() * MS, reason },
     };
     let ops = steps.iter().map(op).cycle().take(steps.len() * times).collect();
-    let attr = TaskAttr {
-        sched: SchedAttr::nice(nice),
-        ..TaskAttr::default()
-    };
+    let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
     (start_ms * MS, attr, ops)
 }
 
@@ -43,10 +37,7 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
         .iter()
         .enumerate()
         .map(|(number, &(key, nice, _, _, times))| TaskInfo {
-            name: format!(
-                "{key}-{}",
-                programs[..number].iter().filter(|other| other.0 == key).count()
-            ),
+            name: format!("{key}-{}", programs[..number].iter().filter(|other| other.0 == key).count()),
             key: key.into(),
             group: String::new(),
             attr: SchedAttr::nice(nice),
@@ -58,10 +49,7 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
     by_nice[19 + 20] = 15;
     let weights = Weights { by_nice, idle: 3 };
     let observer = (
-        (
-            Stats::new(cpus, &keys),
-            Fairness::new(cpus, weights, &[], infos.len()),
-        ),
+        (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &[], infos.len())),
         (SliceRecorder::new(), SpanRecorder::new()),
     );
     let script = Script::new(programs.iter().map(program).collect(), vec![]);
@@ -70,16 +58,8 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
     let counts = machine.counts();
     let (scheduler, _, ((stats, fairness), (slices, spans))) = machine.into_parts();
     RunReport::new(RunInputs {
-        scheduler: SchedulerInfo {
-            name: name.into(),
-            release: release.into(),
-            title: name.to_uppercase(),
-        },
-        machine: MachineInfo {
-            cpus,
-            hz: 100,
-            model: "idealised".into(),
-        },
+        scheduler: SchedulerInfo { name: name.into(), release: release.into(), title: name.to_uppercase() },
+        machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
         tunables: &scheduler.tunables(),
         seed: None,
         end,
@@ -101,18 +81,13 @@ const MIXED: &[Program] = &[
 
 fn round_robin(programs: &[Program]) -> RunReport {
     let (_, release) = registry::find("round_robin@1.0").unwrap();
-    let Build::Ordinary(make) = release.build else {
-        unreachable!("it is told nothing")
-    };
+    let Build::Ordinary(make) = release.build else { unreachable!("it is told nothing") };
     let scheduler = make(&BuildConfig::flat(1, 100));
     run("round_robin", "1.0", 1, scheduler, programs)
 }
 
 fn workload() -> WorkloadInfo {
-    WorkloadInfo {
-        name: "mixed".into(),
-        duration_ns: 1000 * MS,
-    }
+    WorkloadInfo { name: "mixed".into(), duration_ns: 1000 * MS }
 }
 
 fn one_queue(cpus: u32, programs: &[Program]) -> RunReport {
@@ -120,10 +95,7 @@ fn one_queue(cpus: u32, programs: &[Program]) -> RunReport {
 }
 
 fn draw(run: &RunReport, lanes: Lanes, style: Style) -> String {
-    let options = TimelineOptions {
-        lanes,
-        ..TimelineOptions::default()
-    };
+    let options = TimelineOptions { lanes, ..TimelineOptions::default() };
     timeline::draw(run, options, style).unwrap()
 }
 
@@ -139,48 +111,23 @@ fn assert_fits(text: &str, width: usize) {
 #[test]
 fn two_hogs_under_round_robin() {
     let run = round_robin(&[("hog", 0, 0, &[400], 1), ("hog", 0, 0, &[400], 1)]);
-    let slices: Vec<_> = run
-        .slices
-        .as_ref()
-        .unwrap()
-        .iter()
-        .map(|s| (s.1 / MS, s.2 / MS, s.3))
-        .collect();
+    let slices: Vec<_> = run.slices.as_ref().unwrap().iter().map(|s| (s.1 / MS, s.2 / MS, s.3)).collect();
     assert_eq!(
         slices,
-        [
-            (0, 150, 0),
-            (150, 300, 1),
-            (300, 450, 0),
-            (450, 600, 1),
-            (600, 700, 0),
-            (700, 800, 1)
-        ]
+        [(0, 150, 0), (150, 300, 1), (300, 450, 0), (450, 600, 1), (600, 700, 0), (700, 800, 1)]
     );
     assert_eq!(run.end.at_ns, 800 * MS);
     assert_eq!((run.totals.cpu_use, run.totals.jobs), (Some(1.0), 2));
     assert_eq!(run.totals.throughput_per_s, Some(2.5));
-    assert_eq!(
-        (run.turnaround.mean_ns, run.turnaround.max_ns),
-        (Some(750 * MS), Some(800 * MS))
-    );
+    assert_eq!((run.turnaround.mean_ns, run.turnaround.max_ns), (Some(750 * MS), Some(800 * MS)));
     // The first waits 150 + 150 ms, the second 150 + 150 + 100.
-    assert_eq!(
-        (run.totals.wait_mean_ns, run.totals.wait_max_ns),
-        (Some(350 * MS), 150 * MS)
-    );
-    assert_eq!(
-        (run.totals.switches_voluntary, run.totals.switches_involuntary),
-        (2, 4)
-    );
+    assert_eq!((run.totals.wait_mean_ns, run.totals.wait_max_ns), (Some(350 * MS), 150 * MS));
+    assert_eq!((run.totals.switches_voluntary, run.totals.switches_involuntary), (2, 4));
     let fairness = run.fairness.as_ref().unwrap();
     // Each was owed half of what the other had had; the last 100 ms the second had alone. By share 400 of 350 ms, and 400 of
     // 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
     assert_eq!((fairness.lag_max_ns, fairness.owed_max_task), (75 * MS, Some(1)));
-    assert_eq!(
-        (fairness.owed_end_ns, fairness.jain_by_share),
-        (50 * MS, Some(0.984615))
-    );
+    assert_eq!((fairness.owed_end_ns, fairness.jain_by_share), (50 * MS, Some(0.984615)));
     assert_eq!(fairness.jain_by_weight, Some(1.0));
     assert_eq!(run.wakeup_latency.count, 0);
 }
@@ -209,10 +156,7 @@ fn timelines_of_cpus() {
 
 #[test]
 fn timelines_in_ascii() {
-    let style = Style {
-        unicode: false,
-        ..Style::plain(80)
-    };
+    let style = Style { unicode: false, ..Style::plain(80) };
     for (run, lanes) in [
         (round_robin(MIXED), Lanes::Auto),
         (one_queue(2, MIXED), Lanes::Auto),
@@ -222,10 +166,7 @@ fn timelines_in_ascii() {
         assert!(text.is_ascii(), "{text}");
         assert_fits(&text, 80);
     }
-    for text in [
-        table::comparison(&report(), style),
-        table::tasks(&round_robin(MIXED), style, None),
-    ] {
+    for text in [table::comparison(&report(), style), table::tasks(&round_robin(MIXED), style, None)] {
         assert!(text.is_ascii(), "{text}");
     }
     insta::assert_snapshot!("ascii", draw(&one_queue(2, MIXED), Lanes::Auto, style));
@@ -252,10 +193,7 @@ fn many_tasks_are_drawn_by_key_and_many_cpus_together() {
         task.key = keys[task.task as usize / 5].clone();
     }
     let text = draw(&run, Lanes::Tasks, Style::plain(80));
-    assert!(
-        text.contains("left out: 16 keys with the least CPU time"),
-        "{text}"
-    );
+    assert!(text.contains("left out: 16 keys with the least CPU time"), "{text}");
     let text = draw(&run, Lanes::Auto, Style::plain(80));
     assert!(text.contains("* 15 keys more"), "{text}");
 }
@@ -263,11 +201,8 @@ fn many_tasks_are_drawn_by_key_and_many_cpus_together() {
 #[test]
 fn a_window_shows_its_part() {
     let run = round_robin(MIXED);
-    let options = TimelineOptions {
-        from_ns: Some(95 * MS),
-        to_ns: Some(155 * MS),
-        ..TimelineOptions::default()
-    };
+    let options =
+        TimelineOptions { from_ns: Some(95 * MS), to_ns: Some(155 * MS), ..TimelineOptions::default() };
     insta::assert_snapshot!("window", timeline::draw(&run, options, Style::plain(80)).unwrap());
 }
 
@@ -276,11 +211,7 @@ fn nothing_to_draw_is_an_error() {
     let mut run = round_robin(MIXED);
     let end_ns = run.end.at_ns;
     for (from_ns, to_ns) in [(Some(end_ns), None), (Some(20), Some(10)), (None, Some(0))] {
-        let options = TimelineOptions {
-            from_ns,
-            to_ns,
-            ..TimelineOptions::default()
-        };
+        let options = TimelineOptions { from_ns, to_ns, ..TimelineOptions::default() };
         let drawn = timeline::draw(&run, options, Style::plain(80));
         assert_eq!(drawn, Err(TimelineError::Window { end_ns }));
     }
@@ -292,12 +223,7 @@ fn nothing_to_draw_is_an_error() {
 fn report() -> Report {
     Report::new(
         workload(),
-        vec![
-            round_robin(MIXED),
-            one_queue(1, MIXED),
-            one_queue(2, MIXED),
-            one_queue(4, MIXED),
-        ],
+        vec![round_robin(MIXED), one_queue(1, MIXED), one_queue(2, MIXED), one_queue(4, MIXED)],
     )
 }
 
@@ -324,10 +250,7 @@ fn more_schedulers_than_fit_make_more_blocks() {
 
 #[test]
 fn the_best_is_bold_where_there_is_colour() {
-    let style = Style {
-        color: true,
-        ..Style::plain(80)
-    };
+    let style = Style { color: true, ..Style::plain(80) };
     let text = table::comparison(&report(), style);
     let bold = "\x1b[1m";
     let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap();
@@ -354,10 +277,7 @@ fn tasks_have_as_many_columns_as_fit() {
 fn a_starved_task_is_told_of() {
     // The hog keeps the CPU until its next tick, and the run is over before.
     let run = one_queue(1, &[("hog", 0, 0, &[1100], 1), ("late", 0, 995, &[50], 1)]);
-    assert_eq!(
-        (run.totals.waiting_at_end, run.tasks[1].wait_open_ns),
-        (1, 5 * MS)
-    );
+    assert_eq!((run.totals.waiting_at_end, run.tasks[1].wait_open_ns), (1, 5 * MS));
     let text = table::comparison(&Report::new(workload(), vec![run]), Style::plain(80));
     assert!(
         text.ends_with("one_queue@1: the longest wait (5.00 ms) had not ended when the run did.\n"),
@@ -399,10 +319,7 @@ fn every_field_is_documented() {
     let docs = include_str!("../../../docs/json-schema.md");
     let document = serde_json::to_value(report()).unwrap();
     fields(&document, &mut |name| {
-        assert!(
-            docs.contains(&format!("`{name}`")),
-            "`{name}` is not in docs/json-schema.md"
-        );
+        assert!(docs.contains(&format!("`{name}`")), "`{name}` is not in docs/json-schema.md");
     });
 }
 

@@ -29,11 +29,7 @@ impl CpuSet {
             }
             words[word] |= 1 << (cpu.0 % 64);
         }
-        if words.len() == 1 {
-            CpuSet::Low(words[0])
-        } else {
-            CpuSet::High(words.into())
-        }
+        if words.len() == 1 { CpuSet::Low(words[0]) } else { CpuSet::High(words.into()) }
     }
 
     /// The set of one CPU.
@@ -47,9 +43,9 @@ impl CpuSet {
         match self {
             CpuSet::All => true,
             CpuSet::Low(bits) => cpu.0 < 64 && bits >> cpu.0 & 1 == 1,
-            CpuSet::High(words) => words
-                .get(cpu.index() / 64)
-                .is_some_and(|word| word >> (cpu.0 % 64) & 1 == 1),
+            CpuSet::High(words) => {
+                words.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.0 % 64) & 1 == 1)
+            }
         }
     }
 

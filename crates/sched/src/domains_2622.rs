@@ -274,9 +274,7 @@ impl Domains {
     /// A runnable task of `cpu` has changed its weight.
     #[inline]
     pub fn reweigh(&mut self, cpu: CpuId, old: u64, new: u64) {
-        self.change(cpu, |load| {
-            load.raw_weighted_load = load.raw_weighted_load - old + new
-        });
+        self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
     }
 
     /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later their number. What rises is
@@ -348,18 +346,13 @@ impl Domains {
         }
         let average = idle.average();
         let this_load = self.load(this).target_load(average);
-        let excluded: u64 = (self.excluded_list.iter())
-            .map(|&cpu| self.load(cpu).source_load(average))
-            .sum();
+        let excluded: u64 = (self.excluded_list.iter()).map(|&cpu| self.load(cpu).source_load(average)).sum();
         let total = self.source_totals[average] - self.load(this).source_load(average) + this_load - excluded;
         let mut max_load = 0;
         let mut busiest = None;
         let cpus = self.loads.len();
         // From the next CPU upwards, and round; the first among equals.
-        for number in self
-            .overloaded(this.index() + 1, cpus)
-            .chain(self.overloaded(0, this.index()))
-        {
+        for number in self.overloaded(this.index() + 1, cpus).chain(self.overloaded(0, this.index())) {
             let load = self.loads[number].source_load(average);
             if load > max_load && !self.excluded[number] {
                 max_load = load;
@@ -379,15 +372,10 @@ impl Domains {
         let imbalance = if max_load < avg_load {
             0
         } else {
-            (max_load - avg_load)
-                .min(max_load - per_task)
-                .min(avg_load - this_load)
+            (max_load - avg_load).min(max_load - per_task).min(avg_load - this_load)
         };
         if imbalance >= per_task || self.one_task_helps(this, this_load, max_load, per_task) {
-            return Some(Busiest {
-                cpu,
-                imbalance: imbalance.max(per_task),
-            });
+            return Some(Busiest { cpu, imbalance: imbalance.max(per_task) });
         }
         None
     }
@@ -397,11 +385,7 @@ impl Domains {
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
         let own_per_task = own.per_task();
-        let factor = if own.nr_running > 0 && per_task > own_per_task {
-            1
-        } else {
-            2
-        };
+        let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         if max_load - this_load >= per_task * factor {
             return true;
         }
@@ -450,12 +434,7 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     // The next time is reckoned with this interval, whatever comes of the attempt.
     let interval = domains.interval(cpu, if is_idle { 1 } else { BUSY_FACTOR });
     if jiffies >= domains.domain(cpu).last_balance + interval {
-        load_balance(
-            queues,
-            platform,
-            cpu,
-            if is_idle { Idle::Idle } else { Idle::Busy },
-        );
+        load_balance(queues, platform, cpu, if is_idle { Idle::Idle } else { Idle::Busy });
         queues.domains().domain(cpu).last_balance = jiffies;
     }
     let domains = queues.domains();
@@ -529,9 +508,7 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     let mut pulled = 0;
     while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
         let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
-        pulled = queues
-            .move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance)
-            .tasks;
+        pulled = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance).tasks;
         if pulled > 0 {
             break;
         }
@@ -569,10 +546,7 @@ mod tests {
     }
 
     fn found(cpu: u32, imbalance: u64) -> Option<Busiest> {
-        Some(Busiest {
-            cpu: CpuId(cpu),
-            imbalance,
-        })
+        Some(Busiest { cpu: CpuId(cpu), imbalance })
     }
 
     #[test]
@@ -604,11 +578,7 @@ mod tests {
         // avg 320; seen from 2 the ring begins with 3.
         assert_eq!(domains.find_busiest(CpuId(2), Idle::Busy), found(3, 192));
         assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), found(1, 192));
-        assert_eq!(
-            domains.find_busiest(CpuId(1), Idle::Busy),
-            None,
-            "it is above the average itself"
-        );
+        assert_eq!(domains.find_busiest(CpuId(1), Idle::Busy), None, "it is above the average itself");
     }
 
     #[test]
@@ -616,11 +586,7 @@ mod tests {
         // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so one would help.
         for (tasks, worth) in [(100, false), (101, true)] {
             let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);
-            assert_eq!(
-                domains.find_busiest(CpuId(0), Idle::Busy).is_some(),
-                worth,
-                "{tasks} * 5"
-            );
+            assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy).is_some(), worth, "{tasks} * 5");
             domains.exclude(CpuId(1));
             assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), None);
         }
@@ -663,10 +629,7 @@ mod tests {
     #[test]
     fn a_woken_task_comes_to_an_idle_waker_only_if_its_own_cpu_was_busy() {
         let domains = domains(&[(0, 0), (128, 1), (0, 0)]);
-        assert!(
-            domains.wakes_here(CpuId(0), CpuId(1), 128, 0),
-            "128 here is at most 112 % of 128 there"
-        );
+        assert!(domains.wakes_here(CpuId(0), CpuId(1), 128, 0), "128 here is at most 112 % of 128 there");
         assert!(!domains.wakes_here(CpuId(1), CpuId(0), 128, 0));
         // Both idle: the sum of both loads is at most one task's.
         assert!(domains.wakes_here(CpuId(0), CpuId(2), 128, 0));

@@ -124,6 +124,24 @@ pub struct Load {
     pub nice_min: i32,
 }
 
+/// What a task group has used and suffered (`cpuacct.usage`, `cpu.stat`), all CPUs together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GroupStats {
+    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. What a task used before it came to the
+    /// group is not in it.
+    pub usage_ns: u64,
+    /// Periods of the quota that have ended.
+    pub nr_periods: u64,
+    /// Those of them in which it was throttled.
+    pub nr_throttled: u64,
+    /// How long its CPUs' queues were throttled, summed over CPUs, as of the last time each was let go, ns.
+    pub throttled_ns: u64,
+    /// Periods in which it used more than its quota, from what it had saved.
+    pub nr_bursts: u64,
+    /// How much more, ns.
+    pub burst_ns: u64,
+}
+
 /// A process scheduler: what one kernel release does.
 ///
 /// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless said otherwise a hook that makes a
@@ -238,6 +256,43 @@ pub trait Scheduler {
         Err("this scheduler has no task groups".into())
     }
 
+    /// Limits the CPU time of a group: at most `quota_us` in each `period_us`, all CPUs together, and up to `burst_us` of unused
+    /// quota saved for later (`cpu.cfs_quota_us`, `cpu.cfs_period_us`, `cpu.cfs_burst_us`; `cpu.max`, `cpu.max.burst`). No quota
+    /// = no limit. All in us: quota at least 1000, period 1000 to 1000000, burst at most the quota.
+    ///
+    /// # Errors
+    /// A message, if the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the numbers.
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        let _ = (platform, group, quota_us, period_us, burst_us);
+        Err("this scheduler has no quotas: cfs@3.2 and eevdf have".into())
+    }
+
+    /// Writes a group's `cpu.idle`: whether all of it counts as `SCHED_IDLE` (weight 3) beside its siblings. Taken back, it has
+    /// the default weight, 1024.
+    ///
+    /// # Errors
+    /// A message, if the release has no such groups (they came with 5.15).
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        let _ = (platform, group, idle);
+        Err("this scheduler has no idle groups: eevdf has".into())
+    }
+
+    /// What a group has used and suffered so far.
+    ///
+    /// # Errors
+    /// A message, if there is no such group.
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        let _ = group;
+        Err("this scheduler has no task groups".into())
+    }
+
     /// Moves `task`, in whatever state, to another group.
     ///
     /// # Errors
@@ -343,6 +398,22 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
         shares: u64,
     ) -> Result<(), String> {
         (**self).group_set_shares(platform, group, shares)
+    }
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        (**self).group_set_quota(platform, group, quota_us, period_us, burst_us)
+    }
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        (**self).group_set_idle(platform, group, idle)
+    }
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        (**self).group_stats(group)
     }
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
         (**self).set_group(platform, task, group)

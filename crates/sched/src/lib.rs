@@ -40,7 +40,7 @@ pub mod tunables;
 
 pub use clairvoyant::Clairvoyant;
 pub use cpu_set::CpuSet;
-pub use interface::{BlockReason, Parent, Promises, Scheduler, Waker};
+pub use interface::{BlockReason, GroupStats, Parent, Promises, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};
 pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};

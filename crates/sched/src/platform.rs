@@ -167,11 +167,7 @@ impl Platform {
     /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.
     #[inline]
     pub fn set_now_ns(&mut self, now_ns: u64) {
-        debug_assert!(
-            now_ns >= self.now_ns,
-            "time went back from {} to {now_ns}",
-            self.now_ns
-        );
+        debug_assert!(now_ns >= self.now_ns, "time went back from {} to {now_ns}", self.now_ns);
         self.now_ns = now_ns;
     }
 
@@ -206,10 +202,7 @@ pub(crate) struct CpuBits {
 impl CpuBits {
     pub(crate) fn new(cpus: u32) -> CpuBits {
         assert!(cpus as usize <= 64 * 64);
-        CpuBits {
-            words: alloc::vec![0; (cpus as usize).div_ceil(64)],
-            summary: 0,
-        }
+        CpuBits { words: alloc::vec![0; (cpus as usize).div_ceil(64)], summary: 0 }
     }
 
     #[inline]
@@ -246,11 +239,7 @@ impl CpuBits {
         if rest != 0 {
             return Some(CpuId(word * 64 + rest.trailing_zeros()));
         }
-        let above = if word == 63 {
-            0
-        } else {
-            self.summary & (u64::MAX << (word + 1))
-        };
+        let above = if word == 63 { 0 } else { self.summary & (u64::MAX << (word + 1)) };
         if above == 0 {
             return None;
         }

@@ -17,10 +17,7 @@ pub struct BuildConfig {
 impl BuildConfig {
     /// A flat machine.
     pub fn flat(cpus: u32, hz: u32) -> BuildConfig {
-        BuildConfig {
-            topology: Topology::flat(cpus),
-            hz,
-        }
+        BuildConfig { topology: Topology::flat(cpus), hz }
     }
 
     /// The platform that goes with it.
@@ -84,6 +81,7 @@ pub static ALL: &[&Entry] = &[
     &crate::staircase::RSDL,
     &crate::staircase::SD,
     &crate::cfs::ENTRY,
+    &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
     &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
@@ -114,10 +112,7 @@ pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupErro
         Some((name, version)) => (name, Some(version)),
         None => (spec, None),
     };
-    let entry = ALL
-        .iter()
-        .find(|entry| entry.name == name)
-        .ok_or(LookupError::Name)?;
+    let entry = ALL.iter().find(|entry| entry.name == name).ok_or(LookupError::Name)?;
     let release = match version {
         None => &entry.releases[0],
         Some(version) => entry

@@ -135,12 +135,7 @@ fn priority_of_nice(nice: i32) -> i64 {
 impl RoundRobin {
     /// An idle machine.
     pub fn new(version: Version) -> RoundRobin {
-        RoundRobin {
-            version,
-            tasks: TaskTable::new(),
-            ring: Vec::new(),
-            current: None,
-        }
+        RoundRobin { version, tasks: TaskTable::new(), ring: Vec::new(), current: None }
     }
 
     /// The ticks that `task` has left.
@@ -149,8 +144,7 @@ impl RoundRobin {
     }
 
     fn current_counter(&self) -> i64 {
-        self.current
-            .map_or(self.version.idle_counter(), |task| self.counter(task))
+        self.current.map_or(self.version.idle_counter(), |task| self.counter(task))
     }
 
     /// The runnable task with the largest counter, the oldest among equals.
@@ -186,14 +180,7 @@ impl Scheduler for RoundRobin {
             // The parent keeps all of its own: forking makes ticks out of nothing.
             Parent::Task { task: parent, .. } => self.counter(parent) >> 1,
         };
-        self.tasks.insert(
-            task,
-            Task {
-                counter,
-                priority,
-                state: State::Running,
-            },
-        );
+        self.tasks.insert(task, Task { counter, priority, state: State::Running });
         self.ring.push(task);
     }
 
@@ -207,11 +194,7 @@ impl Scheduler for RoundRobin {
     }
 
     fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
-        self.tasks[task].state = if reason == BlockReason::Dead {
-            State::Zombie
-        } else {
-            State::Asleep
-        };
+        self.tasks[task].state = if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
     }
 
     fn tick(&mut self, platform: &mut Platform, _cpu: CpuId) {
@@ -234,10 +217,7 @@ impl Scheduler for RoundRobin {
             self.recharge();
         }
         self.current = next;
-        debug_assert!(
-            next.is_none_or(|task| self.counter(task) > 0),
-            "a round leaves nobody without ticks"
-        );
+        debug_assert!(next.is_none_or(|task| self.counter(task) > 0), "a round leaves nobody without ticks");
         let _ = platform;
         next
     }
@@ -280,14 +260,9 @@ impl Scheduler for RoundRobin {
 
     fn audit(&self) -> Result<(), String> {
         for &task in &self.ring {
-            let Task {
-                counter, priority, ..
-            } = self.tasks[task];
+            let Task { counter, priority, .. } = self.tasks[task];
             if !(0..2 * 35).contains(&counter) || !(1..=35).contains(&priority) {
-                return Err(alloc::format!(
-                    "task {}: counter {counter}, priority {priority}",
-                    task.0
-                ));
+                return Err(alloc::format!("task {}: counter {counter}, priority {priority}", task.0));
             }
         }
         Ok(())
@@ -302,10 +277,7 @@ mod tests {
         let mut platform = Platform::new(1, 100);
         let mut sched = RoundRobin::new(Version::V1_0);
         for (number, &nice) in nices.iter().enumerate() {
-            let attr = TaskAttr {
-                sched: SchedAttr::nice(nice),
-                ..TaskAttr::default()
-            };
+            let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
             sched.fork(&mut platform, TaskId(number as u32), &attr, Parent::Outside);
         }
         (sched, platform)
@@ -344,15 +316,7 @@ mod tests {
         let (mut sched, mut platform) = machine(&[0]);
         sched.tasks[TaskId(0)].counter = 29;
         let attr = TaskAttr::default();
-        sched.fork(
-            &mut platform,
-            TaskId(1),
-            &attr,
-            Parent::Task {
-                task: TaskId(0),
-                cpu: CPU,
-            },
-        );
+        sched.fork(&mut platform, TaskId(1), &attr, Parent::Task { task: TaskId(0), cpu: CPU });
         assert_eq!((sched.counter(TaskId(0)), sched.counter(TaskId(1))), (29, 14));
     }
 
@@ -370,11 +334,7 @@ mod tests {
             platform.clear_resched(CPU);
             sched.tasks[TaskId(1)].counter = sched.counter(TaskId(0)) + ahead;
             sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU });
-            assert_eq!(
-                platform.resched_pending(CPU),
-                asks,
-                "{version:?}, ahead by {ahead}"
-            );
+            assert_eq!(platform.resched_pending(CPU), asks, "{version:?}, ahead by {ahead}");
         }
     }
 }

@@ -36,10 +36,7 @@ impl<T: Default> TaskTable<T> {
 
     /// All rows with their tasks, rising.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
-        self.rows
-            .iter()
-            .enumerate()
-            .map(|(number, row)| (TaskId(number as u32), row))
+        self.rows.iter().enumerate().map(|(number, row)| (TaskId(number as u32), row))
     }
 
     /// All rows, rising.

@@ -79,14 +79,8 @@ impl Policy {
     }
 
     /// All policies.
-    pub const ALL: [Policy; 6] = [
-        Policy::Other,
-        Policy::Batch,
-        Policy::Idle,
-        Policy::Fifo,
-        Policy::RoundRobin,
-        Policy::Deadline,
-    ];
+    pub const ALL: [Policy; 6] =
+        [Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin, Policy::Deadline];
 }
 
 /// What `sched_setattr(2)` sets: policy and the numbers that go with it.
@@ -110,26 +104,12 @@ pub struct SchedAttr {
 impl SchedAttr {
     /// `SCHED_OTHER` at the given nice value.
     pub const fn nice(nice: i32) -> SchedAttr {
-        SchedAttr {
-            policy: Policy::Other,
-            nice,
-            rt_priority: 0,
-            runtime_ns: 0,
-            deadline_ns: 0,
-            period_ns: 0,
-        }
+        SchedAttr { policy: Policy::Other, nice, rt_priority: 0, runtime_ns: 0, deadline_ns: 0, period_ns: 0 }
     }
 
     /// `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
     pub const fn realtime(policy: Policy, rt_priority: u32) -> SchedAttr {
-        SchedAttr {
-            policy,
-            nice: 0,
-            rt_priority,
-            runtime_ns: 0,
-            deadline_ns: 0,
-            period_ns: 0,
-        }
+        SchedAttr { policy, nice: 0, rt_priority, runtime_ns: 0, deadline_ns: 0, period_ns: 0 }
     }
 }
 

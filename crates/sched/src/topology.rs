@@ -42,17 +42,11 @@ impl Topology {
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
     pub fn flat(cpus: u32) -> Topology {
-        assert!(
-            (1..=CPUS_MAX).contains(&cpus),
-            "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"
-        );
+        assert!((1..=CPUS_MAX).contains(&cpus), "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
         let levels = if cpus == 1 {
             Vec::new()
         } else {
-            alloc::vec![Level {
-                kind: LevelKind::Cpu,
-                span_of: alloc::vec![0; cpus as usize]
-            }]
+            alloc::vec![Level { kind: LevelKind::Cpu, span_of: alloc::vec![0; cpus as usize] }]
         };
         Topology { cpus, levels }
     }
@@ -62,10 +56,7 @@ impl Topology {
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
     pub fn with_levels(cpus: u32, levels: Vec<Level>) -> Topology {
-        assert!(
-            (1..=CPUS_MAX).contains(&cpus),
-            "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"
-        );
+        assert!((1..=CPUS_MAX).contains(&cpus), "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}");
         assert!(levels.iter().all(|level| level.span_of.len() == cpus as usize));
         Topology { cpus, levels }
     }

@@ -39,11 +39,7 @@ impl Tunable {
     /// Whether the kernel would take `value` for this knob.
     pub fn check(&self, value: i64) -> Result<(), TunableError> {
         let (min, max) = self.range;
-        if (min..=max).contains(&value) {
-            Ok(())
-        } else {
-            Err(TunableError::Range { min, max })
-        }
+        if (min..=max).contains(&value) { Ok(()) } else { Err(TunableError::Range { min, max }) }
     }
 }
 
@@ -52,8 +48,6 @@ impl Tunable {
 pub fn check(tunables: &[Tunable], name: &str, value: i64) -> Result<(), TunableError> {
     match tunables.iter().find(|tunable| tunable.name == name) {
         Some(tunable) => tunable.check(value),
-        None => Err(TunableError::Unknown {
-            known: tunables.iter().map(|tunable| tunable.name).collect(),
-        }),
+        None => Err(TunableError::Unknown { known: tunables.iter().map(|tunable| tunable.name).collect() }),
     }
 }

@@ -55,20 +55,12 @@ pub fn compile(model: Model, dialect: Dialect, costs: &Costs) -> Compiled {
     let mut compiler = Compiler::new(&model, dialect, costs);
     let programs = model.tasks.iter().map(|task| compiler.program(task)).collect();
     let needed = barriers(&model);
-    let first_start_us = model
-        .tasks
-        .iter()
-        .filter(|task| task.instances > 0)
-        .map(|task| task.delay_us)
-        .min();
+    let first_start_us = model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_us).min();
     let barriers = compiler
         .barriers
         .names
         .iter()
-        .map(|name| BarrierInfo {
-            name: name.clone(),
-            needed: needed[name.as_str()],
-        })
+        .map(|name| BarrierInfo { name: name.clone(), needed: needed[name.as_str()] })
         .collect();
     Compiled {
         programs,
@@ -147,8 +139,7 @@ impl<'a> Compiler<'a> {
         sorted.sort_unstable();
         sorted.dedup();
         *self.cpu_index.entry(sorted).or_insert_with_key(|sorted| {
-            self.cpu_sets
-                .push(CpuSet::from_cpus(sorted.iter().copied().map(CpuId)));
+            self.cpu_sets.push(CpuSet::from_cpus(sorted.iter().copied().map(CpuId)));
             self.cpu_sets.len() as u32 - 1
         })
     }
@@ -168,17 +159,11 @@ impl<'a> Compiler<'a> {
             if phase.events.is_empty() {
                 phase_rounds = phase_rounds.min(1);
             }
-            out.phases.push(PhaseCode {
-                rounds: phase_rounds,
-                begin: out.code.len() as u32,
-            });
+            out.phases.push(PhaseCode { rounds: phase_rounds, begin: out.code.len() as u32 });
             if phase_rounds == 0 || task.loops == Loops::Times(0) {
                 continue;
             }
-            out.origin = Origin {
-                phase: number as u32,
-                event: NONE,
-            };
+            out.origin = Origin { phase: number as u32, event: NONE };
             out.put(Instr::Begin { phase: number as u32 });
             if let Some((first, later)) = attrs[number] {
                 out.put(Instr::Sched { first, later });
@@ -196,10 +181,7 @@ impl<'a> Compiler<'a> {
             out.origin.event = NONE;
             out.put(Instr::End { phase: number as u32 });
         }
-        out.origin = Origin {
-            phase: NONE,
-            event: NONE,
-        };
+        out.origin = Origin { phase: NONE, event: NONE };
         let task_rounds = rounds(task.loops);
         if !out.code.is_empty() {
             out.put(Instr::Round);
@@ -209,18 +191,10 @@ impl<'a> Compiler<'a> {
             code: out.code.into(),
             origins: out.origins.into(),
             phases: out.phases.into(),
-            rounds: if does_nothing {
-                task_rounds.min(1)
-            } else {
-                task_rounds
-            },
+            rounds: if does_nothing { task_rounds.min(1) } else { task_rounds },
             attr,
             cpus,
-            group: task
-                .properties
-                .taskgroup
-                .as_ref()
-                .map_or(0, |path| self.groups.number(path)),
+            group: task.properties.taskgroup.as_ref().map_or(0, |path| self.groups.number(path)),
             delay_ns: task.delay_us * 1000,
             unique_timers: out.unique_timers.names.len() as u32,
         }
@@ -262,24 +236,11 @@ impl<'a> Compiler<'a> {
             Action::Run(us) => out.put(Instr::Run { ns: ns(us) }),
             Action::Runtime(us) => out.put(Instr::Runtime { ns: ns(us) }),
             Action::Sleep(us) => out.put(Instr::Sleep { ns: ns(us) }),
-            Action::Timer {
-                name,
-                period_us,
-                absolute,
-            } => {
+            Action::Timer { name, period_us, absolute } => {
                 let unique = name.starts_with("unique");
-                let names = if unique {
-                    &mut out.unique_timers
-                } else {
-                    &mut self.timers
-                };
+                let names = if unique { &mut out.unique_timers } else { &mut self.timers };
                 let timer = names.number(name);
-                out.put(Instr::Timer {
-                    timer,
-                    unique,
-                    absolute: *absolute,
-                    period_ns: ns(period_us),
-                });
+                out.put(Instr::Timer { timer, unique, absolute: *absolute, period_ns: ns(period_us) });
             }
             Action::Lock(name) => {
                 let mutex = self.mutexes.number(name);
@@ -341,19 +302,11 @@ impl<'a> Compiler<'a> {
                 let program = self.keys[name.as_str()];
                 out.put(Instr::Fork { program });
             }
-            Action::Mem(bytes) => out.put(Instr::Work {
-                ns: self.costs.mem_ns(*bytes),
-            }),
-            Action::MemRun(run) => out.put(Instr::Work {
-                ns: self.costs.mem_run_ns(run),
-            }),
+            Action::Mem(bytes) => out.put(Instr::Work { ns: self.costs.mem_ns(*bytes) }),
+            Action::MemRun(run) => out.put(Instr::Work { ns: self.costs.mem_run_ns(run) }),
             Action::IoRun(bytes) => {
-                out.put(Instr::Work {
-                    ns: self.costs.io_cpu_ns(*bytes),
-                });
-                out.put(Instr::Io {
-                    device_ns: self.costs.io_device_ns(*bytes),
-                });
+                out.put(Instr::Work { ns: self.costs.io_cpu_ns(*bytes) });
+                out.put(Instr::Io { device_ns: self.costs.io_device_ns(*bytes) });
             }
         }
     }

@@ -60,8 +60,7 @@ impl Costs {
 
     /// How long the device is busy with the request of an `iorun`, ns.
     pub fn io_device_ns(&self, bytes: u64) -> u64 {
-        self.io_wait_ns
-            .saturating_add(bytes.saturating_mul(self.io_byte_ns))
+        self.io_wait_ns.saturating_add(bytes.saturating_mul(self.io_byte_ns))
     }
 }
 

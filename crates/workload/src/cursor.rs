@@ -17,13 +17,7 @@ pub(crate) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// The whole file.
     pub fn root(source: Source<'a>, value: &'a Value) -> Cursor<'a> {
-        Cursor {
-            source,
-            parent: None,
-            key: "",
-            key_span: value.span,
-            value,
-        }
+        Cursor { source, parent: None, key: "", key_span: value.span, value }
     }
 
     /// A member of the object at the cursor.
@@ -39,13 +33,7 @@ impl<'a> Cursor<'a> {
 
     /// An item of the array at the cursor.
     pub fn item<'b>(&'b self, item: &'b Value) -> Cursor<'b> {
-        Cursor {
-            source: self.source,
-            parent: Some(self),
-            key: "",
-            key_span: item.span,
-            value: item,
-        }
+        Cursor { source: self.source, parent: Some(self), key: "", key_span: item.span, value: item }
     }
 
     /// The key under which the value stands.
@@ -94,11 +82,7 @@ impl<'a> Cursor<'a> {
             Kind::Array(_) => "an array".to_string(),
             Kind::Object(_) => "an object".into(),
         };
-        let name = if self.key.is_empty() {
-            "this".into()
-        } else {
-            format!("`{}`", self.key)
-        };
+        let name = if self.key.is_empty() { "this".into() } else { format!("`{}`", self.key) };
         self.error(format!("{name} must be {wanted}, found {found}"))
     }
 

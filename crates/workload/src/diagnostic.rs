@@ -124,13 +124,7 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report {
-            file,
-            path,
-            message,
-            help,
-            excerpt,
-        } = &*self.report;
+        let Report { file, path, message, help, excerpt } = &*self.report;
         write!(f, "error: {message}")?;
         let margin = excerpt.as_ref().map_or(1, |excerpt| digits(excerpt.line).max(2));
         write!(f, "\n{:margin$}--> {file}", "")?;
@@ -140,14 +134,7 @@ impl fmt::Display for Diagnostic {
         if !path.is_empty() {
             write!(f, " ({path})")?;
         }
-        if let Some(Excerpt {
-            line,
-            text,
-            indent,
-            width,
-            ..
-        }) = excerpt
-        {
+        if let Some(Excerpt { line, text, indent, width, .. }) = excerpt {
             write!(f, "\n{:margin$} |\n{line:margin$} | {text}", "")?;
             write!(f, "\n{:margin$} | {:indent$}{:^<width$}", "", "", "")?;
         }
@@ -183,24 +170,14 @@ impl Source<'_> {
         let start = self.boundary(span.start as usize);
         let end = self.boundary(span.end as usize).max(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_end = self.text[start..]
-            .find('\n')
-            .map_or(self.text.len(), |at| start + at);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
         let before = self.text[line_start..start].chars().count();
         let marked = self.text[start..end.min(line_end)].chars().count();
-        let skipped = if before + marked > EXCERPT_CHARS {
-            before.saturating_sub(EXCERPT_BEFORE)
-        } else {
-            0
-        };
+        let skipped = if before + marked > EXCERPT_CHARS { before.saturating_sub(EXCERPT_BEFORE) } else { 0 };
         // What would upset the layout is shown as a space.
         let shown = |c: char| if c.is_control() { ' ' } else { c };
-        let mut text: String = self.text[line_start..line_end]
-            .chars()
-            .skip(skipped)
-            .take(EXCERPT_CHARS)
-            .map(shown)
-            .collect();
+        let mut text: String =
+            self.text[line_start..line_end].chars().skip(skipped).take(EXCERPT_CHARS).map(shown).collect();
         text.truncate(text.trim_end().len());
         Excerpt {
             line: self.text[..line_start].matches('\n').count() + 1,
@@ -213,9 +190,7 @@ impl Source<'_> {
 
     /// `at`, or the next place after it where a character begins.
     fn boundary(&self, at: usize) -> usize {
-        (at..self.text.len())
-            .find(|&at| self.text.is_char_boundary(at))
-            .unwrap_or(self.text.len())
+        (at..self.text.len()).find(|&at| self.text.is_char_boundary(at)).unwrap_or(self.text.len())
     }
 }
 
@@ -269,10 +244,7 @@ mod tests {
 
     #[test]
     fn prints_like_a_compiler() {
-        let source = Source {
-            name: "a.json",
-            text: "{\n\t\"rum\": 5\n}",
-        };
+        let source = Source { name: "a.json", text: "{\n\t\"rum\": 5\n}" };
         let error = source
             .error(span(3, 8), "tasks.a.rum".into(), "unknown key `rum`")
             .with_help("did you mean `run`?");
@@ -291,10 +263,7 @@ mod tests {
     #[test]
     fn a_very_long_line_is_shown_in_part() {
         let text = format!("{}X{}", "é".repeat(500), "b".repeat(500));
-        let source = Source {
-            name: "f",
-            text: &text,
-        };
+        let source = Source { name: "f", text: &text };
         let error = source.error(span(1000, 1001), String::new(), "no");
         assert_eq!(error.column(), 501);
         let shown = error.to_string();
@@ -306,10 +275,7 @@ mod tests {
 
     #[test]
     fn spots_past_the_end_and_inside_characters_do_no_harm() {
-        let source = Source {
-            name: "f",
-            text: "aé\nü",
-        };
+        let source = Source { name: "f", text: "aé\nü" };
         for start in 0..12 {
             for end in 0..12 {
                 let _ = source.error(span(start, end), String::new(), "x").to_string();

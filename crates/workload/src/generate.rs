@@ -18,10 +18,7 @@ pub fn hogs(n: u32, nice: i32) -> Model {
 
 /// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give it a limit.
 pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
-    let events = vec![
-        event("run", Action::Run(run_us)),
-        event("sleep", Action::Sleep(sleep_us)),
-    ];
+    let events = vec![event("run", Action::Run(run_us)), event("sleep", Action::Sleep(sleep_us))];
     model("sleepers", vec![flat_task("sleeper", n, events)])
 }
 
@@ -33,10 +30,7 @@ pub fn mix(n: u32, seed: u64) -> Model {
     let tasks = (0..n).map(|number| {
         let kind = number % 10;
         let (key, events) = match kind {
-            0 => (
-                "hog",
-                vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))],
-            ),
+            0 => ("hog", vec![event("run", Action::Run(between(&mut random, 5_000, 50_000)))]),
             1..=4 => (
                 "person",
                 vec![
@@ -53,16 +47,9 @@ pub fn mix(n: u32, seed: u64) -> Model {
             ),
             _ => {
                 let period_us = between(&mut random, 5, 50) * 1_000;
-                let timer = Action::Timer {
-                    name: "unique".into(),
-                    period_us,
-                    absolute: false,
-                };
+                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
                 let run_us = between(&mut random, period_us / 20, period_us / 4);
-                (
-                    "beat",
-                    vec![event("run", Action::Run(run_us)), event("timer", timer)],
-                )
+                ("beat", vec![event("run", Action::Run(run_us)), event("timer", timer)])
             }
         };
         let mut task = flat_task(&format!("{key}{number}"), 1, events);
@@ -79,10 +66,7 @@ fn between(random: &mut SplitMix64, least: u64, most: u64) -> u64 {
 }
 
 fn event(key: &str, action: Action) -> Event {
-    Event {
-        key: key.into(),
-        action,
-    }
+    Event { key: key.into(), action }
 }
 
 fn flat_task(key: &str, instances: u32, events: Vec<Event>) -> Task {
@@ -92,18 +76,11 @@ fn flat_task(key: &str, instances: u32, events: Vec<Event>) -> Task {
         delay_us: 0,
         loops: Loops::Forever,
         properties: Properties::default(),
-        phases: vec![Phase {
-            events,
-            ..Phase::default()
-        }],
+        phases: vec![Phase { events, ..Phase::default() }],
         flat: true,
     }
 }
 
 fn model(name: &str, tasks: Vec<Task>) -> Model {
-    Model {
-        name: name.into(),
-        global: Global::default(),
-        tasks,
-    }
+    Model { name: name.into(), global: Global::default(), tasks }
 }

@@ -129,11 +129,8 @@ impl GoldenFile {
             Ok(model)
         })?;
         let threads = thread_names(&model);
-        let numbers: HashMap<&str, TaskId> = threads
-            .iter()
-            .enumerate()
-            .map(|(number, name)| (name.as_str(), TaskId(number as u32)))
-            .collect();
+        let numbers: HashMap<&str, TaskId> =
+            threads.iter().enumerate().map(|(number, name)| (name.as_str(), TaskId(number as u32))).collect();
         Ok(GoldenFile {
             kernel: take(root, "kernel", owned)?,
             scheduler: take(root, "scheduler", owned)?,
@@ -175,10 +172,7 @@ impl GoldenFile {
             },
             ..Options::default()
         };
-        let target = Target {
-            cpus: self.cpus,
-            limited: true,
-        };
+        let target = Target { cpus: self.cpus, limited: true };
         Vm::with_dialect(self.model.clone(), Dialect::Golden, &target, options)
     }
 }
@@ -239,9 +233,7 @@ fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
 fn machine(machine: Cursor<'_>) -> Result<(u32, u32, bool), Diagnostic> {
     known(machine, &["cpus", "hz", "topology", "address_space"])?;
     let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
-    let hz = take(machine, "hz", |hz| {
-        hz.small("a number of ticks a second", 1..=10_000)
-    })?;
+    let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
     take_if(machine, "topology", |topology| match topology.string()? {
         "flat" => Ok(()),
         other => Err(topology.error(format!("unknown topology `{other}`"))),
@@ -258,10 +250,7 @@ fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
     members
         .map(|member| {
             let value = tunables.member(member);
-            Ok((
-                value.key().into(),
-                value.integer("a whole number", i64::MIN..=i64::MAX)?,
-            ))
+            Ok((value.key().into(), value.integer("a whole number", i64::MIN..=i64::MAX)?))
         })
         .collect()
 }
@@ -281,21 +270,13 @@ fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {
         }
         known(group, &["shares"])?;
         let shares = take_if(group, "shares", |shares| shares.small("a weight", 0..=u32::MAX))?;
-        list.push(GoldenGroup {
-            parent,
-            path,
-            shares: shares.map_or(1024, u64::from),
-        });
+        list.push(GoldenGroup { parent, path, shares: shares.map_or(1024, u64::from) });
     }
     Ok(list)
 }
 
 fn check_groups(scenario: Cursor<'_>, model: &Model, groups: &[GoldenGroup]) -> Result<(), Diagnostic> {
-    match model
-        .group_paths()
-        .iter()
-        .find(|path| groups.iter().all(|group| group.path != **path))
-    {
+    match model.group_paths().iter().find(|path| groups.iter().all(|group| group.path != **path)) {
         None => Ok(()),
         Some(path) => {
             Err(scenario.key_error(format!("a task is in `{path}`, which is not among the `groups`")))
@@ -304,10 +285,7 @@ fn check_groups(scenario: Cursor<'_>, model: &Model, groups: &[GoldenGroup]) -> 
 }
 
 fn thread(cursor: Cursor<'_>, name: &str, threads: &HashMap<&str, TaskId>) -> Result<TaskId, Diagnostic> {
-    threads
-        .get(name)
-        .copied()
-        .ok_or_else(|| cursor.error(format!("there is no thread `{name}`")))
+    threads.get(name).copied().ok_or_else(|| cursor.error(format!("there is no thread `{name}`")))
 }
 
 fn read_slices(
@@ -339,11 +317,8 @@ fn read_figures(
     let mut list = Vec::new();
     for member in tasks.object()? {
         let figures = tasks.member(member);
-        let count = |key| {
-            take(figures, key, |value| {
-                Ok(value.integer("a whole number", 0..=i64::MAX)? as u64)
-            })
-        };
+        let count =
+            |key| take(figures, key, |value| Ok(value.integer("a whole number", 0..=i64::MAX)? as u64));
         list.push(GoldenFigures {
             task: thread(figures, figures.key(), threads)?,
             runtime_ns: count("runtime_ns")?,

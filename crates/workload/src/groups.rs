@@ -93,12 +93,8 @@ impl GroupPlan {
     /// # Panics
     /// If a path is not in the plan.
     pub fn ids_of(&self, ids: &[GroupId], paths: &[String]) -> Vec<GroupId> {
-        let index: HashMap<&str, GroupId> = self
-            .groups
-            .iter()
-            .zip(ids)
-            .map(|(group, &id)| (group.path.as_str(), id))
-            .collect();
+        let index: HashMap<&str, GroupId> =
+            self.groups.iter().zip(ids).map(|(group, &id)| (group.path.as_str(), id)).collect();
         paths.iter().map(|path| index[path.as_str()]).collect()
     }
 }
@@ -169,27 +165,20 @@ pub fn parse(file: &str, text: &str) -> Result<GroupSettings, Diagnostic> {
 /// # Errors
 /// If it cannot be understood.
 pub fn parse_option(text: &str) -> Result<GroupSettings, Diagnostic> {
-    let source = Source {
-        name: "option --group",
-        text,
-    };
+    let source = Source { name: "option --group", text };
     let (path, setting) = match text.rsplit_once(':') {
         Some((path, setting)) => (path, Some(setting)),
         None => (text, None),
     };
     let spot = |part: &str| span_of(text, part);
     let path = group_path(path).map_err(|message| {
-        source
-            .error(spot(path), String::new(), message)
-            .with_help("for example `/tg1:cpu.weight=200`")
+        source.error(spot(path), String::new(), message).with_help("for example `/tg1:cpu.weight=200`")
     })?;
     let shares = match setting {
         None => None,
         Some(setting) => Some(shares_of(setting).map_err(|fault| fault.at(source, spot(setting), &path))?),
     };
-    Ok(GroupSettings {
-        settings: vec![(path, shares)],
-    })
+    Ok(GroupSettings { settings: vec![(path, shares)] })
 }
 
 /// A path that is not the root's.
@@ -212,16 +201,11 @@ struct Fault {
 
 impl Fault {
     fn new(message: String, help: impl Into<Option<String>>) -> Fault {
-        Fault {
-            message,
-            help: help.into(),
-        }
+        Fault { message, help: help.into() }
     }
 
     fn at(self, source: Source<'_>, span: Span, path: &str) -> Diagnostic {
-        source
-            .error(span, path.into(), self.message)
-            .with_help_if(self.help)
+        source.error(span, path.into(), self.message).with_help_if(self.help)
     }
 }
 
@@ -237,12 +221,10 @@ fn shares_of(setting: &str) -> Result<u64, Fault> {
             "for example `cpu.weight=200` or `cpu.shares=512`".to_string(),
         ));
     };
-    let number: i64 = value.trim().parse().map_err(|_| {
-        Fault::new(
-            format!("`{}` must be a whole number, found `{value}`", key.trim()),
-            None,
-        )
-    })?;
+    let number: i64 = value
+        .trim()
+        .parse()
+        .map_err(|_| Fault::new(format!("`{}` must be a whole number, found `{value}`", key.trim()), None))?;
     shares(key.trim(), number)
 }
 
@@ -250,15 +232,11 @@ fn shares_of(setting: &str) -> Result<u64, Fault> {
 fn shares(key: &str, value: i64) -> Result<u64, Fault> {
     match key {
         "cpu.weight" if (1..=10_000).contains(&value) => Ok((value as u64 * 1024 + 50) / 100),
-        "cpu.weight" => Err(Fault::new(
-            format!("`cpu.weight` must be from 1 to 10000, found {value}"),
-            None,
-        )),
+        "cpu.weight" => Err(Fault::new(format!("`cpu.weight` must be from 1 to 10000, found {value}"), None)),
         "cpu.shares" if value >= 0 => Ok(value.clamp(2, 262_144) as u64),
-        "cpu.shares" => Err(Fault::new(
-            format!("`cpu.shares` must be from 2 to 262144, found {value}"),
-            None,
-        )),
+        "cpu.shares" => {
+            Err(Fault::new(format!("`cpu.shares` must be from 2 to 262144, found {value}"), None))
+        }
         _ => Err(Fault::new(
             format!("unknown setting `{key}`"),
             did_you_mean(key, ["cpu.weight", "cpu.shares"])
@@ -295,19 +273,17 @@ fn from_json(source: Source<'_>) -> Result<GroupSettings, Diagnostic> {
         for member in group.object()? {
             let setting = group.member(member);
             let number = setting.integer("a whole number", i64::MIN..=i64::MAX);
-            weight = Some(
-                match shares(setting.key(), number.as_ref().map_or(1, |&number| number)) {
-                    Ok(shares) => number.map(|_| shares)?,
-                    Err(Fault { message, help }) => {
-                        let error = if message.starts_with("unknown") {
-                            setting.key_error(message)
-                        } else {
-                            setting.error(message)
-                        };
-                        return Err(error.with_help_if(help));
-                    }
-                },
-            );
+            weight = Some(match shares(setting.key(), number.as_ref().map_or(1, |&number| number)) {
+                Ok(shares) => number.map(|_| shares)?,
+                Err(Fault { message, help }) => {
+                    let error = if message.starts_with("unknown") {
+                        setting.key_error(message)
+                    } else {
+                        setting.error(message)
+                    };
+                    return Err(error.with_help_if(help));
+                }
+            });
         }
         settings.push((path, weight));
     }
@@ -317,10 +293,7 @@ fn from_json(source: Source<'_>) -> Result<GroupSettings, Diagnostic> {
 /// Where `part`, a slice of `text`, stands in it.
 fn span_of(text: &str, part: &str) -> Span {
     let start = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize) as u32;
-    Span {
-        start,
-        end: start + part.len() as u32,
-    }
+    Span { start, end: start + part.len() as u32 }
 }
 
 #[cfg(test)]
@@ -330,10 +303,7 @@ mod tests {
     fn plan(settings: &GroupSettings, paths: &[&str]) -> Vec<(String, Option<usize>, u64)> {
         let paths: Vec<String> = paths.iter().map(|&path| path.into()).collect();
         let plan = GroupPlan::new(settings, &paths);
-        plan.groups
-            .into_iter()
-            .map(|group| (group.path, group.parent, group.shares))
-            .collect()
+        plan.groups.into_iter().map(|group| (group.path, group.parent, group.shares)).collect()
     }
 
     #[test]
@@ -370,40 +340,22 @@ mod tests {
         let mut settings = parse("g", "/a cpu.weight=200").unwrap();
         settings.add(parse_option("/a:cpu.shares=77").unwrap());
         settings.add(parse_option("/z").unwrap());
-        assert_eq!(
-            plan(&settings, &[]),
-            [("/a".into(), None, 77), ("/z".into(), None, 1024)]
-        );
+        assert_eq!(plan(&settings, &[]), [("/a".into(), None, 77), ("/z".into(), None, 1024)]);
     }
 
     #[test]
     fn errors() {
         let text = |error: Diagnostic| format!("{}:{} {}", error.line(), error.column(), error.message());
         for (file, expected) in [
-            (
-                "/a cpu.weight=0",
-                "1:4 `cpu.weight` must be from 1 to 10000, found 0",
-            ),
-            (
-                "/a\n /b cpu.shares=-1",
-                "2:5 `cpu.shares` must be from 2 to 262144, found -1",
-            ),
+            ("/a cpu.weight=0", "1:4 `cpu.weight` must be from 1 to 10000, found 0"),
+            ("/a\n /b cpu.shares=-1", "2:5 `cpu.shares` must be from 2 to 262144, found -1"),
             ("/a cpu.weigth=5", "1:4 unknown setting `cpu.weigth`"),
             ("/a cpu.weight", "1:4 `cpu.weight` is no setting"),
-            (
-                "/a cpu.weight=x",
-                "1:4 `cpu.weight` must be a whole number, found `x`",
-            ),
-            (
-                "tg1 cpu.weight=5",
-                "1:1 `tg1` is no group: a path begins with `/`",
-            ),
+            ("/a cpu.weight=x", "1:4 `cpu.weight` must be a whole number, found `x`"),
+            ("tg1 cpu.weight=5", "1:1 `tg1` is no group: a path begins with `/`"),
             ("/ cpu.weight=5", "1:1 the root group has no weight"),
             ("/a/../b cpu.weight=5", "1:1 a group cannot be called `..`"),
-            (
-                "{\"/a\": {\"cpu.weight\": \"x\"}}",
-                "1:23 `cpu.weight` must be a whole number, found a string",
-            ),
+            ("{\"/a\": {\"cpu.weight\": \"x\"}}", "1:23 `cpu.weight` must be a whole number, found a string"),
             ("{\"/a\": {\"cpu.max\": 5}}", "1:9 unknown setting `cpu.max`"),
             ("{\"/a\": 5}", "1:8 `/a` must be an object, found 5"),
         ] {

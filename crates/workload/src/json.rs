@@ -74,10 +74,7 @@ impl Parser<'_> {
     }
 
     fn span_from(&self, start: usize) -> Span {
-        Span {
-            start: start as u32,
-            end: self.at as u32,
-        }
+        Span { start: start as u32, end: self.at as u32 }
     }
 
     fn error(&self, start: usize, message: impl Into<String>) -> Diagnostic {
@@ -122,15 +119,11 @@ impl Parser<'_> {
                 }
                 None => {
                     self.at += 2;
-                    Err(self
-                        .error(start, "this comment has no end")
-                        .with_help("close it with `*/`"))
+                    Err(self.error(start, "this comment has no end").with_help("close it with `*/`"))
                 }
             }
         } else {
-            Err(self
-                .error_here("a lone `/`")
-                .with_help("comments begin with `//` or `/*`"))
+            Err(self.error_here("a lone `/`").with_help("comments begin with `//` or `/*`"))
         }
     }
 
@@ -144,10 +137,7 @@ impl Parser<'_> {
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
             _ => return Err(self.error_here(format!("expected a value, found {}", self.found()))),
         };
-        Ok(Value {
-            span: self.span_from(start),
-            kind,
-        })
+        Ok(Value { span: self.span_from(start), kind })
     }
 
     fn enter(&mut self, depth: u32) -> Result<(), Diagnostic> {
@@ -177,10 +167,9 @@ impl Parser<'_> {
             let key_span = self.span_from(start);
             self.space()?;
             if self.peek() != Some(b':') {
-                return Err(self.error_here(format!(
-                    "expected `:` after the key `{key}`, found {}",
-                    self.found()
-                )));
+                return Err(
+                    self.error_here(format!("expected `:` after the key `{key}`, found {}", self.found()))
+                );
             }
             self.at += 1;
             self.space()?;
@@ -223,25 +212,14 @@ impl Parser<'_> {
                 let missing = matches!(self.peek(), Some(b'"' | b'{' | b'['));
                 let error = self.error_here(message);
                 self.at = end;
-                Err(if missing {
-                    error.with_help("a comma is missing before this")
-                } else {
-                    error
-                })
+                Err(if missing { error.with_help("a comma is missing before this") } else { error })
             }
         }
     }
 
     fn unclosed(&self, open: usize, bracket: char) -> Diagnostic {
-        let span = Span {
-            start: open as u32,
-            end: open as u32 + 1,
-        };
-        self.source.error(
-            span,
-            String::new(),
-            format!("the file ends before this `{bracket}` is closed"),
-        )
+        let span = Span { start: open as u32, end: open as u32 + 1 };
+        self.source.error(span, String::new(), format!("the file ends before this `{bracket}` is closed"))
     }
 
     fn string(&mut self) -> Result<Box<str>, Diagnostic> {
@@ -331,10 +309,7 @@ impl Parser<'_> {
             good &= self.digits();
         }
         let junk = self.at;
-        while self
-            .peek()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
-        {
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.') {
             self.at += 1;
         }
         let text = &self.source.text[start..self.at];
@@ -358,10 +333,7 @@ impl Parser<'_> {
 
     fn word(&mut self) -> Result<Kind, Diagnostic> {
         let start = self.at;
-        while self
-            .peek()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        {
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             self.at += 1;
         }
         match &self.source.text[start..self.at] {

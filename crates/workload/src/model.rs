@@ -216,9 +216,7 @@ pub enum MemRunKind {
 impl Model {
     /// Threads that the run begins with.
     pub fn initial_threads(&self) -> usize {
-        self.tasks
-            .iter()
-            .fold(0, |sum: usize, task| sum.saturating_add(task.instances as usize))
+        self.tasks.iter().fold(0, |sum: usize, task| sum.saturating_add(task.instances as usize))
     }
 
     /// The paths of the groups that tasks are in or move to, in the order in which they are first named, each after those
@@ -242,10 +240,7 @@ impl Model {
         let names = |policy: Policy| {
             self.tasks.iter().any(|task| {
                 task.properties.policy.unwrap_or(self.global.default_policy) == policy
-                    || task
-                        .phases
-                        .iter()
-                        .any(|phase| phase.properties.policy == Some(policy))
+                    || task.phases.iter().any(|phase| phase.properties.policy == Some(policy))
             })
         };
         Policy::ALL.into_iter().filter(|&policy| names(policy)).collect()

@@ -32,12 +32,7 @@ pub enum Instr {
     /// `sleep`.
     Sleep { ns: u64 },
     /// `timer`.
-    Timer {
-        timer: u32,
-        unique: bool,
-        absolute: bool,
-        period_ns: u64,
-    },
+    Timer { timer: u32, unique: bool, absolute: bool, period_ns: u64 },
     /// `lock`.
     Lock { mutex: u32 },
     /// `unlock`.

@@ -40,15 +40,7 @@ pub enum StopReason {
 
 impl Stop {
     pub(crate) fn new(now_ns: u64, task: TaskId, thread: String, place: String, reason: StopReason) -> Stop {
-        Stop {
-            at: Box::new(StopAt {
-                now_ns,
-                task,
-                thread,
-                place,
-                reason,
-            }),
-        }
+        Stop { at: Box::new(StopAt { now_ns, task, thread, place, reason }) }
     }
 
     /// When, ns of virtual time.
@@ -79,23 +71,14 @@ impl Stop {
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StopAt {
-            now_ns,
-            thread,
-            place,
-            reason,
-            ..
-        } = &*self.at;
+        let StopAt { now_ns, thread, place, reason, .. } = &*self.at;
         write!(f, "stopped at {}: thread {thread}, {place}: ", Seconds(*now_ns))?;
         match reason {
             StopReason::NoTimePasses { events } => {
                 write!(f, "{events} events without time passing, and no end in sight")
             }
             StopReason::NoTimePassesForAny { events } => {
-                write!(
-                    f,
-                    "{events} events of all threads without time passing, and no end in sight"
-                )
+                write!(f, "{events} events of all threads without time passing, and no end in sight")
             }
             StopReason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
         }

@@ -105,15 +105,8 @@ impl Origin {
         let span = self.names.get(number).copied().unwrap_or_default();
         let padded = format!("{}{}", "\n".repeat(self.line.saturating_sub(1)), self.text);
         let shift = self.line.saturating_sub(1) as u32;
-        let span = Span {
-            start: span.start + shift,
-            end: span.end + shift,
-        };
-        Source {
-            name: &self.file,
-            text: &padded,
-        }
-        .error(span, String::new(), message)
+        let span = Span { start: span.start + shift, end: span.end + shift };
+        Source { name: &self.file, text: &padded }.error(span, String::new(), message)
     }
 }
 
@@ -143,16 +136,12 @@ impl Timetable {
 
     /// Whether it binds tasks to CPUs.
     pub fn sets_affinity(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry.change, Change::Affinity(..)))
+        self.entries.iter().any(|entry| matches!(entry.change, Change::Affinity(..)))
     }
 
     /// Whether it takes CPUs off line.
     pub fn takes_cpus_offline(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry.change, Change::Offline(..)))
+        self.entries.iter().any(|entry| matches!(entry.change, Change::Offline(..)))
     }
 
     /// The tunables that it sets.
@@ -170,9 +159,7 @@ impl Timetable {
             Change::Tunable(name, _) => known.contains(&name.as_str()),
             _ => true,
         };
-        Timetable {
-            entries: self.entries.iter().filter(has).cloned().collect(),
-        }
+        Timetable { entries: self.entries.iter().filter(has).cloned().collect() }
     }
 }
 

@@ -405,13 +405,7 @@ impl Vm {
     fn stop(&self, now_ns: u64, thread: u32, reason: StopReason) -> Stop {
         let task = TaskId(thread);
         let Thread { program, pc, .. } = self.threads[thread as usize];
-        Stop::new(
-            now_ns,
-            task,
-            self.thread_name(task),
-            self.code.place(program, pc),
-            reason,
-        )
+        Stop::new(now_ns, task, self.thread_name(task), self.code.place(program, pc), reason)
     }
 
     fn no_time_passes(&self, now_ns: u64, thread: u32) -> Stop {
@@ -419,9 +413,7 @@ impl Vm {
         let reason = if own >= EVENTS_AT_ONE_INSTANT {
             StopReason::NoTimePasses { events: own }
         } else {
-            StopReason::NoTimePassesForAny {
-                events: self.instant_events,
-            }
+            StopReason::NoTimePassesForAny { events: self.instant_events }
         };
         self.stop(now_ns, thread, reason)
     }
@@ -488,8 +480,7 @@ impl Vm {
             Instr::Exit => return Ok(Some(Op::Exit)),
             _ => {}
         }
-        self.count_event(now_ns, number)
-            .ok_or_else(|| self.no_time_passes(now_ns, number))?;
+        self.count_event(now_ns, number).ok_or_else(|| self.no_time_passes(now_ns, number))?;
         self.event(now_ns, number, instr)
     }
 
@@ -517,11 +508,7 @@ impl Vm {
             }
             Instr::Yield => {
                 self.go_on(number);
-                Some(if self.conventions.yield_goes_on {
-                    Op::YieldAndGoOn
-                } else {
-                    Op::Yield
-                })
+                Some(if self.conventions.yield_goes_on { Op::YieldAndGoOn } else { Op::Yield })
             }
             Instr::Fork { program } => Some(self.fork(now_ns, number, program)?),
             other => self.synchronise(now_ns, number, other),
@@ -621,10 +608,7 @@ impl Vm {
         let delay_ns = self.code.programs[program as usize].delay_ns;
         let child = self.threads.len();
         self.new_thread(program, now_ns.saturating_add(delay_ns), true);
-        Ok(Op::Fork {
-            attr: Box::new(self.task_attr(child)),
-            delay_ns,
-        })
+        Ok(Op::Fork { attr: Box::new(self.task_attr(child)), delay_ns })
     }
 
     fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Op {
@@ -632,9 +616,7 @@ impl Vm {
         thread.blocked = blocked;
         thread.since_ns = now_ns;
         thread.after_run = false;
-        Op::Block {
-            reason: BlockReason::Interruptible,
-        }
+        Op::Block { reason: BlockReason::Interruptible }
     }
 
     /// `number` need not wait any more.
@@ -645,14 +627,10 @@ impl Vm {
 
     fn op(&self, order: Order) -> Op {
         match order {
-            Order::Wake { thread, sync } => Op::Wake {
-                task: TaskId(thread),
-                sync,
-            },
-            Order::Attr { thread } => Op::SetAttr {
-                task: TaskId(thread),
-                attr: self.mutexes.effective(thread),
-            },
+            Order::Wake { thread, sync } => Op::Wake { task: TaskId(thread), sync },
+            Order::Attr { thread } => {
+                Op::SetAttr { task: TaskId(thread), attr: self.mutexes.effective(thread) }
+            }
             Order::Then(op) => op,
         }
     }
@@ -663,10 +641,7 @@ impl Workload for Vm {
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         (0..self.threads.len())
-            .map(|number| NewTask {
-                attr: self.task_attr(number),
-                start_ns: self.threads[number].start_ns,
-            })
+            .map(|number| NewTask { attr: self.task_attr(number), start_ns: self.threads[number].start_ns })
             .collect()
     }
 
@@ -704,11 +679,7 @@ impl Workload for Vm {
     }
 
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
-        let Conventions {
-            exit_from_sleep,
-            renice_before_wake,
-            ..
-        } = self.conventions;
+        let Conventions { exit_from_sleep, renice_before_wake, .. } = self.conventions;
         if !exit_from_sleep && !renice_before_wake {
             return None;
         }

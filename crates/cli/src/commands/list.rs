@@ -45,22 +45,13 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
 
 /// The knobs of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
-    let needs = select::Needs {
-        cpus: 1,
-        ..select::Needs::default()
-    };
+    let needs = select::Needs { cpus: 1, ..select::Needs::default() };
     Built::new(choice, &choice.build_config(&needs)).tunables()
 }
 
 fn policies(choice: &Choice) -> String {
     let short = |policy: &Policy| policy.name().trim_start_matches("SCHED_");
-    choice
-        .release
-        .policies
-        .iter()
-        .map(short)
-        .collect::<Vec<_>>()
-        .join(" ")
+    choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
 fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
@@ -78,11 +69,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             [] => String::new(),
             also => format!(" (also {})", also.join(", ")),
         };
-        let default = if std::ptr::eq(release, &raw const entry.releases[0]) {
-            ", the default"
-        } else {
-            ""
-        };
+        let default = if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
         writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
         let hz = match release.hz_range {
             (min, max) if min == max => format!("HZ {min}"),
@@ -103,10 +90,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
 
 fn write_tunables(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     writeln!(output)?;
-    writeln!(
-        output,
-        "Tunables (--set NAME=VALUE), with their values on one CPU:"
-    )?;
+    writeln!(output, "Tunables (--set NAME=VALUE), with their values on one CPU:")?;
     for choice in choices {
         let tunables = tunables(choice);
         if tunables.is_empty() {
@@ -114,11 +98,7 @@ fn write_tunables(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             continue;
         }
         writeln!(output, "  {choice}:")?;
-        let widest = tunables
-            .iter()
-            .map(|tunable| tunable.name.len())
-            .max()
-            .unwrap_or(0);
+        let widest = tunables.iter().map(|tunable| tunable.name.len()).max().unwrap_or(0);
         for tunable in tunables {
             let (min, max) = tunable.range;
             let (name, value) = (tunable.name, tunable.value);

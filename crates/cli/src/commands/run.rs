@@ -21,11 +21,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let timetable = timetable_of(args)?;
     let default = ["linux".to_string()];
-    let names = if args.schedulers.is_empty() {
-        &default[..]
-    } else {
-        &args.schedulers
-    };
+    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
@@ -44,16 +40,12 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         }
         if choices.is_empty() {
             let file = file.display();
-            return Err(Failure::Message(format!(
-                "no scheduler can run {file}: {left_out}"
-            )));
+            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
         }
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
         }
-        experiment
-            .check_timetable(&choices)
-            .map_err(|error| error.to_string())?;
+        experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
         let tunables = tunables_for(&experiment, &choices, &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
@@ -89,9 +81,7 @@ impl fmt::Display for LeftOut {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
-    compressed::as_text(&bytes)
-        .map(str::to_string)
-        .map_err(|error| format!("{}: {error}", path.display()))
+    compressed::as_text(&bytes).map(str::to_string).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
@@ -159,13 +149,7 @@ fn tunables_for(
 ) -> Result<Vec<Vec<(String, i64)>>, Failure> {
     let known: Vec<Vec<&'static str>> = choices
         .iter()
-        .map(|choice| {
-            experiment
-                .tunables(choice)
-                .iter()
-                .map(|tunable| tunable.name)
-                .collect()
-        })
+        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
         .collect();
     for (name, _) in set {
         let without: Vec<String> = choices
@@ -281,11 +265,7 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 /// With several files a first column says which.
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
-        let text = if args.tasks {
-            csv::tasks(report)
-        } else {
-            csv::comparison(report)
-        };
+        let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
         if reports.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
@@ -325,11 +305,7 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
 }
 
 fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, Failure> {
-    let options = TimelineOptions {
-        from_ns: args.from,
-        to_ns: args.to,
-        ..TimelineOptions::default()
-    };
+    let options = TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
     timeline::draw(run, options, style).map_err(|error| Failure::Message(format!("--timeline: {error}")))
 }
 

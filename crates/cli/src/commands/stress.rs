@@ -14,10 +14,7 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> = choose(&args.schedulers)?
-        .iter()
-        .map(|chosen| chosen.choice)
-        .collect();
+    let choices: Vec<Choice> = choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),
@@ -35,9 +32,7 @@ struct Tally {
 
 fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Result<Status, Failure> {
     if args.first_seed.checked_add(args.seeds - 1).is_none() {
-        return Err(Failure::Message(
-            "--first-seed and --seeds together go beyond the largest seed".into(),
-        ));
+        return Err(Failure::Message("--first-seed and --seeds together go beyond the largest seed".into()));
     }
     // A scheduler that panics has broken a rule; its message is told with the others.
     std::panic::set_hook(Box::new(|_| {}));
@@ -103,18 +98,10 @@ fn tell(
 fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> std::io::Result<()> {
     let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let widest = names.iter().map(String::len).max().unwrap_or(0);
-    writeln!(
-        output,
-        "{:widest$}  {:>8}  {:>12}  broken",
-        "scheduler", "worlds", "events"
-    )?;
+    writeln!(output, "{:widest$}  {:>8}  {:>12}  broken", "scheduler", "worlds", "events")?;
     for (name, tally) in names.iter().zip(tallies) {
         let broken: u64 = tally.broken.iter().map(|(_, count)| count).sum();
-        writeln!(
-            output,
-            "{name:widest$}  {:>8}  {:>12}  {broken}",
-            tally.worlds, tally.events
-        )?;
+        writeln!(output, "{name:widest$}  {:>8}  {:>12}  {broken}", tally.worlds, tally.events)?;
     }
     Ok(())
 }
@@ -139,11 +126,7 @@ fn one_world(
         if let Some(path) = save {
             save_world(&world, choice, path)?;
             writeln!(output, "saved; to run it without the checks:")?;
-            writeln!(
-                output,
-                "    {}",
-                run_command(&world, choice, &path.display().to_string())
-            )?;
+            writeln!(output, "    {}", run_command(&world, choice, &path.display().to_string()))?;
         }
         writeln!(
             output,
@@ -180,11 +163,7 @@ fn one_world(
 
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let text = format!(
-        "// {}\n{}",
-        run_command(world, choice, &name),
-        rt_app::write(&world.model)
-    );
+    let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
     std::fs::write(path, text)
         .map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
 }

@@ -76,11 +76,7 @@ fn tell(
             None if quiet => {}
             None => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
             Some(difference) => {
-                writeln!(
-                    output,
-                    "DIFFERS  {path} (of {} slices) {difference}",
-                    verdict.slices
-                )?;
+                writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
             }
         },
         Err(GoldenError::UnknownScheduler { scheduler, kernel }) if !file.named => {
@@ -130,10 +126,7 @@ fn write_summary(summary: &Summary, output: &mut Output) -> io::Result<()> {
     writeln!(output)?;
     for [scheduler, kernel, files, agree, time] in rows {
         let [w0, w1, w2, w3, w4] = widths;
-        writeln!(
-            output,
-            "{scheduler:w0$}  {kernel:w1$}  {files:>w2$}  {agree:>w3$}  {time:>w4$}"
-        )?;
+        writeln!(output, "{scheduler:w0$}  {kernel:w1$}  {files:>w2$}  {agree:>w3$}  {time:>w4$}")?;
     }
     Ok(())
 }

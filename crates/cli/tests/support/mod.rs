@@ -5,10 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("there is a root")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("there is a root")
 }
 
 /// What came of a command.
@@ -23,13 +20,7 @@ pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
     command.args(args).current_dir(root()).stdin(Stdio::null());
     // Messages must not depend on the terminal that the tests happen to run in.
-    for name in [
-        "RUST_BACKTRACE",
-        "COLUMNS",
-        "CLICOLOR",
-        "CLICOLOR_FORCE",
-        "NO_COLOR",
-    ] {
+    for name in ["RUST_BACKTRACE", "COLUMNS", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR"] {
         command.env_remove(name);
     }
     command

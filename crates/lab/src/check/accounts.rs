@@ -24,10 +24,7 @@ struct Cpu {
 impl Accounts {
     /// Nothing has happened yet on `cpus` CPUs.
     pub fn new(cpus: u32) -> Accounts {
-        Accounts {
-            cpus: vec![Cpu::default(); cpus as usize],
-            ..Accounts::default()
-        }
+        Accounts { cpus: vec![Cpu::default(); cpus as usize], ..Accounts::default() }
     }
 
     /// CPU time of `task`, ns.
@@ -41,12 +38,7 @@ impl Accounts {
     }
 
     fn pass(&mut self, cpu: CpuId, now_ns: u64) {
-        let Cpu {
-            current,
-            since_ns,
-            busy_ns,
-            idle_ns,
-        } = &mut self.cpus[cpu.index()];
+        let Cpu { current, since_ns, busy_ns, idle_ns } = &mut self.cpus[cpu.index()];
         let passed_ns = now_ns - *since_ns;
         *since_ns = now_ns;
         match current {
@@ -81,9 +73,7 @@ impl Accounts {
         let of_tasks_ns: u64 = self.task_ns.iter().sum();
         let of_cpus_ns = self.busy_ns();
         if of_tasks_ns != of_cpus_ns {
-            return Err(wrong(format!(
-                "tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}"
-            )));
+            return Err(wrong(format!("tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}")));
         }
         for (number, asked) in asked.tasks.iter().enumerate() {
             let task = TaskId(number as u32);
@@ -92,10 +82,9 @@ impl Accounts {
                 return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
             }
             if asked.ended && got_ns < asked_ns {
-                return Err(wrong(format!(
-                    "it ended after {got_ns} ns of the {asked_ns} it asked for"
-                ))
-                .of(task));
+                return Err(
+                    wrong(format!("it ended after {got_ns} ns of the {asked_ns} it asked for")).of(task)
+                );
             }
         }
         Ok(())
@@ -112,12 +101,8 @@ impl Observer for Accounts {
         next: Option<TaskId>,
     ) {
         if prev != self.cpus[cpu.index()].current {
-            let what = format!(
-                "{prev:?} left the CPU, which {:?} had",
-                self.cpus[cpu.index()].current
-            );
-            self.violation
-                .get_or_insert(Violation::new(Rule::Accounts, now_ns, what).on(cpu));
+            let what = format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);
+            self.violation.get_or_insert(Violation::new(Rule::Accounts, now_ns, what).on(cpu));
         }
         self.pass(cpu, now_ns);
         self.cpus[cpu.index()].current = next;
@@ -146,10 +131,7 @@ struct Asking {
 impl<W> Asked<W> {
     /// Listens to `workload`.
     pub fn new(workload: W) -> Asked<W> {
-        Asked {
-            workload,
-            tasks: Vec::new(),
-        }
+        Asked { workload, tasks: Vec::new() }
     }
 
     /// The workload.

@@ -132,11 +132,7 @@ impl Double {
     }
 
     fn turn(&self, task: TaskId) -> u32 {
-        if self.fault == Fault::Unfair && task.0 % 2 == 1 {
-            3 * TURN_TICKS
-        } else {
-            TURN_TICKS
-        }
+        if self.fault == Fault::Unfair && task.0 % 2 == 1 { 3 * TURN_TICKS } else { TURN_TICKS }
     }
 }
 
@@ -145,11 +141,8 @@ impl Scheduler for Double {
         if task.index() >= self.tasks.len() {
             self.tasks.resize_with(task.index() + 1, Task::default);
         }
-        self.tasks[task.index()] = Task {
-            sched: attr.sched,
-            allowed: attr.allowed.clone(),
-            ..Task::default()
-        };
+        self.tasks[task.index()] =
+            Task { sched: attr.sched, allowed: attr.allowed.clone(), ..Task::default() };
         self.enqueue(platform, task);
     }
 
@@ -233,9 +226,7 @@ impl Scheduler for Double {
                         let task = &self.tasks[*number];
                         !task.runnable && task.cpu.is_none() && task.allowed.contains(cpu)
                     };
-                    (0..self.tasks.len())
-                        .find(asleep)
-                        .map(|number| TaskId(number as u32))
+                    (0..self.tasks.len()).find(asleep).map(|number| TaskId(number as u32))
                 }
                 Fault::RunsTwice => self.current.iter().flatten().next().copied(),
                 _ => None,
@@ -324,18 +315,11 @@ pub struct Script {
 
 impl Script {
     pub fn new(rounds: usize) -> Script {
-        Script {
-            rounds,
-            ..Script::default()
-        }
+        Script { rounds, ..Script::default() }
     }
 
     pub fn task(mut self, sched: SchedAttr, allowed: CpuSet, ops: &[Op]) -> Script {
-        let attr = TaskAttr {
-            sched,
-            allowed,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { sched, allowed, ..TaskAttr::default() };
         // A millisecond apart, so that not all is in step.
         let start_ns = self.tasks.len() as u64 * 1_300_000;
         self.tasks.push((NewTask { attr, start_ns }, ops.to_vec()));
@@ -350,10 +334,7 @@ pub fn run(ns: u64) -> Op {
 
 /// A sleep of so many ns (what `until_ns` holds in a script).
 pub fn sleep(ns: u64) -> Op {
-    Op::Sleep {
-        until_ns: ns,
-        reason: BlockReason::Interruptible,
-    }
+    Op::Sleep { until_ns: ns, reason: BlockReason::Interruptible }
 }
 
 impl Workload for Script {
@@ -395,15 +376,9 @@ pub fn busy(realtime: bool) -> Script {
         CpuSet::All,
         &[
             run(12_000_000),
-            Op::SetAffinity {
-                task: TaskId(7),
-                allowed: CpuSet::only(CpuId(1)),
-            },
+            Op::SetAffinity { task: TaskId(7), allowed: CpuSet::only(CpuId(1)) },
             run(12_000_000),
-            Op::SetAffinity {
-                task: TaskId(7),
-                allowed: CpuSet::only(CpuId(0)),
-            },
+            Op::SetAffinity { task: TaskId(7), allowed: CpuSet::only(CpuId(0)) },
         ],
     );
     if realtime {
@@ -454,9 +429,7 @@ pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
         Outcome {
             violation,
             fingerprint: fingerprint.value(),
-            task_ns: (0..tasks as u32)
-                .map(|task| accounts.task_ns(TaskId(task)))
-                .collect(),
+            task_ns: (0..tasks as u32).map(|task| accounts.task_ns(TaskId(task))).collect(),
         }
     });
     ran.unwrap_or_else(|message| Outcome {
@@ -514,10 +487,7 @@ mod tests {
 
     #[test]
     fn a_scheduler_that_knows_no_policies_makes_real_time_tasks_wait() {
-        assert_eq!(
-            broken_rule(on_two(Fault::IgnoresPolicy), true),
-            Some(Rule::RealTime)
-        );
+        assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), true), Some(Rule::RealTime));
         // Without such tasks there is nothing to ignore.
         assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), false), None);
     }
@@ -589,11 +559,7 @@ mod tests {
         let wrong = Err(Rule::Accounts);
         assert_eq!(rule(had(10).settle(100, &asked(20, true))), wrong, "too little");
         assert_eq!(rule(had(30).settle(100, &asked(20, true))), wrong, "too much");
-        assert_eq!(
-            rule(had(30).settle(99, &asked(30, true))),
-            wrong,
-            "not all of the time"
-        );
+        assert_eq!(rule(had(30).settle(99, &asked(30, true))), wrong, "not all of the time");
         let mut accounts = Accounts::new(1);
         accounts.switched(0, cpu, None, false, Some(a));
         accounts.switched(5, cpu, Some(b), true, None);

@@ -22,9 +22,7 @@ impl Fingerprint {
     #[inline]
     fn add(&mut self, values: [u64; 4]) {
         for value in values {
-            self.0 = (self.0 ^ value)
-                .wrapping_mul(0x0000_0100_0000_01b3)
-                .rotate_left(23);
+            self.0 = (self.0 ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
     }
 }
@@ -61,12 +59,7 @@ impl Observer for Fingerprint {
         prev_runnable: bool,
         next: Option<TaskId>,
     ) {
-        self.add([
-            9 + u64::from(prev_runnable),
-            now_ns,
-            cpu(at),
-            task(prev) << 32 | task(next),
-        ]);
+        self.add([9 + u64::from(prev_runnable), now_ns, cpu(at), task(prev) << 32 | task(next)]);
     }
     fn migrated(&mut self, now_ns: u64, whom: TaskId, from: CpuId, to: CpuId) {
         self.add([11, now_ns, task(Some(whom)), cpu(from) << 32 | cpu(to)]);

@@ -3,8 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// What a release promises to real-time tasks.
@@ -108,12 +108,7 @@ impl<S: Scheduler> Watched<S> {
     /// Watches `scheduler` on a machine of `cpus` CPUs.
     pub fn new(scheduler: S, cpus: u32, limits: Limits) -> Watched<S> {
         assert!(limits.look_every > 0);
-        let load = Load {
-            tasks: 0,
-            cpus,
-            nice_max: 0,
-            nice_min: 0,
-        };
+        let load = Load { tasks: 0, cpus, nice_max: 0, nice_min: 0 };
         Watched {
             promises: scheduler.promises(&load),
             scheduler,
@@ -185,10 +180,7 @@ impl<S: Scheduler> Watched<S> {
             let now_at = self.scheduler.cpu_of(moved.task);
             let last = platform.migrations.iter().rfind(|other| other.task == moved.task);
             if last.is_some_and(|last| last.to != now_at) {
-                let what = format!(
-                    "it was moved to CPU {}, but is said to be on {}",
-                    moved.to.0, now_at.0
-                );
+                let what = format!("it was moved to CPU {}, but is said to be on {}", moved.to.0, now_at.0);
                 self.violated(Violation::new(Rule::Home, self.now_ns, what).of(moved.task));
             }
         }
@@ -222,11 +214,7 @@ impl<S: Scheduler> Watched<S> {
             let seen = &self.tasks[task.index()];
             if !seen.runnable {
                 let what = "it keeps the CPU although it is not runnable".into();
-                return Some(
-                    Violation::new(Rule::RunnableOnly, self.now_ns, what)
-                        .on(cpu)
-                        .of(task),
-                );
+                return Some(Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task));
             }
             if !seen.allowed.contains(cpu) {
                 let what = "it may no longer run here and does".into();
@@ -532,11 +520,7 @@ impl<S: Scheduler> Scheduler for Watched<S> {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        if self.sound() {
-            self.scheduler.cpu_of(task)
-        } else {
-            CpuId(0)
-        }
+        if self.sound() { self.scheduler.cpu_of(task) } else { CpuId(0) }
     }
 
     fn group_new(
@@ -555,6 +539,25 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         shares: u64,
     ) -> Result<(), String> {
         self.scheduler.group_set_shares(platform, group, shares)
+    }
+
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        self.scheduler.group_set_quota(platform, group, quota_us, period_us, burst_us)
+    }
+
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        self.scheduler.group_set_idle(platform, group, idle)
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.scheduler.group_stats(group)
     }
 
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {

@@ -63,11 +63,7 @@ struct Ran {
 
 /// Runs a world in all three ways, until a rule is broken.
 pub fn check(world: &World, choice: &Choice) -> Checked {
-    let mut checked = Checked {
-        events: 0,
-        fingerprint: 0,
-        failure: None,
-    };
+    let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
     for turn in [Turn::Golden, Turn::Again, Turn::Shuffled] {
         let ran = panics::caught(|| match turn {
             Turn::Again => unwatched(world, choice),
@@ -131,15 +127,9 @@ where
     O: Observer,
 {
     let plan = plan(world);
-    let target = Target {
-        cpus: world.cpus,
-        limited: true,
-    };
+    let target = Target { cpus: world.cpus, limited: true };
     let ids = setup::group_ids(plan.groups().len());
-    let options = Options {
-        group_ids: plan.ids_of(&ids, &world.model.group_paths()),
-        ..Options::default()
-    };
+    let options = Options { group_ids: plan.ids_of(&ids, &world.model.group_paths()), ..Options::default() };
     let vm = Vm::new(world.model.clone(), &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);
@@ -156,14 +146,7 @@ where
 }
 
 fn unwatched(world: &World, choice: &Choice) -> Ran {
-    let mut machine = prepare(
-        world,
-        choice,
-        Turn::Again,
-        |built| built,
-        |vm| vm,
-        Fingerprint::default(),
-    );
+    let mut machine = prepare(world, choice, Turn::Again, |built| built, |vm| vm, Fingerprint::default());
     let stopped = machine.run(world.until_ns).err();
     Ran {
         events: machine.counts().events(),
@@ -203,14 +186,8 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
     let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
     let value_of = |name: &str| {
         let set = world.tunables.iter().find(|(other, _)| *other == name);
-        let usual = || {
-            scheduler
-                .tunables()
-                .into_iter()
-                .find(|tunable| tunable.name == name)
-        };
-        set.map(|(_, value)| *value)
-            .or_else(|| usual().map(|tunable| tunable.value))
+        let usual = || scheduler.tunables().into_iter().find(|tunable| tunable.name == name);
+        set.map(|(_, value)| *value).or_else(|| usual().map(|tunable| tunable.value))
     };
     value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
         || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
@@ -243,11 +220,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let events = machine.counts().events();
     if violation.is_none() {
         // Tells the observers that it is over.
-        let until_ns = if end == RunEnd::TimeUp {
-            world.until_ns
-        } else {
-            machine.now_ns()
-        };
+        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
         }
@@ -266,11 +239,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
             lost
         });
     }
-    Ran {
-        events,
-        fingerprint: fingerprint.value(),
-        violation,
-    }
+    Ran { events, fingerprint: fingerprint.value(), violation }
 }
 
 /// In worlds where it is known who must get how much: is it so?
@@ -280,9 +249,7 @@ fn shares_so_far(world: &World, machine: &Machine<Watched<Built>, Asked<Vm>, Wit
         let mut accounts = machine.observer().0.clone();
         accounts.finished(now_ns);
         let threads = world.model.initial_threads() as u32;
-        (0..threads)
-            .map(|task| accounts.task_ns(TaskId(task)))
-            .collect::<Vec<u64>>()
+        (0..threads).map(|task| accounts.task_ns(TaskId(task))).collect::<Vec<u64>>()
     };
     match world.kind {
         Kind::Finite | Kind::Endless => None,

@@ -15,10 +15,7 @@ pub struct Recent {
 impl Recent {
     /// Keeps the last `most` events.
     pub fn new(most: usize) -> Recent {
-        Recent {
-            lines: VecDeque::with_capacity(most),
-            most,
-        }
+        Recent { lines: VecDeque::with_capacity(most), most }
     }
 
     /// What is kept, oldest first.

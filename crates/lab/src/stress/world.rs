@@ -126,39 +126,22 @@ impl World {
                 }
             }
             Kind::LoneHog | Kind::EqualHogs => {
-                let hogs = if kind == Kind::LoneHog {
-                    1
-                } else {
-                    tasks.clamp(2, 12)
-                };
+                let hogs = if kind == Kind::LoneHog { 1 } else { tasks.clamp(2, 12) };
                 let nice = maker.nice();
-                let delay_us = if kind == Kind::LoneHog {
-                    maker.random.below(50_000)
-                } else {
-                    0
-                };
+                let delay_us = if kind == Kind::LoneHog { maker.random.below(50_000) } else { 0 };
                 maker.tasks.push(Task {
                     key: "hog".into(),
                     instances: hogs as u32,
                     delay_us,
                     loops: Loops::Forever,
-                    properties: Properties {
-                        priority: (nice != 0).then_some(nice),
-                        ..Properties::default()
-                    },
+                    properties: Properties { priority: (nice != 0).then_some(nice), ..Properties::default() },
                     phases: vec![phase("", vec![Action::Run(1_000_000)])],
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);
             }
         }
-        let Maker {
-            tasks,
-            work_us,
-            sleep_us,
-            delay_us,
-            ..
-        } = maker;
+        let Maker { tasks, work_us, sleep_us, delay_us, .. } = maker;
         // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
         // quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
@@ -171,10 +154,7 @@ impl World {
             groups,
             model: Model {
                 name: format!("seed-{seed}"),
-                global: Global {
-                    duration_ns,
-                    ..Global::default()
-                },
+                global: Global { duration_ns, ..Global::default() },
                 tasks,
             },
             until_ns: duration_ns.unwrap_or(enough_us * 1000),
@@ -212,22 +192,14 @@ fn random_hz(random: &mut SplitMix64, choice: &Choice) -> u32 {
     let (min, max) = choice.release.hz_range;
     let usual = [choice.release.hz_default, 100, 250, 300, 1000, 1024];
     let hz = usual[random.below(usual.len() as u64) as usize];
-    if (min..=max).contains(&hz) {
-        hz
-    } else {
-        choice.release.hz_default
-    }
+    if (min..=max).contains(&hz) { hz } else { choice.release.hz_default }
 }
 
 fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32) -> Vec<(&'static str, i64)> {
     if random.below(2) == 0 {
         return vec![];
     }
-    let needs = Needs {
-        cpus,
-        hz: Some(hz),
-        ..Needs::default()
-    };
+    let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };
     let build = choice.build_config(&needs);
     let mut scheduler = Built::new(choice, &build);
     let mut platform = build.platform();
@@ -281,16 +253,9 @@ fn phase(name: &str, actions: Vec<Action>) -> Phase {
             Action::Fork(_) => "fork",
             other => unreachable!("no world has {other:?}"),
         };
-        events.push(Event {
-            key: format!("{key}{number}"),
-            action,
-        });
+        events.push(Event { key: format!("{key}{number}"), action });
     }
-    Phase {
-        name: name.into(),
-        events,
-        ..Phase::default()
-    }
+    Phase { name: name.into(), events, ..Phase::default() }
 }
 
 impl Maker {
@@ -334,11 +299,7 @@ impl Maker {
     }
 
     fn nice(&mut self) -> i32 {
-        if self.chance(60) {
-            0
-        } else {
-            self.random.below(40) as i32 - 20
-        }
+        if self.chance(60) { 0 } else { self.random.below(40) as i32 - 20 }
     }
 
     /// A policy and what goes with it.
@@ -352,11 +313,7 @@ impl Maker {
             30..40 if self.urgent => Policy::Deadline,
             _ => Policy::Other,
         };
-        let policy = if known.contains(&policy) {
-            policy
-        } else {
-            Policy::Other
-        };
+        let policy = if known.contains(&policy) { policy } else { Policy::Other };
         match policy {
             Policy::Fifo | Policy::RoundRobin => {
                 properties.priority = Some(match self.random.below(3) {
@@ -421,11 +378,7 @@ impl Maker {
 
     /// Puts a task of `instances` threads into the world that repeat `actions`.
     fn add(&mut self, name: &str, instances: u32, properties: Properties, actions: Vec<Action>, rounds: u64) {
-        let delay_us = if self.chance(50) {
-            0
-        } else {
-            self.time_us(0, 300_000)
-        };
+        let delay_us = if self.chance(50) { 0 } else { self.time_us(0, 300_000) };
         let (mut run_us, mut sleep_us) = (0, 0);
         for action in &actions {
             match action {
@@ -447,11 +400,7 @@ impl Maker {
             key: format!("{name}{}", self.tasks.len()),
             instances,
             delay_us,
-            loops: if endless {
-                Loops::Forever
-            } else {
-                Loops::Times(rounds)
-            },
+            loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
             properties,
             phases: vec![phase("", actions)],
             flat: true,
@@ -461,11 +410,7 @@ impl Maker {
     /// One more task, or a few that belong together.
     fn make_some(&mut self) {
         let properties = self.properties();
-        let instances = if self.chance(70) {
-            1
-        } else {
-            1 + self.random.below(4) as u32
-        };
+        let instances = if self.chance(70) { 1 } else { 1 + self.random.below(4) as u32 };
         match self.random.below(10) {
             0 | 1 => {
                 let run_us = self.time_us(self.budget_us / 2 + 1, self.budget_us + 1);
@@ -480,30 +425,14 @@ impl Maker {
             5 => {
                 let run_us = self.time_us(100, 5_000);
                 let rounds = self.rounds(run_us, 0).min(200);
-                self.add(
-                    "yielder",
-                    instances,
-                    properties,
-                    vec![Action::Run(run_us), Action::Yield],
-                    rounds,
-                );
+                self.add("yielder", instances, properties, vec![Action::Run(run_us), Action::Yield], rounds);
             }
             6 => {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
-                let timer = Action::Timer {
-                    name: "unique".into(),
-                    period_us,
-                    absolute: false,
-                };
-                self.add(
-                    "periodic",
-                    instances,
-                    properties,
-                    vec![Action::Run(run_us), timer],
-                    rounds,
-                );
+                let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
+                self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
             }
             7 => self.make_pair(properties),
             8 => self.make_crowd(properties),
@@ -520,11 +449,7 @@ impl Maker {
         let (to, back) = (format!("to{number}"), format!("back{number}"));
         let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
         let rounds = self.rounds(first_us + second_us, 0).min(300);
-        let first = vec![
-            Action::Run(first_us),
-            Action::SemPost(to.clone()),
-            Action::SemWait(back.clone()),
-        ];
+        let first = vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
         let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
         let other = self.properties();
         // Both come to their ends or neither.
@@ -542,11 +467,7 @@ impl Maker {
         let rounds = self.rounds(run_us, sleep_us).min(200);
         let endless = std::mem::replace(&mut self.endless, false);
         let actions = if self.chance(50) {
-            vec![
-                Action::Run(run_us),
-                Action::Barrier(format!("all{number}")),
-                Action::Sleep(sleep_us),
-            ]
+            vec![Action::Run(run_us), Action::Barrier(format!("all{number}")), Action::Sleep(sleep_us)]
         } else {
             let mutex = format!("mutex{}", self.random.below(3));
             vec![
@@ -568,10 +489,7 @@ impl Maker {
         self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
         let mut phases = vec![];
         for number in 0..2 + self.random.below(2) {
-            let mut part = phase(
-                &format!("p{number}"),
-                vec![Action::Run(run_us), Action::Sleep(1_000)],
-            );
+            let mut part = phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
             part.loops = Loops::Times(1 + self.random.below(3));
             if !deadline && self.chance(50) {
                 part.properties = self.policy();

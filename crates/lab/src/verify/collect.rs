@@ -47,10 +47,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
                 return Err(CollectError::Empty { path: path.clone() });
             }
         } else {
-            found.push(Collected {
-                path: path.clone(),
-                named: true,
-            });
+            found.push(Collected { path: path.clone(), named: true });
         }
     }
     Ok(found)
@@ -60,16 +57,12 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
 const DEPTH_MAX: usize = 64;
 
 fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<(), CollectError> {
-    let failed = |error| CollectError::Io {
-        path: directory.into(),
-        error,
-    };
+    let failed = |error| CollectError::Io { path: directory.into(), error };
     if depth > DEPTH_MAX {
         return Err(failed(io::Error::other("directories nest too deep")));
     }
-    let mut entries = std::fs::read_dir(directory)
-        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
-        .map_err(failed)?;
+    let mut entries =
+        std::fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -84,9 +77,6 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<()
 
 fn is_golden_name(path: &Path) -> bool {
     let name = path.to_string_lossy();
-    let name = name
-        .strip_suffix(".xz")
-        .or(name.strip_suffix(".gz"))
-        .unwrap_or(&name);
+    let name = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
     name.ends_with(".json")
 }

@@ -17,12 +17,7 @@ pub struct NamedSlice {
 
 impl fmt::Display for NamedSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Slice {
-            cpu,
-            start_ns,
-            end_ns,
-            ..
-        } = self.slice;
+        let Slice { cpu, start_ns, end_ns, .. } = self.slice;
         write!(f, "{} on CPU {} from {start_ns} to {end_ns} ns", self.name, cpu.0)
     }
 }
@@ -64,11 +59,7 @@ pub struct Agreement {
 impl Agreement {
     /// The share that agrees: 1 = all.
     pub fn share(self) -> f64 {
-        if self.busy_ns == 0 {
-            1.0
-        } else {
-            self.same_ns as f64 / self.busy_ns as f64
-        }
+        if self.busy_ns == 0 { 1.0 } else { self.same_ns as f64 / self.busy_ns as f64 }
     }
 }
 
@@ -89,11 +80,7 @@ pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> 
         },
     };
     let slice = (0..expected.len().max(got.len())).find(|&slice| expected.get(slice) != got.get(slice))?;
-    Some(Difference {
-        slice,
-        expected: expected.get(slice).map(named),
-        got: got.get(slice).map(named),
-    })
+    Some(Difference { slice, expected: expected.get(slice).map(named), got: got.get(slice).map(named) })
 }
 
 /// How much CPU time of two schedules agrees.
@@ -109,10 +96,8 @@ pub fn agreement(expected: &[Slice], got: &[Slice]) -> Agreement {
         let mut others = got.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in lane {
             while let Some(other) = others.first() {
-                let overlap_ns = slice
-                    .end_ns
-                    .min(other.end_ns)
-                    .saturating_sub(slice.start_ns.max(other.start_ns));
+                let overlap_ns =
+                    slice.end_ns.min(other.end_ns).saturating_sub(slice.start_ns.max(other.start_ns));
                 both_ns += overlap_ns;
                 if slice.task == other.task {
                     agreement.same_ns += overlap_ns;
@@ -142,22 +127,14 @@ mod tests {
     use schedlab_sched::TaskId;
 
     fn slice(cpu: u32, start_ns: u64, end_ns: u64, task: &str) -> Slice {
-        Slice {
-            cpu: CpuId(cpu),
-            start_ns,
-            end_ns,
-            task: TaskId(u32::from(task.as_bytes()[0] - b'a')),
-        }
+        Slice { cpu: CpuId(cpu), start_ns, end_ns, task: TaskId(u32::from(task.as_bytes()[0] - b'a')) }
     }
 
     #[test]
     fn equal_schedules_agree_wholly() {
         let slices = [slice(0, 0, 10, "a"), slice(1, 0, 4, "b"), slice(1, 5, 9, "a")];
         assert_eq!(first_difference(&slices, &slices, &[]), None);
-        let all = Agreement {
-            same_ns: 18,
-            busy_ns: 18,
-        };
+        let all = Agreement { same_ns: 18, busy_ns: 18 };
         assert_eq!(agreement(&slices, &slices), all);
         assert_eq!(all.share(), 1.0);
         assert_eq!(agreement(&[], &[]).share(), 1.0);
@@ -179,12 +156,6 @@ mod tests {
         let expected = [slice(0, 0, 10, "a"), slice(0, 10, 20, "b"), slice(1, 0, 20, "c")];
         // a runs 3 ns longer, b comes later; c is on another CPU; CPU 1 idles.
         let got = [slice(0, 0, 13, "a"), slice(0, 13, 18, "b"), slice(2, 0, 20, "c")];
-        assert_eq!(
-            agreement(&expected, &got),
-            Agreement {
-                same_ns: 15,
-                busy_ns: 60
-            }
-        );
+        assert_eq!(agreement(&expected, &got), Agreement { same_ns: 15, busy_ns: 60 });
     }
 }

@@ -179,11 +179,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()
-        .map(|group| NewGroup {
-            path: &group.path,
-            parent: group.parent,
-            shares: group.shares,
-        })
+        .map(|group| NewGroup { path: &group.path, parent: group.parent, shares: group.shares })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
     let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
@@ -191,9 +187,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let mut machine = built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
     setup::administer(&mut machine, &tunables, &groups)
         .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
-    machine
-        .run(file.end_ns)
-        .map_err(|stop| GoldenError::Broken(stop.to_string()))?;
+    machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
     let (_, _, recorder) = machine.into_parts();
     Ok(recorder.into_slices())
 }
@@ -248,21 +242,12 @@ mod tests {
             (b"[]".to_vec(), "some.json:1"),
             (b"\xff\xfe".to_vec(), "not text"),
             (golden(|file| file["format"] = "x".into()), "format is `x`"),
-            (
-                golden(|file| file["format"] = "pelt-vectors/1".into()),
-                "load-tracking vectors",
-            ),
-            (
-                golden(|file| file["kernel"] = "0.1".into()),
-                "no scheduler round_robin of kernel 0.1",
-            ),
+            (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
+            (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
-            (
-                golden(|file| file["groups"]["/g"]["shares"] = 4.into()),
-                "no task groups",
-            ),
+            (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
         ];
         for (text, part) in cases {
             let message = verify(&text).unwrap_err().to_string();

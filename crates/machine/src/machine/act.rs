@@ -143,10 +143,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 .scheduler
                 .group_set_shares(&mut self.platform, group, shares)
                 .map_err(ActionError::Scheduler),
-            Action::SetTunable { ref name, value } => self
-                .scheduler
-                .set_tunable(&mut self.platform, name, value)
-                .map_err(ActionError::Tunable),
+            Action::SetTunable { ref name, value } => {
+                self.scheduler.set_tunable(&mut self.platform, name, value).map_err(ActionError::Tunable)
+            }
             Action::Offline(cpu) => self.known_cpu(cpu).and_then(|()| self.take_offline(cpu)),
             Action::Online(cpu) => self.known_cpu(cpu).and_then(|()| self.bring_online(cpu)),
             Action::Stop(task) => self.living(task).map(|()| self.post(task, Signals::STOP)),
@@ -179,11 +178,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn known_cpu(&self, cpu: CpuId) -> Result<(), ActionError> {
-        if cpu.0 < self.platform.cpus() {
-            Ok(())
-        } else {
-            Err(ActionError::NoSuchCpu(cpu))
-        }
+        if cpu.0 < self.platform.cpus() { Ok(()) } else { Err(ActionError::NoSuchCpu(cpu)) }
     }
 
     /// That there is such a task, born or not, and that it has not ended.
@@ -218,9 +213,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn move_to_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         self.living(task)?;
         if let Standing::Alive = self.standing(task) {
-            self.scheduler
-                .set_group(&mut self.platform, task, group)
-                .map_err(ActionError::Scheduler)?;
+            self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Scheduler)?;
             self.observer.group_changed(self.now_ns, task, group);
         } else if let Standing::Unborn(unborn) = self.standing(task) {
             unborn.group = group;

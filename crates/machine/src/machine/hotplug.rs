@@ -37,9 +37,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             (CpuSet::All, _) => Some(allowed.clone()),
             (online, CpuSet::All) => Some(online.clone()),
             (online, _) => {
-                let usable = online
-                    .iter(self.platform.cpus())
-                    .filter(|&cpu| allowed.contains(cpu));
+                let usable = online.iter(self.platform.cpus()).filter(|&cpu| allowed.contains(cpu));
                 let usable = CpuSet::from_cpus(usable);
                 usable.first(self.platform.cpus()).map(|_| usable)
             }
@@ -72,11 +70,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The CPUs on line, `cpu` as `online` says.
     fn set_online(&mut self, cpu: CpuId, online: bool) {
         let offline = |other: CpuId| {
-            if other == cpu {
-                !online
-            } else {
-                self.is_offline[other.index()]
-            }
+            if other == cpu { !online } else { self.is_offline[other.index()] }
         };
         let all = || (0..self.platform.cpus()).map(CpuId);
         self.online = if all().any(offline) {
@@ -93,9 +87,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if self.online_cpus() == 1 {
             return Err(ActionError::LastCpu(cpu));
         }
-        self.scheduler
-            .cpu_offline(&mut self.platform, cpu)
-            .map_err(ActionError::Scheduler)?;
+        self.scheduler.cpu_offline(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
         self.set_online(cpu, false);
         self.tell_all(cpu);
         self.platform.resched(cpu);
@@ -116,9 +108,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if !self.is_offline[cpu.index()] {
             return Err(ActionError::AlreadyOnline(cpu));
         }
-        self.scheduler
-            .cpu_online(&mut self.platform, cpu)
-            .map_err(ActionError::Scheduler)?;
+        self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
         self.is_offline[cpu.index()] = false;
         self.offline -= 1;
         self.set_online(cpu, true);

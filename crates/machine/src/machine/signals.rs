@@ -151,10 +151,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.observer.killed(self.now_ns, task);
         let row = &mut self.tasks[task.index()];
         row.unborn = None;
-        row.state = if self.reap {
-            TaskState::Reaped
-        } else {
-            TaskState::Zombie
-        };
+        row.state = if self.reap { TaskState::Reaped } else { TaskState::Zombie };
     }
 }

@@ -55,11 +55,7 @@ impl Workload for World {
         let tasks = self.tasks[..self.initial].iter();
         tasks
             .map(|(sched, allowed, _)| NewTask {
-                attr: TaskAttr {
-                    sched: *sched,
-                    allowed: allowed.clone(),
-                    ..TaskAttr::default()
-                },
+                attr: TaskAttr { sched: *sched, allowed: allowed.clone(), ..TaskAttr::default() },
                 start_ns: 0,
             })
             .collect()
@@ -73,15 +69,10 @@ impl Workload for World {
         Ok(match self.tasks[number].2 {
             Habit::Hog => Op::Run { ns: u64::MAX },
             Habit::Sleeper(run_ns, ..) if computes => Op::Run { ns: run_ns },
-            Habit::Sleeper(_, sleep_ns, reason) => Op::Sleep {
-                until_ns: now_ns + sleep_ns,
-                reason,
-            },
+            Habit::Sleeper(_, sleep_ns, reason) => Op::Sleep { until_ns: now_ns + sleep_ns, reason },
             Habit::Job(ns) if computes => Op::Run { ns },
             Habit::Job(_) => Op::Exit,
-            Habit::Restless if computes => Op::Run {
-                ns: 1 + self.random.below(8 * MS),
-            },
+            Habit::Restless if computes => Op::Run { ns: 1 + self.random.below(8 * MS) },
             Habit::Restless => match self.random.below(8) {
                 0 => Op::Yield,
                 1 => Op::Wake {
@@ -93,13 +84,7 @@ impl Workload for World {
                     let job = Habit::Job(1 + self.random.below(20 * MS));
                     self.tasks.push((SchedAttr::nice(0), allowed.clone(), job));
                     self.computed.push(false);
-                    Op::Fork {
-                        attr: Box::new(TaskAttr {
-                            allowed,
-                            ..TaskAttr::default()
-                        }),
-                        delay_ns: 0,
-                    }
+                    Op::Fork { attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }), delay_ns: 0 }
                 }
                 choice => Op::Sleep {
                     until_ns: now_ns + 1 + self.random.below(10 * MS),
@@ -143,9 +128,7 @@ impl Books {
     /// CPU time of `task` up to `now_ns`.
     pub fn ran(&self, task: u32, now_ns: u64) -> u64 {
         let now = self.current.iter().flatten();
-        let now = now
-            .filter(|(on, _)| on.0 == task)
-            .map(|(_, since)| now_ns - since);
+        let now = now.filter(|(on, _)| on.0 == task).map(|(_, since)| now_ns - since);
         self.ran_ns.get(task as usize).copied().unwrap_or(0) + now.sum::<u64>()
     }
 
@@ -164,10 +147,7 @@ impl Books {
 
 impl Observer for Books {
     fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, _: bool, next: Option<TaskId>) {
-        assert!(
-            !self.offline[cpu.index()] || next.is_none(),
-            "{next:?} runs on {cpu:?}, which is off line"
-        );
+        assert!(!self.offline[cpu.index()] || next.is_none(), "{next:?} runs on {cpu:?}, which is off line");
         let was = self.current[cpu.index()].take();
         assert_eq!(was.map(|(task, _)| task), prev);
         if let Some((task, since)) = was {
@@ -223,9 +203,7 @@ pub fn audit(machine: &Running, name: &str) {
         assert!(machine.is_online(cpu) || machine.current(cpu).is_none());
     }
     // Where there is one queue for the whole machine a task waits on no CPU in particular.
-    let queues = ["o_1@", "rsdl@", "sd@", "cfs@", "eevdf@"]
-        .iter()
-        .any(|own| name.starts_with(own));
+    let queues = ["o_1@", "rsdl@", "sd@", "cfs@", "eevdf@"].iter().any(|own| name.starts_with(own));
     for task in (0..machine.task_count() as u32).filter(|_| queues) {
         let cpu = machine.scheduler().cpu_of(TaskId(task));
         let runnable = machine.task_state(TaskId(task)) == TaskState::Running;

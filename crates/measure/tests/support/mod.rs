@@ -41,15 +41,9 @@ impl Workload for Script {
         self.at[task.index()] += 1;
         let op = self.tasks[task.index()].2.get(at).cloned().unwrap_or(Op::Exit);
         Ok(match op {
-            Op::Sleep { until_ns, reason } => Op::Sleep {
-                until_ns: now_ns + until_ns,
-                reason,
-            },
+            Op::Sleep { until_ns, reason } => Op::Sleep { until_ns: now_ns + until_ns, reason },
             // Only those that there are can be woken.
-            Op::Wake { task, sync } => Op::Wake {
-                task: TaskId(task.0 % self.tasks.len() as u32),
-                sync,
-            },
+            Op::Wake { task, sync } => Op::Wake { task: TaskId(task.0 % self.tasks.len() as u32), sync },
             other => other,
         })
     }
@@ -71,11 +65,7 @@ pub struct OneQueue {
 
 impl OneQueue {
     pub fn new(cpus: u32) -> OneQueue {
-        OneQueue {
-            queue: VecDeque::new(),
-            current: vec![None; cpus as usize],
-            blocked: vec![],
-        }
+        OneQueue { queue: VecDeque::new(), current: vec![None; cpus as usize], blocked: vec![] }
     }
 
     fn enqueue(&mut self, platform: &mut Platform, task: TaskId) {

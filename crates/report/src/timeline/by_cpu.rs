@@ -31,19 +31,11 @@ impl Letters {
         for (place, &owner) in named.iter().enumerate() {
             place_of[owner] = place;
         }
-        Letters {
-            count: named.len() + usize::from(!all_fit),
-            named,
-            place_of,
-        }
+        Letters { count: named.len() + usize::from(!all_fit), named, place_of }
     }
 
     fn letter(&self, place: usize) -> char {
-        if place < self.named.len() {
-            (b'A' + place as u8) as char
-        } else {
-            OTHERS
-        }
+        if place < self.named.len() { (b'A' + place as u8) as char } else { OTHERS }
     }
 }
 
@@ -55,10 +47,7 @@ struct Division {
 
 impl Division {
     fn new(cpus: usize) -> Division {
-        Division {
-            cpus,
-            per_lane: cpus.div_ceil(LANES_MAX),
-        }
+        Division { cpus, per_lane: cpus.div_ceil(LANES_MAX) }
     }
 
     fn lanes(&self) -> usize {
@@ -93,9 +82,7 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
         if let Some(owner) = owners.of(task) {
             let lane = &mut had[cpu as usize / division.per_lane];
             let place = letters.place_of[owner];
-            scene.spread(start_ns, end_ns, cells, |cell, ns| {
-                lane[cell * letters.count + place] += ns
-            });
+            scene.spread(start_ns, end_ns, cells, |cell, ns| lane[cell * letters.count + place] += ns);
         }
     }
 
@@ -137,11 +124,7 @@ fn draw_lane(line: &mut Line, scene: &Scene<'_>, letters: &Letters, cells: usize
             Some(place) => {
                 let letter = letters.letter(place);
                 let mostly_idle = 2 * busy_ns < full_ns;
-                let letter = if mostly_idle {
-                    letter.to_ascii_lowercase()
-                } else {
-                    letter
-                };
+                let letter = if mostly_idle { letter.to_ascii_lowercase() } else { letter };
                 line.put(letter, Some(palette(place)));
             }
         }
@@ -155,21 +138,13 @@ fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners, letters: &Lette
     let mut who: Vec<String> = Vec::new();
     for (place, &owner) in letters.named.iter().enumerate() {
         let label = owners.label(owner, LABEL_MAX, style);
-        who.push(format!(
-            "{} {label} {}",
-            letters.letter(place),
-            of_machine(owners.cpu_ns[owner])
-        ));
+        who.push(format!("{} {label} {}", letters.letter(place), of_machine(owners.cpu_ns[owner])));
     }
     let others = owners.len() - letters.named.len();
     if others > 0 {
         let named_ns: u64 = letters.named.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - named_ns;
-        who.push(format!(
-            "{OTHERS} {} more {}",
-            owners.count_text(others),
-            of_machine(rest_ns)
-        ));
+        who.push(format!("{OTHERS} {} more {}", owners.count_text(others), of_machine(rest_ns)));
     }
     text.push('\n');
     columns(text, &who, style);

@@ -38,9 +38,7 @@ fn fill(scene: &Scene<'_>, owners: &Owners, lanes: &[usize], cells: usize) -> (V
     }
     for &SpanRow(start_ns, end_ns, task) in scene.spans {
         if let Some(lane) = lane_of_task(task) {
-            scene.spread(start_ns, end_ns, cells, |cell, ns| {
-                filled[lane][cell].wanted += ns
-            });
+            scene.spread(start_ns, end_ns, cells, |cell, ns| filled[lane][cell].wanted += ns);
         }
     }
     (filled, busy)
@@ -50,10 +48,7 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
     let style = scene.style;
     let lanes = owners.busiest(LANES_MAX);
     let label_max = LABEL_MAX.min(style.columns() / 4);
-    let labels: Vec<String> = lanes
-        .iter()
-        .map(|&owner| owners.label(owner, label_max, style))
-        .collect();
+    let labels: Vec<String> = lanes.iter().map(|&owner| owners.label(owner, label_max, style)).collect();
     let widths = labels.iter().map(|label| text_width(label));
     let label_width = widths.max().unwrap_or(0).max("idle".len());
     let cells = scene.cells_beside(label_width + 1 + FIGURE);
@@ -105,14 +100,7 @@ fn idle_lane(text: &mut String, scene: &Scene<'_>, label_width: usize, busy: &[u
         let cell_ns = scene.cell_ns(cell, busy.len());
         let idle_ns = cell_ns * scene.cpus() - busy_ns;
         all_idle_ns += idle_ns;
-        line.put(
-            if 2 * idle_ns >= cell_ns {
-                scene.style.idle()
-            } else {
-                ' '
-            },
-            None,
-        );
+        line.put(if 2 * idle_ns >= cell_ns { scene.style.idle() } else { ' ' }, None);
     }
     line.plain(&figure(scene.part(all_idle_ns)));
     line.end(text);
@@ -126,9 +114,7 @@ fn left_out(text: &mut String, scene: &Scene<'_>, owners: &Owners, lanes: &[usiz
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - shown_ns;
         let rest = percent(scene.part(rest_ns));
         let who = owners.count_text(count);
-        text.push_str(&format!(
-            "left out: {who} with the least CPU time, {rest} of a CPU together\n"
-        ));
+        text.push_str(&format!("left out: {who} with the least CPU time, {rest} of a CPU together\n"));
     }
 }
 
@@ -145,9 +131,7 @@ fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners) {
     if !two || owners.tasks.iter().any(|&tasks| tasks > 1) {
         let shades: String = style.shades().into_iter().collect();
         let where_ = if two { " on both" } else { "" };
-        marks.push(format!(
-            "{shades} running{where_}, all of the column to little of it"
-        ));
+        marks.push(format!("{shades} running{where_}, all of the column to little of it"));
     }
     if !scene.spans.is_empty() {
         marks.push(format!("{} waiting", style.waiting()));

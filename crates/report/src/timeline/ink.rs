@@ -18,11 +18,7 @@ pub(super) fn palette(number: usize) -> u8 {
 impl Style {
     /// From full to little.
     pub(super) fn shades(&self) -> [char; 4] {
-        if self.unicode {
-            ['█', '▓', '▒', '░']
-        } else {
-            ['#', '%', '+', ':']
-        }
+        if self.unicode { ['█', '▓', '▒', '░'] } else { ['#', '%', '+', ':'] }
     }
 
     /// How much of its cell a task ran: 7/8, 1/2, 1/4, less.
@@ -77,12 +73,7 @@ pub(super) fn head(scene: &Scene<'_>, what: &str, cells: usize) -> String {
         cpus => format!("{cpus} CPUs"),
     };
     let column = duration(scene.length_ns() / cells as u64, scene.style.unicode);
-    let parts = [
-        scene.run.spec(),
-        cpus,
-        what.into(),
-        format!("one column {column}"),
-    ];
+    let parts = [scene.run.spec(), cpus, what.into(), format!("one column {column}")];
     let mut text = String::new();
     wrapped(&mut text, &parts, scene.style);
     text
@@ -182,11 +173,7 @@ pub(super) struct Line {
 
 impl Line {
     pub fn new(style: Style) -> Line {
-        Line {
-            text: String::new(),
-            color: style.color,
-            present: None,
-        }
+        Line { text: String::new(), color: style.color, present: None }
     }
 
     fn set(&mut self, color: Option<u8>) {
@@ -242,10 +229,7 @@ pub(super) mod tests {
     #[test]
     fn colours_are_switched_only_where_they_change() {
         let mut text = String::new();
-        let mut line = Line::new(Style {
-            color: true,
-            ..Style::plain(80)
-        });
+        let mut line = Line::new(Style { color: true, ..Style::plain(80) });
         line.plain("a ");
         line.put('x', Some(33));
         line.put('y', Some(33));
@@ -261,9 +245,6 @@ pub(super) mod tests {
         let scene = Scene::new(&run, Some(950_000_000), Some(1_250_000_000), style).unwrap();
         let mut text = String::new();
         axis(&mut text, &scene, 3, 30, "busy");
-        assert_eq!(
-            text,
-            "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n"
-        );
+        assert_eq!(text, "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n");
     }
 }

@@ -29,14 +29,7 @@ impl Scene<'_> {
         if from_ns >= to_ns {
             return Err(TimelineError::Window { end_ns });
         }
-        Ok(Scene {
-            run,
-            slices,
-            spans: run.spans.as_deref().unwrap_or(&[]),
-            from_ns,
-            to_ns,
-            style,
-        })
+        Ok(Scene { run, slices, spans: run.spans.as_deref().unwrap_or(&[]), from_ns, to_ns, style })
     }
 
     pub fn cpus(&self) -> u64 {
@@ -68,11 +61,7 @@ impl Scene<'_> {
         let passed_ns = u128::from(at_ns - self.from_ns);
         let cell = (passed_ns * cells as u128 / u128::from(self.length_ns())) as usize;
         // Cells begin at whole ns, rounded down: the next may have begun.
-        if self.cell_start_ns(cell + 1, cells) <= at_ns {
-            cell + 1
-        } else {
-            cell
-        }
+        if self.cell_start_ns(cell + 1, cells) <= at_ns { cell + 1 } else { cell }
     }
 
     /// The part of `start_ns..end_ns` that is in the window; none if there is none.
@@ -213,10 +202,7 @@ mod tests {
         let mut seen = vec![];
         scene.spread(2, 99, 3, |cell, ns| seen.push((cell, ns)));
         assert_eq!(seen, [(0, 1), (1, 3), (2, 4)]);
-        assert_eq!(
-            [0, 2, 3, 5, 6, 9].map(|at_ns| scene.cell_of(at_ns, 3)),
-            [0, 0, 1, 1, 2, 2]
-        );
+        assert_eq!([0, 2, 3, 5, 6, 9].map(|at_ns| scene.cell_of(at_ns, 3)), [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]
@@ -237,10 +223,7 @@ mod tests {
         assert_eq!(Owners::by_task(&all).labels, ["a-0", "b-0", "b-1"]);
         let late = Scene::new(&run, Some(60), None, style).unwrap();
         let (tasks, keys) = (Owners::by_task(&late), Owners::by_key(&late));
-        assert_eq!(
-            (tasks.labels, tasks.cpu_ns),
-            (vec!["b-0".into(), "b-1".into()], vec![30, 0])
-        );
+        assert_eq!((tasks.labels, tasks.cpu_ns), (vec!["b-0".into(), "b-1".into()], vec![30, 0]));
         assert_eq!(keys.label(0, 18, style), "b ×2");
         assert_eq!((keys.of(0), keys.of(2)), (None, Some(0)));
     }

@@ -29,10 +29,7 @@ fn word_of(set: &CpuSet, word: usize) -> u64 {
 impl IdleMap {
     /// All of `cpus` CPUs idle.
     pub(super) fn all(cpus: u32) -> IdleMap {
-        let mut map = IdleMap {
-            words: alloc::vec![0; (cpus as usize).div_ceil(64)],
-            idle: 0,
-        };
+        let mut map = IdleMap { words: alloc::vec![0; (cpus as usize).div_ceil(64)], idle: 0 };
         for cpu in 0..cpus {
             map.set(CpuId(cpu), true);
         }
@@ -92,10 +89,7 @@ mod tests {
             [0, 3, 4, 71].map(|from| map.first_from(from, &CpuSet::All).map(|c| c.0)),
             [3, 3, 70, 129].map(Some)
         );
-        assert_eq!(
-            map.first(&CpuSet::from_cpus([CpuId(4), CpuId(129)])),
-            Some(CpuId(129))
-        );
+        assert_eq!(map.first(&CpuSet::from_cpus([CpuId(4), CpuId(129)])), Some(CpuId(129)));
         assert_eq!(map.first(&CpuSet::Low(!8)), None);
         for cpu in [3, 70, 129] {
             map.set(CpuId(cpu), false);

@@ -8,11 +8,7 @@ impl Bfs {
     /// What the slice of `task` is now: the CPU's copy if it runs.
     pub(super) fn live_slice(&mut self, task: TaskId) -> &mut i32 {
         let row = &mut self.tasks[task];
-        if row.on_cpu {
-            &mut self.cpus[row.cpu.index()].rq_time_slice
-        } else {
-            &mut row.time_slice
-        }
+        if row.on_cpu { &mut self.cpus[row.cpu.index()].rq_time_slice } else { &mut row.time_slice }
     }
 
     /// 0.316: a child that ends before its slice was ever filled returns what is left of it.

@@ -69,13 +69,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-const POLICIES: &[Policy] = &[
-    Policy::Other,
-    Policy::Batch,
-    Policy::Idle,
-    Policy::Fifo,
-    Policy::RoundRobin,
-];
+const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -275,11 +269,8 @@ impl Bfs {
         let row = &mut self.tasks[task];
         if row.prio >= MAX_RT_PRIO {
             // One that comes out of an uninterruptible sleep may be about to release what others wait for.
-            row.prio = if row.policy == Policy::Idle && !row.uninterruptible {
-                IDLE_PRIO
-            } else {
-                NORMAL_PRIO
-            };
+            row.prio =
+                if row.policy == Policy::Idle && !row.uninterruptible { IDLE_PRIO } else { NORMAL_PRIO };
         }
         self.queue.push(task, row.prio, row.deadline);
     }
@@ -332,8 +323,7 @@ impl Bfs {
         let mut from = 0;
         while let Some(level) = self.queue.level_from(from) {
             let found = if level < MAX_RT_PRIO {
-                self.queue
-                    .first(level, |task| self.tasks[task].allowed.contains(cpu))
+                self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu))
             } else {
                 self.earliest_of(platform, level, cpu)
             };
@@ -370,11 +360,7 @@ impl Bfs {
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];
-        if row.cpu == cpu {
-            0
-        } else {
-            self.version.task_timeslice(i32::from(row.nice), self.rr_interval)
-        }
+        if row.cpu == cpu { 0 } else { self.version.task_timeslice(i32::from(row.nice), self.rr_interval) }
     }
 
     /// Out of the queue, for `cpu`.
@@ -407,10 +393,7 @@ impl Bfs {
             Version::V0_316 => row.last_ran,
             Version::V0_404 => now_ns,
         };
-        self.running[cpu.index()] = Running {
-            rq_deadline: row.deadline,
-            rq_prio: row.prio,
-        };
+        self.running[cpu.index()] = Running { rq_deadline: row.deadline, rq_prio: row.prio };
         if row.prio < MAX_RT_PRIO {
             here.sticky_task = None;
             if let Some(prev) = prev {
@@ -642,10 +625,7 @@ impl Scheduler for Bfs {
 
 impl Running {
     /// An idle CPU.
-    const IDLE: Running = Running {
-        rq_deadline: 0,
-        rq_prio: PRIO_LIMIT,
-    };
+    const IDLE: Running = Running { rq_deadline: 0, rq_prio: PRIO_LIMIT };
 }
 
 impl Default for Cpu {

@@ -71,10 +71,7 @@ impl Bfs {
             if !row.allowed.contains(cpu) {
                 continue;
             }
-            let key = (
-                running.rq_prio,
-                running.rq_deadline - self.cache_distance(task, cpu),
-            );
+            let key = (running.rq_prio, running.rq_deadline - self.cache_distance(task, cpu));
             if latest.is_none_or(|(_, most)| key > most || key == most && cpu == row.cpu) {
                 latest = Some((cpu, key));
             }

@@ -37,11 +37,7 @@ struct Place {
 
 impl Default for Place {
     fn default() -> Self {
-        Place {
-            level: PRIO_LIMIT,
-            next: NONE,
-            prev: NONE,
-        }
+        Place { level: PRIO_LIMIT, next: NONE, prev: NONE }
     }
 }
 
@@ -125,22 +121,14 @@ impl GlobalQueue {
                 NONE => self.realtime[level as usize].head = task.0,
                 prev => self.places[TaskId(prev)].next = task.0,
             }
-            self.places[task] = Place {
-                level,
-                next: NONE,
-                prev,
-            };
+            self.places[task] = Place { level, next: NONE, prev };
             return;
         }
         let list = &mut self.timed[timed_index(level)];
         if list.holes > 16 && list.holes * 2 > list.deadlines.len() {
             list.compact(&mut self.places);
         }
-        self.places[task] = Place {
-            level,
-            next: list.deadlines.len() as u32,
-            prev: NONE,
-        };
+        self.places[task] = Place { level, next: list.deadlines.len() as u32, prev: NONE };
         list.deadlines.push(deadline);
         list.tasks.push(task.0);
     }
@@ -215,9 +203,7 @@ impl GlobalQueue {
         for (level, list) in self.realtime.iter().enumerate() {
             let mut at = list.head;
             if (at != NONE) != (self.bitmap >> level & 1 == 1) {
-                return Err(format!(
-                    "level {level}: the bit does not say whether it has tasks"
-                ));
+                return Err(format!("level {level}: the bit does not say whether it has tasks"));
             }
             while at != NONE {
                 queued += 1;
@@ -230,9 +216,7 @@ impl GlobalQueue {
         for level in [NORMAL_PRIO, IDLE_PRIO] {
             let list = &self.timed[timed_index(level)];
             if list.deadlines.is_empty() == (self.bitmap >> level & 1 == 1) {
-                return Err(format!(
-                    "level {level}: the bit does not say whether it has tasks"
-                ));
+                return Err(format!("level {level}: the bit does not say whether it has tasks"));
             }
             let mut holes = 0;
             for (index, (&deadline, &task)) in list.deadlines.iter().zip(&list.tasks).enumerate() {

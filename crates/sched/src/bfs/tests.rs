@@ -8,18 +8,11 @@ const CPU0: CpuId = CpuId(0);
 const CPU1: CpuId = CpuId(1);
 
 fn ordinary(nice: i32) -> TaskAttr {
-    TaskAttr {
-        sched: SchedAttr::nice(nice),
-        ..TaskAttr::default()
-    }
+    TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() }
 }
 
 fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
-    SchedAttr {
-        policy,
-        rt_priority,
-        ..SchedAttr::default()
-    }
+    SchedAttr { policy, rt_priority, ..SchedAttr::default() }
 }
 
 /// A machine on which ordinary tasks have started at 0, each a process.
@@ -27,10 +20,7 @@ fn machine(version: Version, cpus: u32, nices: &[i32]) -> (Bfs, Platform) {
     let config = BuildConfig::flat(cpus, 1000);
     let (mut bfs, mut platform) = (Bfs::new(version, &config), config.platform());
     for (number, &nice) in nices.iter().enumerate() {
-        let attr = TaskAttr {
-            address_space: number as u32,
-            ..ordinary(nice)
-        };
+        let attr = TaskAttr { address_space: number as u32, ..ordinary(nice) };
         bfs.fork(&mut platform, TaskId(number as u32), &attr, Parent::Outside);
     }
     settle(&mut bfs, &mut platform);
@@ -59,10 +49,7 @@ fn tick(bfs: &mut Bfs, platform: &mut Platform, ms: u64) {
 }
 
 fn child_of(task: u32, cpu: CpuId) -> Parent {
-    Parent::Task {
-        task: TaskId(task),
-        cpu,
-    }
+    Parent::Task { task: TaskId(task), cpu }
 }
 
 #[test]
@@ -90,29 +77,16 @@ fn a_tick_costs_976_units_and_six_of_them_a_slice() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
     for ms in 1..6 {
         tick(&mut bfs, &mut platform, ms);
-        assert_eq!(
-            (bfs.cpus[0].rq_time_slice, bfs.cpus[0].curr),
-            (6144 - 976 * ms as i32, Some(TaskId(0)))
-        );
+        assert_eq!((bfs.cpus[0].rq_time_slice, bfs.cpus[0].curr), (6144 - 976 * ms as i32, Some(TaskId(0))));
     }
     tick(&mut bfs, &mut platform, 6);
-    assert_eq!(
-        bfs.cpus[0].curr,
-        Some(TaskId(1)),
-        "288 units are less than half a tick"
-    );
+    assert_eq!(bfs.cpus[0].curr, Some(TaskId(1)), "288 units are less than half a tick");
 }
 
 #[test]
 fn the_first_charge_of_0_316_is_half_a_tick_at_least_and_a_tick_at_most() {
     let (mut bfs, _) = machine(Version::V0_316, 1, &[0]);
-    for (ran_ns, charged_us) in [
-        (0, 500),
-        (1_500, 1),
-        (999_999, 999),
-        (1_000_001, 1000),
-        (50 * MS, 1000),
-    ] {
+    for (ran_ns, charged_us) in [(0, 500), (1_500, 1), (999_999, 999), (1_000_001, 1000), (50 * MS, 1000)] {
         bfs.cpus[0].rq_time_slice = 6000;
         bfs.cpus[0].rq_last_ran = 100 * MS - ran_ns;
         bfs.charge(100 * MS, CPU0);
@@ -127,10 +101,7 @@ fn a_task_alone_keeps_the_deadline_of_the_last_switch() {
         tick(&mut bfs, &mut platform, ms);
     }
     assert_eq!(bfs.running[0].rq_deadline, 41_091_073);
-    assert!(
-        bfs.tasks[TaskId(0)].deadline > 60_000_000,
-        "its own is renewed at every tick"
-    );
+    assert!(bfs.tasks[TaskId(0)].deadline > 60_000_000, "its own is renewed at every tick");
     assert_eq!(bfs.cpus[0].rq_time_slice, 0, "that of the copy is not");
 }
 
@@ -139,22 +110,13 @@ fn a_child_shares_what_is_left_of_the_slice() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0]);
     bfs.cpus[0].rq_time_slice = 201;
     bfs.fork(&mut platform, TaskId(1), &ordinary(0), child_of(0, CPU0));
-    assert_eq!(
-        (bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(1)].time_slice),
-        (100, 100)
-    );
+    assert_eq!((bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(1)].time_slice), (100, 100));
     assert_eq!(bfs.tasks[TaskId(1)].deadline, bfs.tasks[TaskId(0)].deadline);
-    assert!(
-        !platform.resched_pending(CPU0),
-        "a thread with an equal deadline does not preempt"
-    );
+    assert!(!platform.resched_pending(CPU0), "a thread with an equal deadline does not preempt");
 
     bfs.cpus[0].rq_time_slice = 199;
     bfs.fork(&mut platform, TaskId(2), &ordinary(0), child_of(0, CPU0));
-    assert_eq!(
-        (bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(2)].time_slice),
-        (0, 6144)
-    );
+    assert_eq!((bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(2)].time_slice), (0, 6144));
     assert!(bfs.tasks[TaskId(2)].deadline > bfs.tasks[TaskId(0)].deadline);
     assert!(platform.resched_pending(CPU0));
 }
@@ -163,10 +125,7 @@ fn a_child_shares_what_is_left_of_the_slice() {
 fn a_forked_process_interrupts_its_parent_unless_a_cpu_idles() {
     for (cpus, asked) in [(1, CPU0), (2, CPU1)] {
         let (mut bfs, mut platform) = machine(Version::V0_404, cpus, &[0]);
-        let attr = TaskAttr {
-            address_space: 7,
-            ..ordinary(0)
-        };
+        let attr = TaskAttr { address_space: 7, ..ordinary(0) };
         bfs.fork(&mut platform, TaskId(1), &attr, child_of(0, CPU0));
         assert_eq!(platform.next_resched(0), Some(asked));
     }
@@ -177,10 +136,7 @@ fn in_0_316_a_child_that_ends_at_once_returns_its_share() {
     let (mut bfs, mut platform) = machine(Version::V0_316, 1, &[0]);
     bfs.cpus[0].rq_time_slice = 5001;
     bfs.fork(&mut platform, TaskId(1), &ordinary(0), child_of(0, CPU0));
-    assert_eq!(
-        (bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(1)].time_slice),
-        (2500, 2500)
-    );
+    assert_eq!((bfs.cpus[0].rq_time_slice, bfs.tasks[TaskId(1)].time_slice), (2500, 2500));
     bfs.kill(&mut platform, TaskId(1));
     assert_eq!(bfs.cpus[0].rq_time_slice, 5000);
 
@@ -201,11 +157,7 @@ fn one_who_yields_is_often_picked_again() {
     platform.set_now_ns(2 * MS);
     bfs.yield_now(&mut platform, CPU0, TaskId(0));
     settle(&mut bfs, &mut platform);
-    assert_eq!(
-        bfs.cpus[0].curr,
-        Some(TaskId(0)),
-        "its deadline is still the earlier one"
-    );
+    assert_eq!(bfs.cpus[0].curr, Some(TaskId(0)), "its deadline is still the earlier one");
 }
 
 #[test]
@@ -217,10 +169,7 @@ fn nice_moves_the_deadline_but_not_the_running_copy() {
     bfs.set_attr(&mut platform, TaskId(0), &SchedAttr::nice(10), CPU0);
     assert!(platform.resched_pending(CPU0));
     let moved = bfs.deadline_distance(10) - bfs.deadline_distance(0);
-    assert_eq!(
-        (bfs.tasks[TaskId(0)].deadline, bfs.running[0].rq_deadline),
-        (row + moved, copy)
-    );
+    assert_eq!((bfs.tasks[TaskId(0)].deadline, bfs.running[0].rq_deadline), (row + moved, copy));
 }
 
 #[test]
@@ -249,10 +198,7 @@ fn a_change_of_policy_counts_at_once() {
     assert!(!platform.resched_pending(CPU0), "the running one got better");
     bfs.set_attr(&mut platform, TaskId(1), &with_policy(Policy::Idle, 0), CPU0);
     assert!(platform.resched_pending(CPU0), "and worse");
-    assert_eq!(
-        (bfs.running[0].rq_prio, bfs.cpus[0].rq_policy),
-        (IDLE_PRIO, Policy::Idle)
-    );
+    assert_eq!((bfs.running[0].rq_prio, bfs.cpus[0].rq_policy), (IDLE_PRIO, Policy::Idle));
 }
 
 #[test]
@@ -281,11 +227,7 @@ fn a_synchronous_wakeup_disturbs_nobody_but_an_idle_cpu() {
         bfs.block(&mut platform, CPU0, TaskId(0), BlockReason::Interruptible);
         platform.resched(CPU0);
         settle(&mut bfs, &mut platform);
-        let waker = Waker::Task {
-            task: TaskId(1),
-            cpu: bfs.cpu_of(TaskId(1)),
-            sync,
-        };
+        let waker = Waker::Task { task: TaskId(1), cpu: bfs.cpu_of(TaskId(1)), sync };
         bfs.wake(&mut platform, TaskId(0), waker);
         assert_eq!(platform.next_resched(0), asked, "{cpus} CPUs, sync {sync}");
     }
@@ -307,15 +249,11 @@ fn an_equal_deadline_does_not_preempt_and_the_first_cpu_is_the_victim() {
 
 #[test]
 fn idle_priority_waits_for_all_others_unless_it_may_hold_what_they_need() {
-    for (reason, level) in [
-        (BlockReason::Interruptible, IDLE_PRIO),
-        (BlockReason::Uninterruptible, NORMAL_PRIO),
-    ] {
+    for (reason, level) in
+        [(BlockReason::Interruptible, IDLE_PRIO), (BlockReason::Uninterruptible, NORMAL_PRIO)]
+    {
         let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[]);
-        let attr = TaskAttr {
-            sched: with_policy(Policy::Idle, 0),
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { sched: with_policy(Policy::Idle, 0), ..TaskAttr::default() };
         bfs.fork(&mut platform, TaskId(0), &attr, Parent::Outside);
         settle(&mut bfs, &mut platform);
         bfs.block(&mut platform, CPU0, TaskId(0), reason);
@@ -338,17 +276,10 @@ fn the_former_sticky_task_is_offered_to_an_idle_cpu() {
     assert!(bfs.tasks[TaskId(1)].sticky);
     bfs.swap_sticky(&mut platform, CPU0, TaskId(2));
     let sticky = |bfs: &Bfs| -> Vec<bool> { bfs.tasks.iter().map(|(_, task)| task.sticky).collect() };
-    assert_eq!(
-        (sticky(&bfs), bfs.cpus[0].sticky_task),
-        (vec![false, false, true], Some(TaskId(2)))
-    );
+    assert_eq!((sticky(&bfs), bfs.cpus[0].sticky_task), (vec![false, false, true], Some(TaskId(2))));
     bfs.tasks[TaskId(0)].prio = 10;
     bfs.swap_sticky(&mut platform, CPU0, TaskId(0));
-    assert_eq!(
-        (sticky(&bfs), bfs.cpus[0].sticky_task),
-        (vec![false; 3], None),
-        "real time sticks nowhere"
-    );
+    assert_eq!((sticky(&bfs), bfs.cpus[0].sticky_task), (vec![false; 3], None), "real time sticks nowhere");
 }
 
 #[test]
@@ -370,10 +301,7 @@ fn knobs_are_checked() {
         bfs.set_tunable(&mut platform, "rr_interval", 0),
         Err(TunableError::Range { min: 1, max: 1000 })
     ));
-    assert!(matches!(
-        bfs.set_tunable(&mut platform, "rr_interval", 52),
-        Err(TunableError::Refused(_))
-    ));
+    assert!(matches!(bfs.set_tunable(&mut platform, "rr_interval", 52), Err(TunableError::Refused(_))));
     assert!(matches!(
         bfs.set_tunable(&mut platform, "sched_latency_ns", 1),
         Err(TunableError::Unknown { .. })

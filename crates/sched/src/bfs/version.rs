@@ -94,10 +94,7 @@ mod tests {
     #[test]
     fn ratios_are_the_kernels() {
         let ratios = |version: Version, nices: &[i32]| {
-            nices
-                .iter()
-                .map(|&n| version.ratio(n))
-                .collect::<alloc::vec::Vec<_>>()
+            nices.iter().map(|&n| version.ratio(n)).collect::<alloc::vec::Vec<_>>()
         };
         assert_eq!(
             ratios(Version::V0_404, &[-20, -19, -10, -1, 0, 10, 19]),
@@ -112,27 +109,15 @@ mod tests {
     #[test]
     fn deadline_distances() {
         let at = |version: Version, nice| version.deadline_distance(nice, 6, 1000);
-        assert_eq!(
-            [-20, 0, 19].map(|n| at(Version::V0_404, n)),
-            [6_291_456, 41_091_072, 250_134_528]
-        );
-        assert_eq!(
-            [-20, -10, 0, 5, 10, 19].map(|n| at(Version::V0_316, n)),
-            [6, 15, 39, 63, 101, 239]
-        );
+        assert_eq!([-20, 0, 19].map(|n| at(Version::V0_404, n)), [6_291_456, 41_091_072, 250_134_528]);
+        assert_eq!([-20, -10, 0, 5, 10, 19].map(|n| at(Version::V0_316, n)), [6, 15, 39, 63, 101, 239]);
         assert_eq!(Version::V0_316.deadline_distance(-20, 1, 100), 1, "at least 1");
     }
 
     #[test]
     fn intervals_and_slices() {
-        assert_eq!(
-            [1, 2, 4, 8].map(|n| Version::V0_316.rr_interval_at_boot(n)),
-            [6, 12, 18, 24]
-        );
-        assert_eq!(
-            [1, 2, 4, 8].map(|n| Version::V0_404.rr_interval_at_boot(n)),
-            [6; 4]
-        );
+        assert_eq!([1, 2, 4, 8].map(|n| Version::V0_316.rr_interval_at_boot(n)), [6, 12, 18, 24]);
+        assert_eq!([1, 2, 4, 8].map(|n| Version::V0_404.rr_interval_at_boot(n)), [6; 4]);
         assert_eq!(Version::V0_404.slice(6), 6144);
         assert_eq!(Version::V0_316.slice(6), 6000);
     }

@@ -75,10 +75,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     pub(super) fn new(cpus: u32) -> Candidates {
-        Candidates {
-            words: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)],
-            some_out: false,
-        }
+        Candidates { words: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)], some_out: false }
     }
 
     fn all(&mut self) {
@@ -129,11 +126,8 @@ impl Cfs {
             return;
         }
         let hz = platform.hz();
-        let mut idleness = if core.is_idle_thread(core.curr(cpu)) {
-            Idleness::Idle
-        } else {
-            Idleness::NotIdle
-        };
+        let mut idleness =
+            if core.is_idle_thread(core.curr(cpu)) { Idleness::Idle } else { Idleness::NotIdle };
         // NR_CPUS of the usual build, at least.
         let longest = u64::from(hz) * u64::from(core.cpus().max(64)) / 10;
         let mut next = None;
@@ -147,11 +141,7 @@ impl Cfs {
             let interval = ms_to_jiffies(interval, hz).clamp(1, longest);
             let mut its_turn = true;
             if jiffies >= row.last_balance + interval {
-                let pass = Pass {
-                    level,
-                    this: cpu,
-                    idleness,
-                };
+                let pass = Pass { level, this: cpu, idleness };
                 if self.load_balance(core, rt, platform, pass, &mut its_turn) {
                     idleness = Idleness::NotIdle;
                 }
@@ -226,7 +216,7 @@ impl Cfs {
     ) -> Option<(CpuId, bool)> {
         self.candidates.all();
         loop {
-            self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+            self.update_shares(core, platform, pass.level, pass.this);
             let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
             let mut moved = false;
             if core.nr_running[busiest.index()] > 1 {
@@ -239,7 +229,7 @@ impl Cfs {
                 }
             }
             if moved {
-                self.update_shares(core, platform.now_ns(), pass.level, pass.this);
+                self.update_shares(core, platform, pass.level, pass.this);
             }
             return Some((busiest, moved));
         }
@@ -275,11 +265,7 @@ impl Cfs {
         level: usize,
         this: CpuId,
     ) -> bool {
-        let pass = Pass {
-            level,
-            this,
-            idleness: Idleness::NewlyIdle,
-        };
+        let pass = Pass { level, this, idleness: Idleness::NewlyIdle };
         let pulled = self.pull_from_busiest(core, platform, pass, &mut true, &mut false);
         if !matches!(pulled, Some((_, false))) {
             self.balancing[level][this.index()].nr_failed = 0;
@@ -310,9 +296,7 @@ impl Cfs {
         }
         let mut rest = imbalance as i64;
         for place in 0..=self.queues_on[busiest.index()].len() {
-            let q = self.queues_on[busiest.index()]
-                .get(place)
-                .map_or(busiest.0, |&(_, q)| q);
+            let q = self.queues_on[busiest.index()].get(place).map_or(busiest.0, |&(_, q)| q);
             let queue = &self.queues[q as usize];
             if queue.newest_task == NIL {
                 continue;
@@ -362,6 +346,9 @@ impl Cfs {
     /// `can_migrate_task`.
     fn can_migrate(&self, core: &Core, level: usize, this: CpuId, e: u32, pinned: &mut AllPinned) -> bool {
         let entity = &self.entities[e as usize];
+        if self.limits.is_used() && self.is_throttled_pair(entity.cfs_rq, this) {
+            return false;
+        }
         if !core.is_allowed(entity.pid, this) {
             return false;
         }
@@ -394,11 +381,9 @@ impl Cfs {
         let pid = self.entities[e as usize].pid;
         let from = core.cpu_of(pid);
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.sub_nr_running(from);
         core.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);
         self.enqueue_task(core, platform, this, pid, Enqueue::Migrated);
-        core.add_nr_running(this);
         self.challenge_curr(core, platform, this, pid, Challenge::Other);
     }
 
@@ -410,15 +395,10 @@ impl Cfs {
         }
         core.update_rq_clock(platform, busiest);
         core.update_rq_clock(platform, target);
-        let level = core
-            .domains
-            .of(target)
-            .find(|&level| core.domains.level(level).share(target, busiest));
+        let level = core.domains.of(target).find(|&level| core.domains.level(level).share(target, busiest));
         let Some(level) = level else { return };
         for place in 0..=self.queues_on[busiest.index()].len() {
-            let q = self.queues_on[busiest.index()]
-                .get(place)
-                .map_or(busiest.0, |&(_, q)| q);
+            let q = self.queues_on[busiest.index()].get(place).map_or(busiest.0, |&(_, q)| q);
             let mut e = self.queues[q as usize].newest_task;
             while e != NIL {
                 if self.can_migrate(core, level, target, e, &mut false) {

@@ -16,10 +16,7 @@ pub struct Load {
 }
 
 /// The weight of a real-time task, looked at by the balancer only.
-const RT_LOAD: Load = Load {
-    weight: 2 * 88761,
-    inverse: 24194,
-};
+const RT_LOAD: Load = Load { weight: 2 * 88761, inverse: 24194 };
 
 impl Load {
     /// The load of a task.
@@ -28,14 +25,8 @@ impl Load {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => RT_LOAD,
             // Before 2.6.29 the inverse of the idle weight was written as 1 << 31 in a signed int, which 64-bit machines extend
             // to the left with ones: products with it wrap, and what comes out is nonsense. It is what those kernels computed.
-            Policy::Idle if old_idle_weight => Load {
-                weight: 2,
-                inverse: 0xFFFF_FFFF_8000_0000,
-            },
-            Policy::Idle => Load {
-                weight: u64::from(WEIGHT_IDLEPRIO),
-                inverse: u64::from(WMULT_IDLEPRIO),
-            },
+            Policy::Idle if old_idle_weight => Load { weight: 2, inverse: 0xFFFF_FFFF_8000_0000 },
+            Policy::Idle => Load { weight: u64::from(WEIGHT_IDLEPRIO), inverse: u64::from(WMULT_IDLEPRIO) },
             Policy::Other | Policy::Batch => Load {
                 weight: u64::from(weight_of_nice(attr.nice)),
                 inverse: u64::from(wmult_of_nice(attr.nice)),
@@ -46,10 +37,7 @@ impl Load {
     /// A load that is no task's: a queue's total, or a group's.
     #[inline]
     pub fn computed(weight: u64, rule: InverseRule) -> Load {
-        Load {
-            weight,
-            inverse: inverse(weight, rule),
-        }
+        Load { weight, inverse: inverse(weight, rule) }
     }
 }
 
@@ -71,10 +59,7 @@ pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
 pub fn scale(delta: u64, weight: u64, inverse: u64) -> u64 {
     let product = delta.wrapping_mul(weight);
     let scaled = if product > 1 << 32 {
-        (product.wrapping_add(1 << 15) >> 16)
-            .wrapping_mul(inverse)
-            .wrapping_add(1 << 15)
-            >> 16
+        (product.wrapping_add(1 << 15) >> 16).wrapping_mul(inverse).wrapping_add(1 << 15) >> 16
     } else {
         product.wrapping_mul(inverse).wrapping_add(1 << 31) >> 32
     };

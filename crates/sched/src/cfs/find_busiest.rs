@@ -167,9 +167,7 @@ impl Cfs {
         let domain = core.domains.level(level);
         let span = domain.span(this);
         let mut busiest: Option<(u64, CpuId)> = None;
-        let ring = core
-            .overcommitted(this.0 + 1, core.cpus())
-            .chain(core.overcommitted(0, this.0));
+        let ring = core.overcommitted(this.0 + 1, core.cpus()).chain(core.overcommitted(0, this.0));
         for cpu in ring {
             if domain.share(cpu, this) && self.candidates.contains(cpu) {
                 let load = self.source_load(cpu, index);
@@ -184,10 +182,7 @@ impl Cfs {
         if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
             return None;
         }
-        let others = span
-            .cpus
-            .iter()
-            .filter(|&&other| other != this && self.candidates.contains(other));
+        let others = span.cpus.iter().filter(|&&other| other != this && self.candidates.contains(other));
         let total_load = own.load + others.map(|&other| self.source_load(other, index)).sum::<u64>();
         let average = SCALE * total_load / (SCALE * span.cpus.len() as u64);
         let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
@@ -203,21 +198,14 @@ impl Cfs {
     /// `update_sg_lb_stats`.
     #[inline]
     fn sum_group(&self, core: &Core, level: usize, cpus: &[CpuId], is_own: bool, index: u8) -> GroupLoad {
-        let mut group = GroupLoad {
-            power: self.group_power(level, cpus),
-            ..GroupLoad::default()
-        };
+        let mut group = GroupLoad { power: self.group_power(level, cpus), ..GroupLoad::default() };
         let (mut most, mut least) = (0, u64::MAX);
         let mut per_task = 0;
         for &cpu in cpus {
             if !self.candidates.contains(cpu) {
                 continue;
             }
-            let load = if is_own {
-                self.target_load(cpu, index)
-            } else {
-                self.source_load(cpu, index)
-            };
+            let load = if is_own { self.target_load(cpu, index) } else { self.source_load(cpu, index) };
             group.load += load;
             group.weighted += self.weighted_load[cpu.index()];
             group.nr_running += u64::from(core.nr_running[cpu.index()]);
@@ -227,11 +215,7 @@ impl Cfs {
                 per_task += self.avg_load_per_task(core, cpu);
             }
         }
-        group.avg_load = if group.power == SCALE {
-            group.load
-        } else {
-            group.load * SCALE / group.power
-        };
+        group.avg_load = if group.power == SCALE { group.load } else { group.load * SCALE / group.power };
         if cpus.len() > 1 && !is_own {
             group.imbalanced = most.saturating_sub(least) > 2 * (per_task * SCALE / group.power);
         }
@@ -290,11 +274,7 @@ impl Cfs {
         let (busy_power, own_power) = (busiest.power, own.power);
         let now = (busy_power * per_task.min(max) + own_power * mine_per_task.min(mine)) / SCALE;
         let task = per_task * SCALE / busy_power;
-        let mut then = if max > task {
-            busy_power * per_task.min(max - task)
-        } else {
-            0
-        };
+        let mut then = if max > task { busy_power * per_task.min(max - task) } else { 0 };
         let task = if max * busy_power < per_task * SCALE {
             max * busy_power / own_power
         } else {

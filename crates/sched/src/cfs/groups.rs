@@ -12,7 +12,7 @@ use super::entity::{Averages, Entity, Load};
 use super::queue::CfsRq;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, GroupId};
+use crate::{CpuId, GroupId, Platform};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -37,22 +37,13 @@ pub struct Group {
 
 impl Group {
     pub(super) fn root() -> Group {
-        Group {
-            parent: NIL,
-            shares: 1024,
-            depth: 0,
-            queues: Vec::new(),
-            absent_weight: Vec::new(),
-        }
+        Group { parent: NIL, shares: 1024, depth: 0, queues: Vec::new(), absent_weight: Vec::new() }
     }
 
     /// Its queue on `cpu`, if it has one already. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<u32> {
-        self.queues
-            .binary_search_by_key(&cpu, |&(cpu, _)| cpu)
-            .ok()
-            .map(|place| self.queues[place].1)
+        self.queues.binary_search_by_key(&cpu, |&(cpu, _)| cpu).ok().map(|place| self.queues[place].1)
     }
 }
 
@@ -60,11 +51,7 @@ impl Cfs {
     /// The queue of a group on a CPU, if it has one already.
     #[inline]
     pub(super) fn queue_if_any(&self, group: u32, cpu: CpuId) -> Option<u32> {
-        if group == ROOT {
-            Some(cpu.0)
-        } else {
-            self.groups[group as usize].queue_on(cpu)
-        }
+        if group == ROOT { Some(cpu.0) } else { self.groups[group as usize].queue_on(cpu) }
     }
 
     /// The queue of a group on a CPU. Makes it, and those of the groups it is in, if they are not there yet.
@@ -84,6 +71,7 @@ impl Cfs {
         row.queues.insert(place, (cpu, q));
         let e = self.new_entity(entity);
         self.queues.push(CfsRq::new(cpu, group, e));
+        self.limits.queue_made(group);
         let here = &mut self.queues_on[cpu.index()];
         let place = here.partition_point(|&(other, _)| other > group);
         here.insert(place, (group, q));
@@ -110,10 +98,7 @@ impl Cfs {
 
     pub(super) fn make_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
         if !self.version.groups {
-            return Err(alloc::format!(
-                "CFS of {} is built without task groups here",
-                self.version.name
-            ));
+            return Err(alloc::format!("CFS of {} is built without task groups here", self.version.name));
         }
         let Some(above) = self.groups.get(parent.index()) else {
             return Err("the parent group does not exist".into());
@@ -129,12 +114,19 @@ impl Cfs {
             queues: Vec::new(),
             absent_weight: alloc::vec![shares; self.leaf_cpus.len()],
         });
+        self.limits.group_made(parent.0);
         self.bottom_up_is_stale = true;
         Ok(GroupId(self.groups.len() as u32 - 1))
     }
 
     /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next divided.
-    pub(super) fn write_shares(&mut self, core: &Core, group: GroupId, shares: u64) -> Result<(), String> {
+    pub(super) fn write_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
@@ -151,20 +143,26 @@ impl Cfs {
             let q = self.groups[group.index()].queues[place].1;
             self.queues[q as usize].shares = 0;
             let e = self.queues[q as usize].entity;
-            self.reweight_entity(core, e, Load::computed(shares, self.version.inverse));
+            self.reweight_entity(core, platform, e, Load::computed(shares, self.version.inverse));
         }
         Ok(())
     }
 
     /// `moved_group_fair`: a task, off its queue, joins another group, as a newcomer there.
-    pub(super) fn move_to_group(&mut self, core: &Core, pid: Pid, group: GroupId) -> Result<(), String> {
+    pub(super) fn move_to_group(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
         if group.index() >= self.groups.len() {
             return Err("no such group".into());
         }
         let e = self.entity_of(pid);
         self.join_queue(e, group.0, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         self.place_entity(q, e, true);
         Ok(())
     }

@@ -10,9 +10,9 @@ use crate::{CpuId, Platform, TimerKey, TimerPhase};
 /// No timer for a task that is yet to be switched to is set shorter than this, ns.
 const SHORTEST_NS: i64 = 10_000;
 
-/// The timer of a CPU. (Key 0 is the real-time class's.)
+/// The timer of a CPU. (Key 0 is the real-time class's, and 0 and 1 modulo 4 are the groups' quotas'.)
 const fn timer_of(cpu: CpuId) -> TimerKey {
-    TimerKey(cpu.0 + 1)
+    TimerKey(2 + 4 * cpu.0)
 }
 
 impl Cfs {
@@ -37,11 +37,7 @@ impl Cfs {
             left = left.max(SHORTEST_NS);
         }
         self.hrtick_active[cpu.index()] = true;
-        platform.arm_timer(
-            timer_of(cpu),
-            TimerPhase::BeforeTicks,
-            platform.now_ns() + left as u64,
-        );
+        platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
     /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they still change with each.
@@ -70,7 +66,7 @@ impl Cfs {
 
     /// `hrtick`: the turn is over.
     pub(super) fn hrtick_fires(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
-        let cpu = CpuId(key.0 - 1);
+        let cpu = CpuId(key.0 / 4);
         if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {
             return;
         }
@@ -84,7 +80,7 @@ impl Cfs {
         while e != NIL {
             let entity = &self.entities[e as usize];
             let (q, parent) = (entity.cfs_rq, entity.parent);
-            self.update_curr(core, q);
+            self.update_curr(core, platform, q);
             e = parent;
         }
         core.resched_curr(platform, cpu);

@@ -35,9 +35,11 @@
 //! | [`entity`] | weights and the arithmetic of virtual time |
 //! | [`slices`] | how long a turn is |
 //! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
+//! | [`throttle`] | taking groups that have used up their quota off, and putting them back (3.2) |
 //! | [`select_cpu`] | where a woken or new task goes |
 //! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
 //! | [`hrtick`] | ending turns between ticks |
+//! | [`interactive`] | a change that was proposed: CPU-bound tasks are made less nice |
 //! | [`versions`] | what differs between releases |
 //! | [`tunables`] | the knobs |
 //! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
@@ -52,6 +54,7 @@ pub mod entity;
 pub mod find_busiest;
 pub mod groups;
 pub mod hrtick;
+pub mod interactive;
 pub mod queue;
 pub mod select_cpu;
 pub mod shares;
@@ -59,10 +62,12 @@ pub mod slices;
 pub mod spine;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
 
+use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
 use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rbtree::{NIL, Nodes};
 use crate::classes::rt::{RealTime, RtVersion};
@@ -72,25 +77,21 @@ use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::topology::LevelKind;
 use crate::{
-    CpuId, GroupId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
+    TunableError,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use balance::{Balancing, Candidates};
-use entity::{Averages, Entity, Load, update_avg};
+use entity::{Averages, Entity, update_avg};
 use groups::{Group, ROOT};
+use interactive::Interactive;
 use queue::CfsRq;
 pub use tunables::Knobs;
 pub use versions::Version;
 
-const POLICIES: &[Policy] = &[
-    Policy::Other,
-    Policy::Batch,
-    Policy::Idle,
-    Policy::Fifo,
-    Policy::RoundRobin,
-];
+const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -109,6 +110,18 @@ pub static ENTRY: Entry = Entry {
             policies: POLICIES,
             groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+        },
+        Release {
+            version: "3.2",
+            also: &[],
+            summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: crate::topology::CPUS_MAX,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
         },
         Release {
             version: "2.6.31",
@@ -171,6 +184,25 @@ pub static ENTRY: Entry = Entry {
             build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
         },
     ],
+};
+
+/// CFS with the rule of [`interactive`] in the registry.
+pub static INTERACTIVE: Entry = Entry {
+    name: "cfs_interactive",
+    title: "CFS with a rule for interactivity",
+    summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never in Linux",
+    releases: &[Release {
+        version: "2.6.32",
+        also: &[],
+        summary: "on the rules and defaults of cfs@2.6.32; no kernel has it, so no golden schedules",
+        golden: &[],
+        hz_default: 1000,
+        hz_range: (100, 1000),
+        cpus_max: crate::topology::CPUS_MAX,
+        policies: POLICIES,
+        groups: true,
+        build: Build::Ordinary(|config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config)),
+    }],
 };
 
 fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn crate::Scheduler> {
@@ -275,6 +307,10 @@ pub struct Cfs {
     weak_groups: u32,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
+    /// The groups' limits.
+    limits: Bandwidth,
+    /// The rule of `cfs_interactive`.
+    interactive: Interactive,
     /// By CPU: the hrtick is armed.
     hrtick_active: Vec<bool>,
     tick_ns: u64,
@@ -350,12 +386,12 @@ impl Cfs {
             weighted_load: alloc::vec![0; cpus as usize],
             cpu_load: alloc::vec![[0; 5]; cpus as usize],
             next_balance: alloc::vec![0; cpus as usize],
-            balancing: levels
-                .map(|level| alloc::vec![balancing(level); cpus as usize])
-                .collect(),
+            balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
             weak_groups: count_weak_groups(&power),
             power,
             candidates: Candidates::new(cpus),
+            limits: Bandwidth::new(version.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
+            interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],
             tick_ns: 1_000_000_000 / u64::from(hz),
         }
@@ -414,18 +450,17 @@ impl FairClass for Cfs {
         if self.entity_of.len() <= pid.index() {
             self.entity_of.resize(core.threads.len(), NIL);
         }
-        let load = Load::of_task(&attr.sched, self.version.old_idle_weight);
+        if self.version.interactive {
+            self.interactive.born(pid);
+        }
+        let load = self.load_of(pid, &attr.sched);
         let mut entity = Entity::new(load, NIL, NIL);
         entity.pid = pid;
         entity.is_idle_policy = attr.sched.policy == Policy::Idle;
         let e = self.new_entity(entity);
         self.entity_of[pid.index()] = e;
         self.averages[e as usize].avg_wakeup = self.knobs.wakeup_granularity_ns;
-        let group = if attr.group.index() < self.groups.len() {
-            attr.group.0
-        } else {
-            ROOT
-        };
+        let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
         self.join_queue(e, group, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
         let mut vruntime = self.queues[q as usize].min_vruntime;
@@ -441,7 +476,7 @@ impl FairClass for Cfs {
     fn attr_changed(&mut self, core: &Core, pid: Pid, _old: &SchedAttr) {
         let attr = &core.settings[pid.index()].attr;
         let e = self.entity_of(pid) as usize;
-        self.entities[e].load = Load::of_task(attr, self.version.old_idle_weight);
+        self.entities[e].load = self.load_of(pid, attr);
         self.entities[e].is_idle_policy = attr.policy == Policy::Idle;
         // 0 unless it was a real-time task.
         if !attr.policy.is_realtime() {
@@ -455,9 +490,19 @@ impl FairClass for Cfs {
         }
     }
 
+    #[inline]
+    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {
+        if self.version.interactive {
+            self.judge(core, platform, prev);
+        }
+    }
+
     /// The first half of `dequeue_task`.
     fn task_sleeps(&mut self, core: &Core, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
+        if self.version.interactive {
+            self.note_sleep(core, pid);
+        }
         let ran = self.total_exec(core, e);
         let granularity = self.knobs.wakeup_granularity_ns;
         let averages = &mut self.averages[e as usize];
@@ -475,11 +520,7 @@ impl FairClass for Cfs {
         };
         let ran = self.total_exec(core, e);
         let averages = &mut self.averages[e as usize];
-        let since = if averages.last_wakeup != 0 {
-            averages.last_wakeup
-        } else {
-            averages.start_runtime
-        };
+        let since = if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
         update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
         averages.last_wakeup = ran;
     }
@@ -540,16 +581,50 @@ impl FairClass for Cfs {
         self.make_group(parent, shares)
     }
 
-    fn group_set_shares(&mut self, core: &mut Core, group: GroupId, shares: u64) -> Result<(), String> {
-        self.write_shares(core, group, shares)
+    fn group_set_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.write_shares(core, platform, group, shares)
     }
 
-    fn set_group(&mut self, core: &mut Core, pid: Pid, group: GroupId) -> Result<(), String> {
-        self.move_to_group(core, pid, group)
+    fn group_set_quota(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.write_quota(core, platform, group.0, quota)
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.read_stats(group.0)
+    }
+
+    fn is_held_back(&self, pid: Pid) -> bool {
+        self.entity_if_any(pid).is_some_and(|e| self.is_held_back_in(self.entities[e as usize].cfs_rq))
+    }
+
+    fn set_group(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
+        self.move_to_group(core, platform, pid, group)
     }
 
     fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
-        self.hrtick_fires(core, platform, key);
+        if Bandwidth::is_timer(key) {
+            self.bandwidth_timer(core, platform, key);
+        } else {
+            self.hrtick_fires(core, platform, key);
+        }
     }
 
     fn tunables(&self, _core: &Core) -> Vec<Tunable> {
@@ -574,7 +649,7 @@ impl FairClass for Cfs {
         }
         let knobs = &self.knobs;
         let tasks = u64::from(load.tasks.max(1));
-        let (light, heavy) = [load.nice_max, load.nice_min]
+        let (light, heavy) = [self.worst_nice(load.nice_max), load.nice_min]
             .map(|nice| u64::from(weight_of_nice(nice)))
             .into();
         let turn_ns =
@@ -585,7 +660,8 @@ impl FairClass for Cfs {
         Promises {
             idle_beside_waiting_ns: None,
             wait_ns: Some(tasks.saturating_mul(each_ns)),
-            hog_spread_ns: Some(4 * turn_ns),
+            // Hogs whose nice values are raised at different times are equal no longer.
+            hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
         }
     }
 
@@ -608,13 +684,10 @@ impl FairClass for Cfs {
                     ));
                 }
                 if self.queues[entity.cfs_rq as usize].cpu != core.cpu_of(pid) {
-                    return Err(alloc::format!(
-                        "thread {} and its queue are on different CPUs",
-                        pid.0
-                    ));
+                    return Err(alloc::format!("thread {} and its queue are on different CPUs", pid.0));
                 }
             }
         }
-        Ok(())
+        self.audit_limits()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::entity::{self, Entity, before, max_vruntime};
 use super::{Cfs, versions::InverseRule};
-use crate::CpuId;
 use crate::classes::Core;
 use crate::classes::rbtree::{NIL, Root};
+use crate::{CpuId, Platform};
 
 /// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number c.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,10 @@ pub struct CfsRq {
     pub last: u32,
     /// Entities, the running one included.
     pub nr_running: u32,
+    /// Tasks here and below, those of throttled queues below not counted.
+    pub h_nr_running: u32,
+    /// What has been charged here, ns.
+    pub exec_clock: u64,
     /// The CPU.
     pub cpu: CpuId,
     /// The group.
@@ -56,6 +60,8 @@ impl CfsRq {
             next: NIL,
             last: NIL,
             nr_running: 0,
+            h_nr_running: 0,
+            exec_clock: 0,
             cpu,
             group,
             entity,
@@ -80,9 +86,9 @@ impl Cfs {
     /// `update_curr`: charges the running entity of queue `q` for the time since it was last charged or picked. One queue only;
     /// callers that mean the whole hierarchy walk it.
     #[inline]
-    pub(super) fn update_curr(&mut self, core: &Core, q: u32) {
-        let queue = &self.queues[q as usize];
-        let curr = queue.curr;
+    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+        let queue = &mut self.queues[q as usize];
+        let (curr, cpu) = (queue.curr, queue.cpu);
         if curr == NIL {
             return;
         }
@@ -92,10 +98,14 @@ impl Cfs {
         if delta == 0 && !self.version.floor_moves_on_charge_only {
             return;
         }
+        queue.exec_clock += delta;
         entity.sum_exec += delta;
         entity.vruntime = entity.vruntime.wrapping_add(entity::fair(delta, entity.load));
         entity.exec_start = clock;
         self.update_min_vruntime(q);
+        if !self.limits.account(platform, q, clock, delta) {
+            core.resched_curr(platform, cpu);
+        }
     }
 
     /// `update_min_vruntime`: the floor follows the entity that is furthest behind, and never goes back. A running entity that has
@@ -119,15 +129,13 @@ impl Cfs {
     #[inline]
     pub(super) fn timeline_insert(&mut self, q: u32, e: u32) {
         let vruntime = self.entities[e as usize].vruntime;
-        self.nodes
-            .insert(&mut self.queues[q as usize].timeline, e, vruntime, &mut ());
+        self.nodes.insert(&mut self.queues[q as usize].timeline, e, vruntime, &mut ());
     }
 
     /// Takes an entity out of its queue's timeline.
     #[inline]
     pub(super) fn timeline_remove(&mut self, q: u32, e: u32) {
-        self.nodes
-            .remove(&mut self.queues[q as usize].timeline, e, &mut ());
+        self.nodes.remove(&mut self.queues[q as usize].timeline, e, &mut ());
     }
 
     /// `account_entity_enqueue`.
@@ -178,9 +186,9 @@ impl Cfs {
     }
 
     /// `enqueue_entity`: `e` joins its queue; one that wakes is placed first.
-    pub(super) fn enqueue_entity(&mut self, core: &Core, e: u32, wakeup: bool) {
+    pub(super) fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32, wakeup: bool) {
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         self.account_enqueue(q, e);
         if wakeup {
             self.place_entity(q, e, false);
@@ -191,9 +199,9 @@ impl Cfs {
     }
 
     /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
-    pub(super) fn dequeue_entity(&mut self, core: &Core, e: u32) {
+    pub(super) fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         self.clear_buddies(e);
         if self.queues[q as usize].curr != e {
             self.timeline_remove(q, e);
@@ -205,14 +213,20 @@ impl Cfs {
     }
 
     /// Gives an entity another load, whether queued or not (`reweight`: a dequeue and an enqueue around the change, without placing).
-    pub(super) fn reweight_entity(&mut self, core: &Core, e: u32, load: entity::Load) {
+    pub(super) fn reweight_entity(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        e: u32,
+        load: entity::Load,
+    ) {
         let queued = self.entities[e as usize].on_rq;
         if queued {
-            self.dequeue_entity(core, e);
+            self.dequeue_entity(core, platform, e);
         }
         self.entities[e as usize].load = load;
         if queued {
-            self.enqueue_entity(core, e, false);
+            self.enqueue_entity(core, platform, e, false);
         }
     }
 
@@ -265,7 +279,8 @@ impl Cfs {
             }
             e = self.entities[e as usize].older;
         }
-        if queue.entity != NIL && self.entities[queue.entity as usize].on_rq != (queue.nr_running > 0) {
+        let competes = queue.nr_running > 0 && !self.limits.is_throttled(q);
+        if queue.entity != NIL && self.entities[queue.entity as usize].on_rq != competes {
             return Err("a group is queued although it has nothing to run, or the other way round");
         }
         for buddy in [queue.next, queue.last] {

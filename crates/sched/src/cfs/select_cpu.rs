@@ -5,8 +5,8 @@
 
 use super::Cfs;
 use super::versions::Feature;
-use crate::CpuId;
 use crate::classes::{Core, Pid};
+use crate::{CpuId, Platform};
 
 impl Cfs {
     /// `source_load`: a low guess at the load of a CPU from which tasks would come.
@@ -33,12 +33,17 @@ impl Cfs {
     #[inline]
     pub(super) fn avg_load_per_task(&self, core: &Core, cpu: CpuId) -> u64 {
         let load = self.weighted_load[cpu.index()];
-        load.checked_div(u64::from(core.nr_running[cpu.index()]))
-            .unwrap_or(0)
+        load.checked_div(u64::from(core.nr_running[cpu.index()])).unwrap_or(0)
     }
 
     /// `select_task_rq_fair` at a wakeup.
-    pub(super) fn select_for_wakeup(&mut self, core: &Core, pid: Pid, sync: bool) -> CpuId {
+    pub(super) fn select_for_wakeup(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+    ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
         if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
             return prev;
@@ -51,14 +56,9 @@ impl Cfs {
             return prev;
         };
         if self.knobs.has(Feature::LbSharesUpdate) {
-            // The machine's time is that of the wakeup: the CPU of `pid` has just read it.
-            self.update_shares(core, core.clock(prev), level, this);
+            self.update_shares(core, platform, level, this);
         }
-        if this != prev && self.wake_affine(core, level, pid, sync) {
-            this
-        } else {
-            prev
-        }
+        if this != prev && self.wake_affine(core, level, pid, sync) { this } else { prev }
     }
 
     /// `wake_affine`: whether `pid` may come to the waker's CPU.
@@ -143,11 +143,7 @@ impl Cfs {
                 continue;
             }
             let load = |cpu: &CpuId| {
-                if number == own {
-                    self.source_load(*cpu, index)
-                } else {
-                    self.target_load(*cpu, index)
-                }
+                if number == own { self.source_load(*cpu, index) } else { self.target_load(*cpu, index) }
             };
             let power = self.group_power(level, cpus);
             let load = cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power;
@@ -158,9 +154,7 @@ impl Cfs {
             }
         }
         let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
-        least
-            .filter(|&(load, _)| 100 * own_load >= imbalance * load)
-            .map(|(_, group)| group)
+        least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
     /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present one, else the first.

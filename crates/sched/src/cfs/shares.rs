@@ -7,20 +7,27 @@
 use super::Cfs;
 use super::entity::Load;
 use super::groups::SHARES;
-use crate::CpuId;
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
+use crate::{CpuId, Platform};
 
 /// What a CPU without any of a group's tasks counts as.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 impl Cfs {
     /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was done a moment ago.
-    pub(super) fn update_shares(&mut self, core: &Core, now_ns: u64, level: usize, cpu: CpuId) {
+    pub(super) fn update_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        level: usize,
+        cpu: CpuId,
+    ) {
         if self.groups.len() == 1 {
             return;
         }
+        let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
         if now_ns - *last_update < self.knobs.shares_ratelimit_ns {
             return;
@@ -29,12 +36,19 @@ impl Cfs {
         self.refresh_bottom_up();
         for place in 0..self.bottom_up.len() {
             let group = self.bottom_up[place];
-            self.divide_shares(core, group, level, cpu);
+            self.divide_shares(core, platform, group, level, cpu);
         }
     }
 
     /// `tg_shares_up`: divides the shares of one group over a domain.
-    fn divide_shares(&mut self, core: &Core, group: u32, level: usize, cpu: CpuId) {
+    fn divide_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: u32,
+        level: usize,
+        cpu: CpuId,
+    ) {
         let domain = core.domains.level(level);
         let row = &self.groups[group as usize];
         let mut total = 0;
@@ -56,7 +70,7 @@ impl Cfs {
         let thresh = self.knobs.shares_thresh;
         for place in 0..row.queues.len() {
             let (other, q) = self.groups[group as usize].queues[place];
-            if !domain.share(other, cpu) {
+            if !core.domains.level(level).share(other, cpu) {
                 continue;
             }
             let queue = &mut self.queues[q as usize];
@@ -66,13 +80,13 @@ impl Cfs {
             if part.abs_diff(self.entities[e as usize].load.weight) > thresh {
                 queue.rq_weight = load;
                 queue.shares = if load == 0 { 0 } else { part };
-                self.reweight_entity(core, e, Load::computed(part, self.version.inverse));
+                self.reweight_entity(core, platform, e, Load::computed(part, self.version.inverse));
             }
         }
         let part = part(ABSENT_LOAD);
         let weights = &mut self.groups[group as usize].absent_weight;
         for (weight, &leaf_cpu) in weights.iter_mut().zip(&self.leaf_cpus) {
-            if domain.share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
+            if core.domains.level(level).share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
                 *weight = part;
             }
         }
@@ -89,9 +103,8 @@ impl Cfs {
         while self.groups[group as usize].parent != NIL {
             let row = &self.groups[group as usize];
             let queue = row.queue_on(cpu).map(|q| &self.queues[q as usize]);
-            let (load, rq_weight, part) = queue.map_or((0, 0, 0), |queue| {
-                (queue.load as i64, queue.rq_weight as i64, queue.shares as i64)
-            });
+            let (load, rq_weight, part) = queue
+                .map_or((0, 0, 0), |queue| (queue.load as i64, queue.rq_weight as i64, queue.shares as i64));
             let more = load - rq_weight;
             own += more;
             all += more;
@@ -130,10 +143,16 @@ mod tests {
     use crate::classes::domains::Domains;
     use crate::{GroupId, Topology};
 
+    fn at(now_ns: u64) -> Platform {
+        let mut platform = Platform::new(4, 1000);
+        platform.set_now_ns(now_ns);
+        platform
+    }
+
     #[test]
     fn shares_follow_the_load() {
         let domains = Domains::new(&Topology::flat(2), crate::cfs::domain_params);
-        let core = Core::new(domains);
+        let mut core = Core::new(domains);
         let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
         let group = cfs.make_group(GroupId::ROOT, 1024).unwrap().0;
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
@@ -143,12 +162,12 @@ mod tests {
         for (q, load) in queues.into_iter().zip([1024, 3072]) {
             cfs.queues[q as usize].load = load;
         }
-        cfs.update_shares(&core, 10_000_000, 0, CpuId(0));
+        cfs.update_shares(&mut core, &mut at(10_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [256, 768]);
         for (q, load) in queues.into_iter().zip([2048, 0]) {
             cfs.queues[q as usize].load = load;
         }
-        cfs.update_shares(&core, 20_000_000, 0, CpuId(0));
+        cfs.update_shares(&mut core, &mut at(20_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [682, 341]);
         assert_eq!(queues.map(|q| cfs.queues[q as usize].shares), [682, 0]);
     }
@@ -156,8 +175,8 @@ mod tests {
     #[test]
     fn a_queue_that_is_made_late_weighs_what_it_would_by_then() {
         let domains = Domains::new(&Topology::flat(4), crate::cfs::domain_params);
-        let core = Core::new(domains);
-        let build = |early: bool| {
+        let mut core = Core::new(domains);
+        let mut build = |early: bool| {
             let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
             let group = cfs.make_group(GroupId::ROOT, 2048).unwrap().0;
             let q = cfs.queue_of(group, CpuId(0));
@@ -166,7 +185,8 @@ mod tests {
             }
             for (step, load) in [5000, 4990, 1024, 88761].into_iter().enumerate() {
                 cfs.queues[q as usize].load = load;
-                cfs.update_shares(&core, 10_000_000 * (step as u64 + 1), 0, CpuId(1));
+                let now_ns = 10_000_000 * (step as u64 + 1);
+                cfs.update_shares(&mut core, &mut at(now_ns), 0, CpuId(1));
             }
             let late = cfs.queue_of(group, CpuId(3));
             let weight = |q: u32| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight;

@@ -30,12 +30,7 @@ impl Cfs {
     pub(super) fn slice(&mut self, e: u32) -> u64 {
         let entity = self.entities[e as usize];
         let nr_running = u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
-        let Version {
-            period,
-            slice: rule,
-            inverse: inverse_rule,
-            ..
-        } = self.version;
+        let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
         let mut slice = self.knobs.period(nr_running, period);
         if rule == SliceRule::Divide {
             return slice * entity.load.weight / self.queues[entity.cfs_rq as usize].load;
@@ -65,9 +60,7 @@ impl Cfs {
             SliceRule::Divide => {
                 let entity = &self.entities[e as usize];
                 let queue = &self.queues[entity.cfs_rq as usize];
-                let period = self
-                    .knobs
-                    .period(u64::from(queue.nr_running) + 1, self.version.period);
+                let period = self.knobs.period(u64::from(queue.nr_running) + 1, self.version.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

@@ -86,9 +86,7 @@ impl Cfs {
         }
         let leftmost = self.queues[q as usize].timeline.leftmost();
         if self.queues[q as usize].nr_running > 1 && leftmost != NIL {
-            let delta = self.entities[curr as usize]
-                .vruntime
-                .wrapping_sub(self.nodes.key(leftmost));
+            let delta = self.entities[curr as usize].vruntime.wrapping_sub(self.nodes.key(leftmost));
             if delta > ideal {
                 core.resched_curr(platform, cpu);
             }
@@ -114,14 +112,7 @@ impl Cfs {
                         .wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
-                fair(
-                    gran,
-                    if self.knobs.has(Feature::AsymGran) {
-                        w.load
-                    } else {
-                        r.load
-                    },
-                )
+                fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
             }
         }
     }
@@ -135,20 +126,14 @@ impl Cfs {
             return Standing::Behind;
         }
         // The granularity is at most some seconds times 1024.
-        if ahead > self.wakeup_gran(running, woken) as i64 {
-            Standing::FarAhead
-        } else {
-            Standing::Near
-        }
+        if ahead > self.wakeup_gran(running, woken) as i64 { Standing::FarAhead } else { Standing::Near }
     }
 
     /// Whether a woken entity preempts a running one of the same queue.
     fn preempts(&self, running: u32, woken: u32) -> bool {
         if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
-            let limit = self.entities[woken as usize]
-                .vruntime
-                .wrapping_add(self.wakeup_gran(running, woken));
+            let limit = self.entities[woken as usize].vruntime.wrapping_add(self.wakeup_gran(running, woken));
             return limit < self.entities[running as usize].vruntime;
         }
         self.standing(running, woken) == Standing::FarAhead
@@ -200,7 +185,7 @@ impl Cfs {
         let curr = self.entity_of(curr_pid);
         let q = self.entities[curr as usize].cfs_rq;
         let many = u64::from(self.queues[q as usize].nr_running) >= self.knobs.nr_latency;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         match core.thread(pid).class {
             ClassId::Rt | ClassId::Deadline => {
                 core.resched_curr(platform, cpu);
@@ -209,10 +194,10 @@ impl Cfs {
             ClassId::Idle => return,
             ClassId::Fair => {}
         }
-        if pid == curr_pid {
+        let woken = self.entity_of(pid);
+        if pid == curr_pid || self.is_held_back_in(self.entities[woken as usize].cfs_rq) {
             return;
         }
-        let woken = self.entity_of(pid);
         match self.version.buddies {
             Buddies::EveryWakeup => {
                 self.nominate(curr, true);
@@ -230,9 +215,7 @@ impl Cfs {
         }
         let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
         let sync = challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
-        let verdict = self
-            .verdict_by_policy(policies)
-            .or_else(|| self.verdict_by_feature(curr, woken, sync));
+        let verdict = self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
         if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
             core.resched_curr(platform, cpu);
         }
@@ -335,23 +318,22 @@ impl Cfs {
 }
 
 impl Class for super::Cfs {
-    /// `enqueue_task_fair`: up through the groups, as far as they were not queued. A group that becomes runnable is placed like a
-    /// waking sleeper, even if its task is new or comes from elsewhere.
+    /// `enqueue_task_fair`: up through the groups, as far as they were not queued ([`join`](Cfs::join)). A group that becomes
+    /// runnable is placed like a waking sleeper, even if its task is new or comes from elsewhere.
     fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
-        let mut e = self.entity_of(pid);
-        let mut wakeup = why == Enqueue::Wakeup;
+        let e = self.entity_of(pid);
+        let wakeup = why == Enqueue::Wakeup;
         if wakeup {
             self.averages[e as usize].start_runtime = self.total_exec(core, e);
+            if self.version.interactive {
+                self.note_wakeup(core, pid);
+            }
         }
-        while e != NIL && !self.entities[e as usize].on_rq {
-            self.enqueue_entity(core, e, wakeup);
-            wakeup = true;
-            e = self.entities[e as usize].parent;
-        }
+        self.join(core, platform, e, 1, wakeup);
         self.hrtick_update(core, platform, cpu);
     }
 
-    /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run.
+    /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run ([`leave`](Cfs::leave)).
     fn dequeue_task(
         &mut self,
         core: &mut Core,
@@ -360,22 +342,14 @@ impl Class for super::Cfs {
         pid: Pid,
         _: Dequeue,
     ) -> bool {
-        let mut e = self.entity_of(pid);
-        while e != NIL {
-            let q = self.entities[e as usize].cfs_rq;
-            self.dequeue_entity(core, e);
-            if self.queues[q as usize].load > 0 {
-                break;
-            }
-            e = self.entities[e as usize].parent;
-        }
+        self.leave(core, platform, self.entity_of(pid), 1);
         self.hrtick_update(core, platform, cpu);
         true
     }
 
     /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual time puts it; it may well be
     /// picked again at once.
-    fn yield_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
         if self.queues[q as usize].nr_running == 1 {
@@ -383,7 +357,7 @@ impl Class for super::Cfs {
         }
         self.clear_buddies(e);
         if !self.knobs.compat_yield && core.thread(pid).policy != Policy::Batch {
-            self.update_curr(core, q);
+            self.update_curr(core, platform, q);
             return;
         }
         let rightmost = self.nodes.rightmost(&self.queues[q as usize].timeline);
@@ -427,14 +401,18 @@ impl Class for super::Cfs {
         }
     }
 
-    /// `put_prev_task_fair`: from the task up. Each level is charged when it is put.
+    /// `put_prev_task_fair`: from the task up. Each level is charged when it is put, and throttled if it has run out of quota.
     fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.hrtick_clear(platform, cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
-            if self.entities[e as usize].on_rq {
-                self.update_curr(core, q);
+            let waits = self.entities[e as usize].on_rq;
+            if waits {
+                self.update_curr(core, platform, q);
+            }
+            self.check_runtime(core, platform, q);
+            if waits {
                 self.timeline_insert(q, e);
             }
             self.queues[q as usize].curr = NIL;
@@ -452,9 +430,15 @@ impl Class for super::Cfs {
         }
     }
 
-    fn select_task_rq(&mut self, core: &mut Core, _: &mut Platform, pid: Pid, select: Select) -> CpuId {
+    fn select_task_rq(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        select: Select,
+    ) -> CpuId {
         match select {
-            Select::Wakeup { sync } => self.select_for_wakeup(core, pid, sync),
+            Select::Wakeup { sync } => self.select_for_wakeup(core, platform, pid, sync),
             Select::Fork => self.select_for_fork(core, pid),
         }
     }
@@ -465,7 +449,7 @@ impl Class for super::Cfs {
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
-            self.update_curr(core, q);
+            self.update_curr(core, platform, q);
             let alone = self.queues[q as usize].nr_running <= 1;
             if !by_timer && (!alone || !self.knobs.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(core, platform, q, e);
@@ -478,7 +462,7 @@ impl Class for super::Cfs {
     fn task_new(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, q);
+        self.update_curr(core, platform, q);
         let curr = self.queues[q as usize].curr;
         if curr != NIL {
             self.entities[e as usize].vruntime = self.entities[curr as usize].vruntime;

@@ -31,17 +31,8 @@ fn vruntime(machine: &Machine, task: TaskId) -> i64 {
 fn three_tasks_take_turns_as_in_the_worked_example() {
     let mut m = machine_2_6_32(1);
     let (a, b) = (m.nice(0, Life::Hog), m.nice(0, Life::Hog));
-    let c = m.nice(
-        5,
-        Life::Periodic {
-            run: MS,
-            sleep: 9 * MS,
-        },
-    );
-    assert_eq!(
-        [a, b, c].map(|task| vruntime(&m, task)),
-        [3_946_546, 1_450_204, 1_099_076]
-    );
+    let c = m.nice(5, Life::Periodic { run: MS, sleep: 9 * MS });
+    assert_eq!([a, b, c].map(|task| vruntime(&m, task)), [3_946_546, 1_450_204, 1_099_076]);
     m.run_until(31 * MS);
     let expected: &[(u32, f64, f64)] = &[
         (2, 0., 1.),
@@ -103,10 +94,7 @@ fn three_hogs_on_two_cpus_change_places_for_ever() {
             slices.map(|slice| slice.2 - slice.1).sum::<u64>()
         });
         let total = cpus[0] + cpus[1];
-        assert!(
-            (1500 * MS..2500 * MS).contains(&total),
-            "task {task} ran {total} ns"
-        );
+        assert!((1500 * MS..2500 * MS).contains(&total), "task {task} ran {total} ns");
         assert!(cpus[0] > 0 && cpus[1] > 0, "task {task} has seen one CPU only");
     }
 }
@@ -131,19 +119,10 @@ fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     let mut set = |name: &str, value: i64| m.sched.set_tunable(&mut m.platform, name, value);
     assert_eq!(
         set("sched_latency_ns", 99_999),
-        Err(TunableError::Range {
-            min: 100_000,
-            max: 1_000_000_000
-        })
+        Err(TunableError::Range { min: 100_000, max: 1_000_000_000 })
     );
-    assert!(matches!(
-        set("sched_runtime_limit_ns", 1),
-        Err(TunableError::Unknown { .. })
-    ));
-    assert!(matches!(
-        set("sched_rt_runtime_us", 0),
-        Err(TunableError::Refused(_))
-    ));
+    assert!(matches!(set("sched_runtime_limit_ns", 1), Err(TunableError::Unknown { .. })));
+    assert!(matches!(set("sched_rt_runtime_us", 0), Err(TunableError::Refused(_))));
     assert_eq!(set("sched_latency_ns", 400_000_000), Ok(()));
     assert_eq!(set("sched_min_granularity_ns", 100_000_000), Ok(()));
     assert_eq!(set("GENTLE_FAIR_SLEEPERS", 0), Ok(()));
@@ -151,12 +130,8 @@ fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     assert_eq!(value(&m, "GENTLE_FAIR_SLEEPERS"), 0);
     // Five hogs: a period of 500 ms, a slice a little under 100 ms.
     let mut m = machine_2_6_32(1);
-    m.sched
-        .set_tunable(&mut m.platform, "sched_latency_ns", 400_000_000)
-        .unwrap();
-    m.sched
-        .set_tunable(&mut m.platform, "sched_min_granularity_ns", 100_000_000)
-        .unwrap();
+    m.sched.set_tunable(&mut m.platform, "sched_latency_ns", 400_000_000).unwrap();
+    m.sched.set_tunable(&mut m.platform, "sched_min_granularity_ns", 100_000_000).unwrap();
     for _ in 0..5 {
         m.nice(0, Life::Hog);
     }
@@ -172,11 +147,7 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_the_floor(
     m.run_until(20 * MS);
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
-    let child = m.start(
-        TaskAttr::default(),
-        Life::Hog,
-        Parent::Task { task: running, cpu },
-    );
+    let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
     // A third of 5 ms after the floor, a little less by the computed inverse; or where the parent is, if that is later.
     let earliest = m.sched.fair.min_vruntime(cpu) as i64 + 1_666_000;
     let place = vruntime(&m, child);
@@ -188,16 +159,11 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_the_floor(
 #[test]
 fn a_child_that_runs_first_changes_virtual_times_with_its_parent() {
     let mut m = machine_2_6_32(1);
-    m.sched
-        .set_tunable(&mut m.platform, "sched_child_runs_first", 1)
-        .unwrap();
+    m.sched.set_tunable(&mut m.platform, "sched_child_runs_first", 1).unwrap();
     let parent = m.nice(0, Life::Hog);
     m.run_until(2 * MS);
     let before = vruntime(&m, parent);
-    let by = Parent::Task {
-        task: parent,
-        cpu: CpuId(0),
-    };
+    let by = Parent::Task { task: parent, cpu: CpuId(0) };
     let child = m.start(TaskAttr::default(), Life::Work(MS / 2), by);
     assert_eq!(vruntime(&m, child), before + MS as i64);
     assert!(vruntime(&m, parent) > vruntime(&m, child));
@@ -223,37 +189,22 @@ fn a_task_that_leaves_real_time_is_an_ordinary_one_again() {
     set(&mut m, hog, SchedAttr::nice(0));
     m.run_until(1000 * MS);
     let ran = |task: TaskId| -> u64 {
-        let slices = m
-            .slices
-            .iter()
-            .filter(|slice| slice.3 == task.0 && slice.1 >= 100 * MS);
+        let slices = m.slices.iter().filter(|slice| slice.3 == task.0 && slice.1 >= 100 * MS);
         slices.map(|slice| slice.2 - slice.1).sum()
     };
     // What it ran under real time is not held against it.
-    assert!(
-        ran(hog).abs_diff(ran(other)) <= 10 * MS,
-        "{} {}",
-        ran(hog),
-        ran(other)
-    );
+    assert!(ran(hog).abs_diff(ran(other)) <= 10 * MS, "{} {}", ran(hog), ran(other));
 }
 
 #[test]
 fn affinity_moves_a_running_a_waiting_and_a_sleeping_task() {
     let mut m = machine_2_6_32(2);
     let hogs: Vec<TaskId> = (0..4).map(|_| m.nice(0, Life::Hog)).collect();
-    let sleeper = m.nice(
-        0,
-        Life::Periodic {
-            run: MS,
-            sleep: 50 * MS,
-        },
-    );
+    let sleeper = m.nice(0, Life::Periodic { run: MS, sleep: 50 * MS });
     m.run_until(20 * MS);
     assert_eq!(m.tasks[sleeper.index()].state, State::Asleep);
     for &task in hogs.iter().chain([&sleeper]) {
-        m.sched
-            .set_affinity(&mut m.platform, task, &CpuSet::only(CpuId(1)));
+        m.sched.set_affinity(&mut m.platform, task, &CpuSet::only(CpuId(1)));
         m.reschedule();
         m.sched.audit().unwrap();
         assert_eq!(m.sched.cpu_of(task), CpuId(1), "{task:?}");
@@ -266,55 +217,21 @@ fn affinity_moves_a_running_a_waiting_and_a_sleeping_task() {
 #[test]
 fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
     let mut m = machine_2_6_32(1);
-    let batch = SchedAttr {
-        policy: Policy::Batch,
-        ..SchedAttr::default()
-    };
-    let attr = TaskAttr {
-        sched: batch,
-        ..TaskAttr::default()
-    };
+    let batch = SchedAttr { policy: Policy::Batch, ..SchedAttr::default() };
+    let attr = TaskAttr { sched: batch, ..TaskAttr::default() };
     m.nice(0, Life::Hog);
-    let waker = m.start(
-        attr,
-        Life::Periodic {
-            run: MS,
-            sleep: 20 * MS + MS / 2,
-        },
-        Parent::Outside,
-    );
+    let waker = m.start(attr, Life::Periodic { run: MS, sleep: 20 * MS + MS / 2 }, Parent::Outside);
     m.run_until(500 * MS);
     // It never gets the CPU between two ticks: only when the hog's turn is over.
-    let starts = m
-        .slices
-        .iter()
-        .filter(|slice| slice.3 == waker.0)
-        .map(|slice| slice.1);
+    let starts = m.slices.iter().filter(|slice| slice.3 == waker.0).map(|slice| slice.1);
     assert!(starts.into_iter().all(|from| from % MS == 0));
-    let idle = SchedAttr {
-        policy: Policy::Idle,
-        ..SchedAttr::default()
-    };
+    let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
     let mut m = machine_2_6_32(1);
-    let attr = TaskAttr {
-        sched: idle,
-        ..TaskAttr::default()
-    };
+    let attr = TaskAttr { sched: idle, ..TaskAttr::default() };
     let low = m.start(attr, Life::Hog, Parent::Outside);
-    m.nice(
-        0,
-        Life::Periodic {
-            run: MS,
-            sleep: MS / 3,
-        },
-    );
+    m.nice(0, Life::Periodic { run: MS, sleep: MS / 3 });
     m.run_until(10 * MS);
-    let longest = m
-        .slices
-        .iter()
-        .filter(|slice| slice.3 == low.0)
-        .map(|slice| slice.2 - slice.1)
-        .max();
+    let longest = m.slices.iter().filter(|slice| slice.3 == low.0).map(|slice| slice.2 - slice.1).max();
     assert!(longest.unwrap() <= MS / 3, "{longest:?}");
 }
 
@@ -330,23 +247,13 @@ fn older_releases_give_sleepers_a_whole_latency() {
     ] {
         let mut m = machine(version, 1);
         m.nice(0, Life::Hog);
-        let sleeper = m.nice(
-            nice,
-            Life::Periodic {
-                run: MS,
-                sleep: 300 * MS,
-            },
-        );
+        let sleeper = m.nice(nice, Life::Periodic { run: MS, sleep: 300 * MS });
         m.run_until(290 * MS);
         let woken_at = m.slices.iter().find(|slice| slice.3 == sleeper.0).unwrap().2 + 300 * MS;
         m.run_until(woken_at + 1);
         let floor = m.sched.fair.min_vruntime(CpuId(0)) as i64;
         let behind = floor - vruntime(&m, sleeper);
-        assert!(
-            (credit - 1..=credit + 1).contains(&behind),
-            "{}: {behind}",
-            version.name
-        );
+        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", version.name);
     }
 }
 
@@ -356,18 +263,14 @@ fn groups_can_be_reshared_and_tasks_moved_between_them() {
     let one = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
     let two = m.sched.group_new(&mut m.platform, one, 512).unwrap();
     assert!(m.sched.group_new(&mut m.platform, GroupId(9), 1).is_err());
-    let tasks: Vec<TaskId> = [one, two, two, GroupId::ROOT]
-        .map(|group| m.in_group(group, Life::Hog))
-        .into();
+    let tasks: Vec<TaskId> = [one, two, two, GroupId::ROOT].map(|group| m.in_group(group, Life::Hog)).into();
     for step in 1..60u64 {
         m.run_until(step * 7 * MS);
         let task = tasks[step as usize % 4];
         let group = [GroupId::ROOT, one, two][step as usize % 3];
         m.sched.set_group(&mut m.platform, task, group).unwrap();
         m.sched.audit().unwrap();
-        m.sched
-            .group_set_shares(&mut m.platform, one, 100 * step)
-            .unwrap();
+        m.sched.group_set_shares(&mut m.platform, one, 100 * step).unwrap();
         m.reschedule();
         m.sched.audit().unwrap();
     }
@@ -378,10 +281,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -392,21 +292,13 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
     let mut random = Random(seed);
     let mut known = alloc::vec![GroupId::ROOT];
     let audit = |m: &Bench<ClassList<F>>| {
-        m.sched
-            .audit()
-            .unwrap_or_else(|what| panic!("seed {seed}, at {}: {what}", m.now()));
+        m.sched.audit().unwrap_or_else(|what| panic!("seed {seed}, at {}: {what}", m.now()));
     };
     let attr = |random: &mut Random| match random.below(8) {
         0 => SchedAttr::realtime(Policy::Fifo, 1 + random.below(99) as u32),
         1 => SchedAttr::realtime(Policy::RoundRobin, 1 + random.below(3) as u32),
-        2 => SchedAttr {
-            policy: Policy::Batch,
-            ..SchedAttr::default()
-        },
-        3 => SchedAttr {
-            policy: Policy::Idle,
-            ..SchedAttr::default()
-        },
+        2 => SchedAttr { policy: Policy::Batch, ..SchedAttr::default() },
+        3 => SchedAttr { policy: Policy::Idle, ..SchedAttr::default() },
         _ => SchedAttr::nice(random.below(40) as i32 - 20),
     };
     let allowed = |random: &mut Random| match random.below(3) {
@@ -426,10 +318,7 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                 let life = match random.below(4) {
                     0 => Life::Work(1 + random.below(20 * MS)),
                     1 => Life::Hog,
-                    _ => Life::Periodic {
-                        run: 1 + random.below(4 * MS),
-                        sleep: 1 + random.below(20 * MS),
-                    },
+                    _ => Life::Periodic { run: 1 + random.below(4 * MS), sleep: 1 + random.below(20 * MS) },
                 };
                 let attr = TaskAttr {
                     sched: attr(&mut random),
@@ -439,10 +328,7 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                 };
                 let parent = match m.current[cpu as usize] {
                     Some(task) if random.below(2) == 0 && m.tasks[task.index()].state == State::Running => {
-                        Parent::Task {
-                            task,
-                            cpu: CpuId(cpu),
-                        }
+                        Parent::Task { task, cpu: CpuId(cpu) }
                     }
                     _ => Parent::Outside,
                 };
@@ -450,15 +336,9 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
             }
             (2, _) if groups && known.len() < 12 => {
                 let parent = known[random.below(known.len() as u64) as usize];
-                known.push(
-                    m.sched
-                        .group_new(&mut m.platform, parent, random.below(300_000))
-                        .unwrap(),
-                );
+                known.push(m.sched.group_new(&mut m.platform, parent, random.below(300_000)).unwrap());
             }
-            (3, Some(task)) => m
-                .sched
-                .set_attr(&mut m.platform, task, &attr(&mut random), CpuId(cpu)),
+            (3, Some(task)) => m.sched.set_attr(&mut m.platform, task, &attr(&mut random), CpuId(cpu)),
             (4, Some(task)) => m.sched.set_affinity(&mut m.platform, task, &allowed(&mut random)),
             (5, Some(task)) if groups => {
                 let group = known[random.below(known.len() as u64) as usize];
@@ -480,11 +360,7 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
             }
             (7, Some(task)) if m.tasks[task.index()].state == State::Asleep => {
                 let waker = match m.current[cpu as usize] {
-                    Some(task) => Waker::Task {
-                        task,
-                        cpu: CpuId(cpu),
-                        sync: random.below(2) == 0,
-                    },
+                    Some(task) => Waker::Task { task, cpu: CpuId(cpu), sync: random.below(2) == 0 },
                     None => Waker::Process { cpu: CpuId(cpu) },
                 };
                 m.wake(task, waker);
@@ -516,10 +392,7 @@ fn hrtick_ends_turns_between_ticks() {
     m.run_until(200 * MS);
     // A third of 5 ms for everybody, give or take the computed inverse.
     let turns: Vec<u64> = m.slices.iter().skip(6).map(|slice| slice.2 - slice.1).collect();
-    let exact = turns
-        .iter()
-        .filter(|&&turn| (1_664_000..1_668_000).contains(&turn))
-        .count();
+    let exact = turns.iter().filter(|&&turn| (1_664_000..1_668_000).contains(&turn)).count();
     assert!(turns.len() > 100 && exact * 10 > turns.len() * 9, "{turns:?}");
     random_life(
         {
@@ -534,20 +407,14 @@ fn hrtick_ends_turns_between_ticks() {
 
 #[test]
 fn a_machine_of_many_levels_keeps_its_books() {
-    let level = |kind, size: u32| Level {
-        kind,
-        span_of: (0..16).map(|cpu| cpu / size).collect(),
-    };
+    let level = |kind, size: u32| Level { kind, span_of: (0..16).map(|cpu| cpu / size).collect() };
     let levels = [
         level(LevelKind::Smt, 2),
         level(LevelKind::MultiCore, 4),
         level(LevelKind::Cpu, 8),
         level(LevelKind::Node, 16),
     ];
-    let config = BuildConfig {
-        topology: Topology::with_levels(16, levels.into()),
-        hz: 1000,
-    };
+    let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
         let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
@@ -556,13 +423,8 @@ fn a_machine_of_many_levels_keeps_its_books() {
     // counts as more than the imbalance, and 2.6.32 does not take it.)
     let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
-    let bound = TaskAttr {
-        allowed: CpuSet::only(CpuId(0)),
-        ..TaskAttr::default()
-    };
-    let hogs: Vec<TaskId> = (0..8)
-        .map(|_| m.start(bound.clone(), Life::Hog, Parent::Outside))
-        .collect();
+    let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
+    let hogs: Vec<TaskId> = (0..8).map(|_| m.start(bound.clone(), Life::Hog, Parent::Outside)).collect();
     for &task in &hogs {
         m.sched.set_affinity(&mut m.platform, task, &CpuSet::All);
     }
@@ -577,10 +439,7 @@ fn what_one_cpu_promises_is_kept() {
         for (number, &nice) in nices.iter().enumerate() {
             let life = match number % 2 {
                 0 => Life::Hog,
-                _ => Life::Periodic {
-                    run: 3 * MS,
-                    sleep: 2 * MS,
-                },
+                _ => Life::Periodic { run: 3 * MS, sleep: 2 * MS },
             };
             m.nice(nice, life);
         }

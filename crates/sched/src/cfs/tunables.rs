@@ -2,6 +2,7 @@
 
 use super::versions::Feature;
 use super::{Cfs, Version};
+use crate::classes::bandwidth;
 use crate::{Tunable, TunableError};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,7 +47,7 @@ const BOOT_CAP_NS: u64 = 200_000_000;
 impl Knobs {
     /// What the release has after boot on so many CPUs.
     pub fn at_boot(version: &Version, cpus: u32) -> Knobs {
-        let factor = boot_factor(cpus);
+        let factor = boot_factor(cpus.min(version.factor_cpus_max));
         let mut features = 0;
         for &(feature, on) in version.features {
             features |= u32::from(on) << feature as u32;
@@ -87,12 +88,7 @@ impl Cfs {
         let knobs = &self.knobs;
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
-            all.push(Tunable {
-                name,
-                value,
-                range,
-                help,
-            });
+            all.push(Tunable { name, value, range, help });
         };
         add(
             "sched_latency_ns",
@@ -138,7 +134,7 @@ impl Cfs {
                 "about so many tasks are looked at in a balancing pass",
             );
         }
-        if self.version.name == "2.6.32" {
+        if self.version.many_cpus {
             add(
                 "sched_shares_ratelimit",
                 knobs.shares_ratelimit_ns as i64,
@@ -157,6 +153,18 @@ impl Cfs {
                 (1, i64::from(i32::MAX)),
                 "time over which real-time load is averaged, ms",
             );
+        }
+        if self.version.bandwidth.is_some() {
+            add(
+                bandwidth::TUNABLE,
+                self.limits.slice_us(),
+                (1, i64::from(i32::MAX)),
+                "what a CPU draws at a time from a limited group's account, us",
+            );
+        }
+        let rule = self.version.interactive.then(|| self.interactive.tunables());
+        for knob in rule.into_iter().flatten() {
+            add(knob.name, knob.value, knob.range, knob.help);
         }
         for &(feature, _) in self.version.features {
             let (name, help) = feature.describe();
@@ -178,22 +186,16 @@ impl Cfs {
             "sched_nr_migrate" => knobs.nr_migrate = value as u32,
             "sched_shares_ratelimit" => knobs.shares_ratelimit_ns = value as u64,
             "sched_shares_thresh" => knobs.shares_thresh = value as u64,
+            bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "sched_time_avg" => knobs.time_avg_ms = value as u64,
+            _ if self.version.interactive && self.interactive.set_tunable(name, value) => {}
             _ => {
-                let feature = self
-                    .version
-                    .features
-                    .iter()
-                    .find(|(feature, _)| feature.describe().0 == name);
+                let feature = self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
                     return Err(TunableError::Refused(String::from("not a knob of this class")));
                 };
                 let bit = 1 << feature as u32;
-                knobs.features = if value != 0 {
-                    knobs.features | bit
-                } else {
-                    knobs.features & !bit
-                };
+                knobs.features = if value != 0 { knobs.features | bit } else { knobs.features & !bit };
             }
         }
         if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
@@ -211,12 +213,7 @@ mod tests {
     fn times_grow_with_the_logarithm_of_the_cpus() {
         let at = |version: &Version, cpus| {
             let knobs = Knobs::at_boot(version, cpus);
-            [
-                knobs.latency_ns,
-                knobs.min_granularity_ns,
-                knobs.wakeup_granularity_ns,
-            ]
-            .map(|ns| ns / 1_000_000)
+            [knobs.latency_ns, knobs.min_granularity_ns, knobs.wakeup_granularity_ns].map(|ns| ns / 1_000_000)
         };
         assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
         assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);

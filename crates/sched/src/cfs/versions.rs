@@ -4,6 +4,8 @@
 //! default), 2.6.26 in particular (group arithmetic that was half-way between two designs), and 2.6.30. Before 2.6.32 only one CPU:
 //! the balancers of those releases are not known well enough.
 
+use crate::classes::bandwidth::BandwidthVersion;
+
 /// How the inverse of a computed weight is formed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InverseRule {
@@ -113,6 +115,14 @@ pub struct Version {
     pub old_idle_weight: bool,
     /// Task groups.
     pub groups: bool,
+    /// Limits on the CPU time of groups, and which.
+    pub bandwidth: Option<BandwidthVersion>,
+    /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
+    pub interactive: bool,
+    /// Balances many CPUs, and divides the groups' shares over them.
+    pub many_cpus: bool,
+    /// The boot factor counts no more CPUs than this.
+    pub factor_cpus_max: u32,
     /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
     pub over_pulls: bool,
 }
@@ -159,38 +169,25 @@ impl Feature {
             Feature::NormalizedSleeper => ("NORMALIZED_SLEEPER", "sleepers' credit goes by their weight"),
             Feature::StartDebit => ("START_DEBIT", "newcomers start a slice later"),
             Feature::WakeupPreempt => ("WAKEUP_PREEMPT", "woken tasks may preempt"),
-            Feature::AdaptiveGran => (
-                "ADAPTIVE_GRAN",
-                "less granularity for tasks that wake others soon",
-            ),
-            Feature::AsymGran => (
-                "ASYM_GRAN",
-                "granularity in the woken task's virtual time, not the running one's",
-            ),
+            Feature::AdaptiveGran => ("ADAPTIVE_GRAN", "less granularity for tasks that wake others soon"),
+            Feature::AsymGran => {
+                ("ASYM_GRAN", "granularity in the woken task's virtual time, not the running one's")
+            }
             Feature::WakeupSync => ("WAKEUP_SYNC", "a synchronous wakeup always preempts"),
             Feature::WakeupOverlap => ("WAKEUP_OVERLAP", "tasks that overlap little always preempt"),
             Feature::WakeupRunning => ("WAKEUP_RUNNING", "a task that runs shorter always preempts"),
             Feature::SyncWakeups => ("SYNC_WAKEUPS", "the hint of synchronous wakeups is heeded"),
             Feature::AffineWakeups => ("AFFINE_WAKEUPS", "a wakeup may pull the task to the waker's CPU"),
-            Feature::SyncLess => (
-                "SYNC_LESS",
-                "the sync hint is not believed of tasks that overlap much",
-            ),
+            Feature::SyncLess => ("SYNC_LESS", "the sync hint is not believed of tasks that overlap much"),
             Feature::SyncMore => ("SYNC_MORE", "tasks that overlap little are taken as synchronous"),
             Feature::NextBuddy => ("NEXT_BUDDY", "a woken task is nominated"),
             Feature::LastBuddy => ("LAST_BUDDY", "a preempted task is nominated"),
             Feature::CacheHotBuddy => ("CACHE_HOT_BUDDY", "nominated tasks count as cache hot"),
-            Feature::LbBias => (
-                "LB_BIAS",
-                "the balancer compares decayed loads, biased against moving",
-            ),
+            Feature::LbBias => ("LB_BIAS", "the balancer compares decayed loads, biased against moving"),
             Feature::LbSharesUpdate => ("LB_SHARES_UPDATE", "group shares are refreshed at wakeups"),
             Feature::HrTick => ("HRTICK", "a timer ends turns between ticks"),
             Feature::DoubleTick => ("DOUBLE_TICK", "with HRTICK the tick looks too"),
-            Feature::ArchPower => (
-                "ARCH_POWER",
-                "CPU power as the architecture says; all are equal here",
-            ),
+            Feature::ArchPower => ("ARCH_POWER", "CPU power as the architecture says; all are equal here"),
             Feature::OwnerSpin => ("OWNER_SPIN", "mutexes spin; without effect here"),
             Feature::AsymEffLoad => ("ASYM_EFF_LOAD", "no load added means none, whatever the shares"),
         }
@@ -240,11 +237,8 @@ const FEATURES_2_6_28: &[(Feature, bool)] = &[
     (Feature::WakeupPreempt, true),
 ];
 
-const FEATURES_2_6_24: &[(Feature, bool)] = &[
-    (Feature::NewFairSleepers, true),
-    (Feature::StartDebit, true),
-    (Feature::WakeupPreempt, true),
-];
+const FEATURES_2_6_24: &[(Feature, bool)] =
+    &[(Feature::NewFairSleepers, true), (Feature::StartDebit, true), (Feature::WakeupPreempt, true)];
 
 impl Version {
     /// 2.6.32 as first released.
@@ -259,11 +253,7 @@ impl Version {
         inverse: InverseRule::OfNext,
         period: PeriodRule::MinGranularityEach,
         slice: SliceRule::ScaleEveryLevel,
-        place: PlaceRule {
-            initial_is_exact: false,
-            groups_get_credit: true,
-            normalize_idle_too: false,
-        },
+        place: PlaceRule { initial_is_exact: false, groups_get_credit: true, normalize_idle_too: false },
         gran: GranRule::Adaptive,
         buddies: Buddies::Preempted,
         tries_levels_upward: false,
@@ -276,8 +266,28 @@ impl Version {
         floor_moves_on_charge_only: false,
         old_idle_weight: false,
         groups: true,
+        bandwidth: None,
+        interactive: false,
+        many_cpus: true,
+        factor_cpus_max: u32::MAX,
         over_pulls: true,
     };
+
+    /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36, and quotas for groups. What
+    /// else changed in the fair class between 2.6.33 and 3.2 is not described to us.
+    pub const V3_2: Version = Version {
+        name: "3.2",
+        latency_ns: 6_000_000,
+        min_granularity_ns: 750_000,
+        nr_latency: 8,
+        bandwidth: Some(BandwidthVersion::V3_2),
+        factor_cpus_max: 8,
+        over_pulls: false,
+        ..Version::V2_6_32
+    };
+
+    /// 2.6.32 with the rule of [`interactive`](super::interactive).
+    pub const INTERACTIVE: Version = Version { interactive: true, ..Version::V2_6_32 };
 
     /// 2.6.31: longer times, full credit for sleepers, buddies at every wakeup.
     pub const V2_6_31: Version = Version {
@@ -287,12 +297,10 @@ impl Version {
         wakeup_granularity_ns: 5_000_000,
         child_runs_first: true,
         features: FEATURES_2_6_31,
-        place: PlaceRule {
-            initial_is_exact: true,
-            ..Version::V2_6_32.place
-        },
+        place: PlaceRule { initial_is_exact: true, ..Version::V2_6_32.place },
         buddies: Buddies::EveryWakeup,
         tick_compares_leftmost: false,
+        many_cpus: false,
         ..Version::V2_6_32
     };
 
@@ -308,10 +316,7 @@ impl Version {
     /// 2.6.28: `SCHED_IDLE` tasks are ordinary ones with a tiny (and slipped) weight.
     pub const V2_6_28: Version = Version {
         name: "2.6.28",
-        place: PlaceRule {
-            normalize_idle_too: true,
-            ..Version::V2_6_29.place
-        },
+        place: PlaceRule { normalize_idle_too: true, ..Version::V2_6_29.place },
         tick_clears_buddies: false,
         idle_policy_gives_way: false,
         idle_policy_never_preempts: false,
@@ -327,11 +332,7 @@ impl Version {
         inverse: InverseRule::OfSame,
         period: PeriodRule::StretchLatency,
         slice: SliceRule::Divide,
-        place: PlaceRule {
-            initial_is_exact: true,
-            groups_get_credit: false,
-            normalize_idle_too: false,
-        },
+        place: PlaceRule { initial_is_exact: true, groups_get_credit: false, normalize_idle_too: false },
         gran: GranRule::OfRunning,
         buddies: Buddies::None,
         tries_levels_upward: false,

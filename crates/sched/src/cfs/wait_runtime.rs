@@ -72,10 +72,7 @@ struct Entity {
 impl Default for Entity {
     fn default() -> Entity {
         Entity {
-            load: Load {
-                weight: u64::from(NICE_0_LOAD),
-                inverse: 1 << 22,
-            },
+            load: Load { weight: u64::from(NICE_0_LOAD), inverse: 1 << 22 },
             fair_key: 0,
             wait_runtime: 0,
             wait_start_fair: 0,
@@ -242,18 +239,12 @@ impl WaitRuntime {
 
     /// The key at which an entity belongs now.
     fn fair_key(&self, e: u32) -> u64 {
-        let Entity {
-            load, wait_runtime, ..
-        } = self.entities[e as usize];
+        let Entity { load, wait_runtime, .. } = self.entities[e as usize];
         if load.weight == u64::from(NICE_0_LOAD) {
             return self.fair_clock.wrapping_sub(wait_runtime as u64);
         }
         let owed = wait_runtime.unsigned_abs().wrapping_mul(load.inverse) >> (WMULT_SHIFT - NICE_0_SHIFT);
-        if wait_runtime < 0 {
-            self.fair_clock.wrapping_add(owed)
-        } else {
-            self.fair_clock.wrapping_sub(owed)
-        }
+        if wait_runtime < 0 { self.fair_clock.wrapping_add(owed) } else { self.fair_clock.wrapping_sub(owed) }
     }
 
     fn timeline_insert(&mut self, e: u32, key: u64) {
@@ -325,11 +316,7 @@ impl WaitRuntime {
     fn is_preempted_by(&self, e: u32, gran: u64) -> bool {
         let curr = &self.entities[self.curr as usize];
         let ideal = (self.knobs.latency_ns / self.nr_running.max(1)).max(self.knobs.min_granularity_ns);
-        let gran = if curr.sum_exec - curr.prev_sum_exec > ideal {
-            0
-        } else {
-            gran
-        };
+        let gran = if curr.sum_exec - curr.prev_sum_exec > ideal { 0 } else { gran };
         let ahead = curr.fair_key.wrapping_sub(self.entities[e as usize].fair_key) as i64;
         ahead > self.niced(self.curr, gran) as i64
     }
@@ -338,6 +325,7 @@ impl WaitRuntime {
 impl Class for WaitRuntime {
     fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         self.enqueue_entity(core, cpu, pid.0, why == Enqueue::Wakeup);
+        core.add_nr_running(cpu, 1);
     }
 
     fn dequeue_task(
@@ -349,6 +337,7 @@ impl Class for WaitRuntime {
         why: Dequeue,
     ) -> bool {
         self.dequeue_entity(core, cpu, pid.0, why == Dequeue::Sleep);
+        core.sub_nr_running(cpu, 1);
         true
     }
 
@@ -437,16 +426,14 @@ impl Class for WaitRuntime {
     fn task_new(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let first = match parent {
             Parent::Outside => false,
-            Parent::Task {
-                task,
-                cpu: parent_cpu,
-            } => {
+            Parent::Task { task, cpu: parent_cpu } => {
                 let parent = core.pid(task);
                 let shares =
                     self.entities[parent.index()].address_space == self.entities[pid.index()].address_space;
                 self.knobs.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
+        core.add_nr_running(cpu, 1);
         if !first {
             self.enqueue_entity(core, cpu, pid.0, false);
             return;
@@ -530,12 +517,7 @@ impl FairClass for WaitRuntime {
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
-            all.push(Tunable {
-                name,
-                value,
-                range,
-                help,
-            });
+            all.push(Tunable { name, value, range, help });
         };
         add(
             "sched_latency_ns",
@@ -579,12 +561,7 @@ impl FairClass for WaitRuntime {
             any,
             "a yielding task goes behind all others",
         );
-        add(
-            "FAIR_SLEEPERS",
-            i64::from(knobs.fair_sleepers),
-            (0, 1),
-            "sleepers are owed for their sleep",
-        );
+        add("FAIR_SLEEPERS", i64::from(knobs.fair_sleepers), (0, 1), "sleepers are owed for their sleep");
         add(
             "START_DEBIT",
             i64::from(knobs.start_debit),
@@ -619,12 +596,8 @@ impl FairClass for WaitRuntime {
 
     fn audit(&self, _: &Core) -> Result<(), String> {
         let queued = self.nodes.audit(&self.timeline)?;
-        let load: u64 = self
-            .entities
-            .iter()
-            .filter(|entity| entity.on_rq)
-            .map(|entity| entity.load.weight)
-            .sum();
+        let load: u64 =
+            self.entities.iter().filter(|entity| entity.on_rq).map(|entity| entity.load.weight).sum();
         if queued as u64 != self.nr_running || load != self.load {
             return Err(alloc::format!(
                 "counted {} entities of weight {}, found {queued} of {load}",
@@ -633,15 +606,8 @@ impl FairClass for WaitRuntime {
             ));
         }
         let limit = self.knobs.runtime_limit_ns as i64;
-        if let Some(entity) = self
-            .entities
-            .iter()
-            .find(|entity| entity.wait_runtime.abs() > limit)
-        {
-            return Err(alloc::format!(
-                "wait_runtime {} is beyond the limit",
-                entity.wait_runtime
-            ));
+        if let Some(entity) = self.entities.iter().find(|entity| entity.wait_runtime.abs() > limit) {
+            return Err(alloc::format!("wait_runtime {} is beyond the limit", entity.wait_runtime));
         }
         Ok(())
     }

@@ -20,13 +20,14 @@
 //! affinity that forbids the CPU), and takes no time: its whole turn lies within one call of `schedule()`, so that the
 //! machine never sees it.
 
+use super::bandwidth::Quota;
 use super::rt::{self, RealTime};
 use super::runqueue::{ClassId, Settings, Thread, prio_of};
 use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
 use crate::interface::Load;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -68,7 +69,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let cpu = self.core.cpu_of(pid);
         class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        self.core.add_nr_running(cpu);
+        self.count_in(pid);
     }
 
     /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
@@ -79,7 +80,17 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
         if class!(self, self.class_of(pid), dequeue_task(platform, cpu, pid, why)) {
             self.core.thread_mut(pid).on_rq = false;
-            self.core.sub_nr_running(cpu);
+            if self.class_of(pid) != ClassId::Fair {
+                self.core.sub_nr_running(cpu, 1);
+            }
+        }
+    }
+
+    /// One more thread on its runqueue. The fair class counts its own, as it may have groups that do not count.
+    #[inline]
+    fn count_in(&mut self, pid: Pid) {
+        if self.class_of(pid) != ClassId::Fair {
+            self.core.add_nr_running(self.core.cpu_of(pid), 1);
         }
     }
 
@@ -113,13 +124,11 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Thread {
-            runnable,
-            on_rq,
-            class: prev_class,
-            ..
-        } = *self.core.thread(prev);
+        let Thread { runnable, on_rq, class: prev_class, .. } = *self.core.thread(prev);
         self.core.thread_mut(prev).need_resched = false;
+        if prev_class == ClassId::Fair {
+            self.fair.schedule_entered(&mut self.core, platform, prev);
+        }
         if !runnable && on_rq {
             self.deactivate_task(platform, prev, Dequeue::Sleep);
         }
@@ -215,13 +224,11 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let queued = self.core.thread(pid).on_rq;
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.fair
-                .dequeue_task(&mut self.core, platform, cpu, pid, Dequeue::Save);
+            self.fair.dequeue_task(&mut self.core, platform, cpu, pid, Dequeue::Save);
         }
         self.change_attr(pid, SchedAttr { nice, ..old });
         if queued {
-            self.fair
-                .enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
+            self.fair.enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
             // More urgent than before, or running and less urgent than before.
             if nice < old.nice || self.core.is_running(pid) {
                 self.core.resched_curr(platform, cpu);
@@ -232,12 +239,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     /// `sched_setscheduler`: another policy, real-time priority or deadline.
     fn set_scheduler(&mut self, platform: &mut Platform, pid: Pid, attr: SchedAttr) {
         let cpu = self.core.cpu_of(pid);
-        let Thread {
-            on_rq: queued,
-            class: old_class,
-            prio: old_prio,
-            ..
-        } = *self.core.thread(pid);
+        let Thread { on_rq: queued, class: old_class, prio: old_prio, .. } = *self.core.thread(pid);
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
@@ -295,7 +297,7 @@ pub fn wake_migration_thread<F: FairClass>(
     if !core.thread(pid).on_rq {
         rt.enqueue_task(core, platform, cpu, pid, Enqueue::Wakeup);
         core.thread_mut(pid).on_rq = true;
-        core.add_nr_running(cpu);
+        core.add_nr_running(cpu, 1);
     }
     let challenge = Challenge::Wakeup { sync: false };
     match core.thread(core.curr(cpu)).class {
@@ -318,11 +320,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] = Settings {
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            address_space: attr.address_space,
-        };
+        self.core.settings[pid.index()] =
+            Settings { attr: attr.sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
         let cpu = match parent {
             Parent::Outside => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -333,11 +332,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
-            let chosen = class!(
-                self,
-                self.class_of(pid),
-                select_task_rq(platform, pid, Select::Fork)
-            );
+            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
@@ -352,7 +347,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.update_rq_clock(platform, cpu);
         class!(self, self.class_of(pid), task_new(platform, cpu, pid, parent));
         self.core.thread_mut(pid).on_rq = true;
-        self.core.add_nr_running(cpu);
+        self.count_in(pid);
         self.check_preempt_curr(platform, pid, Challenge::Fork);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
         self.tell_moves();
@@ -404,8 +399,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             ClassId::Idle => {}
             class => class!(self, class, task_tick(platform, cpu, curr)),
         }
-        self.fair
-            .trigger_load_balance(&mut self.core, &mut self.rt, platform, cpu);
+        self.fair.trigger_load_balance(&mut self.core, &mut self.rt, platform, cpu);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
@@ -430,10 +424,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let present = self.core.settings[pid.index()].attr;
         // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a call that does both does one
         // after the other.
-        let but_nice = SchedAttr {
-            nice: present.nice,
-            ..*attr
-        };
+        let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {
             self.set_scheduler(platform, pid, but_nice);
         }
@@ -517,8 +508,23 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
-        let _ = platform;
-        self.fair.group_set_shares(&mut self.core, group, shares)
+        self.fair.group_set_shares(&mut self.core, platform, group, shares)
+    }
+
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        let quota = Quota { quota_us, period_us, burst_us };
+        self.fair.group_set_quota(&mut self.core, platform, group, &quota)
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.fair.group_stats(group)
     }
 
     /// `sched_move_task`.
@@ -535,12 +541,16 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         if running {
             class!(self, class, put_prev_task(platform, cpu, pid));
         }
-        let result = self.fair.set_group(&mut self.core, pid, group);
+        let result = self.fair.set_group(&mut self.core, platform, pid, group);
         if running {
             class!(self, class, set_curr_task(platform, cpu, pid));
         }
         if queued {
             class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
+            // It was held back, and may run now.
+            if self.core.is_idle_thread(self.core.curr(cpu)) {
+                self.core.resched_curr(platform, cpu);
+            }
         }
         result
     }
@@ -565,8 +575,14 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
 
     fn audit(&self) -> Result<(), String> {
         let mut found = alloc::vec![0u32; self.core.cpus() as usize];
-        for thread in &self.core.threads {
-            if thread.on_rq && thread.class != ClassId::Idle {
+        for (pid, thread) in self.core.threads.iter().enumerate() {
+            let counts = thread.on_rq
+                && match thread.class {
+                    ClassId::Idle => false,
+                    ClassId::Fair => !self.fair.is_held_back(Pid(pid as u32)),
+                    ClassId::Rt | ClassId::Deadline => true,
+                };
+            if counts {
                 found[thread.cpu as usize] += 1;
             }
         }

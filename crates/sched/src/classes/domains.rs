@@ -125,11 +125,7 @@ impl Domains {
             levels.push(built);
             below = span_of;
         }
-        Domains {
-            cpus,
-            levels,
-            present,
-        }
+        Domains { cpus, levels, present }
     }
 
     /// Number of CPUs.
@@ -181,12 +177,7 @@ impl DomainLevel {
     ) -> DomainLevel {
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
-            .map(|_| Span {
-                cpus: Vec::new(),
-                groups: Vec::new(),
-                set: CpuSet::All,
-                single_cpu_groups: true,
-            })
+            .map(|_| Span { cpus: Vec::new(), groups: Vec::new(), set: CpuSet::All, single_cpu_groups: true })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
@@ -210,13 +201,7 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel {
-            kind,
-            params,
-            span_of: span_of.to_vec(),
-            group_of,
-            spans,
-        }
+        DomainLevel { kind, params, span_of: span_of.to_vec(), group_of, spans }
     }
 
     /// The span of `cpu` at this level.
@@ -280,10 +265,7 @@ pub(crate) mod tests {
 
     #[test]
     fn groups_are_the_spans_below_and_levels_that_add_nothing_are_dropped() {
-        let level = |kind, span_of: &[u32]| Level {
-            kind,
-            span_of: span_of.to_vec(),
-        };
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
         // Two packages of two cores of one thread each.
         let topology = Topology::with_levels(
             4,
@@ -308,30 +290,17 @@ pub(crate) mod tests {
         let topology = Topology::with_levels(
             4,
             alloc::vec![
-                Level {
-                    kind: LevelKind::MultiCore,
-                    span_of: span(&[0, 0, 1, 1]),
-                },
-                Level {
-                    kind: LevelKind::Cpu,
-                    span_of: span(&[0, 0, 0, 0]),
-                },
+                Level { kind: LevelKind::MultiCore, span_of: span(&[0, 0, 1, 1]) },
+                Level { kind: LevelKind::Cpu, span_of: span(&[0, 0, 0, 0]) },
             ],
         );
         let mut domains = Domains::new(&topology, |_| SOME);
         domains.rebuild(|cpu| cpu.0 != 0);
         assert_eq!(domains.of(CpuId(0)).count(), 0, "off line");
-        assert_eq!(
-            domains.of(CpuId(1)).collect::<Vec<_>>(),
-            [1],
-            "alone in its package"
-        );
+        assert_eq!(domains.of(CpuId(1)).collect::<Vec<_>>(), [1], "alone in its package");
         assert_eq!(domains.of(CpuId(2)).collect::<Vec<_>>(), [0, 1]);
         let whole = domains.level(1).span(CpuId(3));
-        assert_eq!(
-            whole.groups,
-            [alloc::vec![CpuId(1)], alloc::vec![CpuId(2), CpuId(3)]]
-        );
+        assert_eq!(whole.groups, [alloc::vec![CpuId(1)], alloc::vec![CpuId(2), CpuId(3)]]);
         domains.rebuild(|_| true);
         assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);

@@ -11,15 +11,19 @@
 //! | [`class_list`] | the core: what happens in which order, and which class is asked |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
 //! | [`deadline`] | the deadline class of 6.x |
+//! | [`bandwidth`] | limits on the CPU time of task groups |
 //! | [`domains`] | which CPUs are balanced against each other |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
 //!
 //! The classes are known types, so that every hook is called directly.
 
+pub mod bandwidth;
 pub mod class_list;
 pub mod deadline;
 pub mod domains;
+#[cfg(test)]
+mod limits_tests;
 pub mod rbtree;
 pub mod rt;
 pub mod runqueue;
@@ -32,10 +36,12 @@ pub use runqueue::{ClassId, Core, Pid, Thread};
 
 use crate::interface::Load;
 use crate::{
-    CpuId, GroupId, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
+    TunableError,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
+use bandwidth::Quota;
 use rt::RealTime;
 
 /// Why a thread is put on a runqueue.
@@ -91,7 +97,7 @@ pub enum Select {
 /// A scheduling class: one member of the list.
 ///
 /// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it. The core has read the clock of
-/// `cpu`, and keeps [`Core::nr_running`], [`Thread::on_rq`](runqueue::Thread::on_rq) and
+/// `cpu`, and keeps [`Core::nr_running`] (but for fair threads), [`Thread::on_rq`](runqueue::Thread::on_rq) and
 /// [`Rq::curr`](runqueue::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
@@ -182,6 +188,9 @@ pub trait FairClass: Class {
     /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair runqueue.
     fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId);
 
+    /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
+    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {}
+
     /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
     fn task_sleeps(&mut self, core: &Core, pid: Pid) {}
 
@@ -227,15 +236,54 @@ pub trait FairClass: Class {
     ///
     /// # Errors
     /// If there are no groups.
-    fn group_set_shares(&mut self, core: &mut Core, group: GroupId, shares: u64) -> Result<(), String> {
+    fn group_set_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
         Err("this scheduler has no task groups".into())
+    }
+
+    /// See [`Scheduler::group_set_quota`](crate::Scheduler::group_set_quota).
+    ///
+    /// # Errors
+    /// If there are no quotas, or the kernel refuses this one.
+    fn group_set_quota(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        Err("this release has no quotas: cfs@3.2 and eevdf have".into())
+    }
+
+    /// See [`Scheduler::group_stats`](crate::Scheduler::group_stats).
+    ///
+    /// # Errors
+    /// If there is no such group.
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        Err("this scheduler has no task groups".into())
+    }
+
+    /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot be picked.
+    fn is_held_back(&self, pid: Pid) -> bool {
+        false
     }
 
     /// `pid`, taken off its runqueue for the moment, belongs to `group` from now on.
     ///
     /// # Errors
     /// If there are no groups. Nothing has changed then.
-    fn set_group(&mut self, core: &mut Core, pid: Pid, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
         Err("this scheduler has no task groups".into())
     }
 

@@ -40,10 +40,7 @@ pub struct Root {
 
 impl Default for Root {
     fn default() -> Root {
-        Root {
-            root: NIL,
-            leftmost: NIL,
-        }
+        Root { root: NIL, leftmost: NIL }
     }
 }
 
@@ -107,16 +104,7 @@ impl Nodes {
     /// Makes room for entities below `count`.
     pub fn make_room(&mut self, count: usize) {
         if self.nodes.len() < count {
-            self.nodes.resize(
-                count,
-                Node {
-                    key: 0,
-                    parent: NIL,
-                    left: NIL,
-                    right: NIL,
-                    red: false,
-                },
-            );
+            self.nodes.resize(count, Node { key: 0, parent: NIL, left: NIL, right: NIL, red: false });
         }
     }
 
@@ -196,13 +184,7 @@ impl Nodes {
                 leftmost = false;
             }
         }
-        self.nodes[new as usize] = Node {
-            key,
-            parent,
-            left: NIL,
-            right: NIL,
-            red: true,
-        };
+        self.nodes[new as usize] = Node { key, parent, left: NIL, right: NIL, red: true };
         if leftmost {
             root.leftmost = new;
         }
@@ -262,13 +244,7 @@ impl Nodes {
         if root.leftmost == node {
             root.leftmost = self.next(node);
         }
-        let Node {
-            parent,
-            left,
-            right,
-            red,
-            ..
-        } = self.nodes[node as usize];
+        let Node { parent, left, right, red, .. } = self.nodes[node as usize];
         // Where a black node is missing now: below `hole_parent`, on its left or right; and the child that fills the gap.
         let (hole_parent, hole_is_left, filler, lost_black);
         if left == NIL || right == NIL {
@@ -406,11 +382,7 @@ impl Nodes {
     /// What is wrong.
     pub fn audit(&self, root: &Root) -> Result<usize, &'static str> {
         let mut count = 0;
-        let mut node = if root.root == NIL {
-            NIL
-        } else {
-            self.first_below(root.root)
-        };
+        let mut node = if root.root == NIL { NIL } else { self.first_below(root.root) };
         if node != root.leftmost {
             return Err("the cached leftmost node is not the leftmost");
         }
@@ -483,19 +455,15 @@ mod tests {
     fn a_tree_agrees_with_a_sorted_list_under_random_use() {
         let mut state = 1u64;
         let mut random = move |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % bound
         };
         let count = 300;
         let mut nodes = Nodes::new();
         nodes.make_room(count);
         let mut root = Root::default();
-        let mut least = Least {
-            own: (0..count as u64).map(|i| i * 7919 % 301).collect(),
-            least: alloc::vec![0; count],
-        };
+        let mut least =
+            Least { own: (0..count as u64).map(|i| i * 7919 % 301).collect(), least: alloc::vec![0; count] };
         let mut model: Vec<(i64, u32)> = Vec::new();
         for _ in 0..20_000 {
             let node = random(count as u64) as u32;
@@ -512,10 +480,7 @@ mod tests {
             }
             assert_eq!(nodes.audit(&root), Ok(model.len()));
             assert_eq!(root.leftmost(), model.first().map_or(NIL, |&(_, node)| node));
-            assert_eq!(
-                nodes.rightmost(&root),
-                model.last().map_or(NIL, |&(_, node)| node)
-            );
+            assert_eq!(nodes.rightmost(&root), model.last().map_or(NIL, |&(_, node)| node));
             let mut node = root.leftmost();
             for &(_, expected) in &model {
                 assert_eq!(node, expected);

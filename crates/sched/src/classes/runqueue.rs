@@ -130,13 +130,15 @@ pub struct Core {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running. Changed by [`Core::add_nr_running`] and
+    /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled groups. Changed by [`Core::add_nr_running`] and
     /// [`Core::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, 64 a word: those that could give something away.
     overcommitted: Vec<u64>,
     /// How many CPUs those are.
     overcommitted_count: u32,
+    /// The CPUs with no thread on their runqueues, 64 a word.
+    vacant: Vec<u64>,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
@@ -191,6 +193,7 @@ impl Core {
             nr_running: alloc::vec![0; cpus as usize],
             overcommitted: alloc::vec![0; (cpus as usize).div_ceil(64)],
             overcommitted_count: 0,
+            vacant: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)],
             threads,
             settings,
             domains,
@@ -224,11 +227,7 @@ impl Core {
     /// `cpu`, which was not so, is on line from now on, or off line; the domains follow.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.is_online[cpu.index()] = online;
-        self.online_cpus = if online {
-            self.online_cpus + 1
-        } else {
-            self.online_cpus - 1
-        };
+        self.online_cpus = if online { self.online_cpus + 1 } else { self.online_cpus - 1 };
         self.domains.rebuild(|cpu| self.is_online[cpu.index()]);
     }
 
@@ -337,23 +336,29 @@ impl Core {
         !self.outsider && self.resched_pending(self.this_cpu)
     }
 
-    /// One more thread on the runqueue of `cpu`.
+    /// So many more threads on the runqueue of `cpu`.
     #[inline]
-    pub fn add_nr_running(&mut self, cpu: CpuId) {
+    pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let nr_running = &mut self.nr_running[cpu.index()];
-        *nr_running += 1;
-        if *nr_running == 2 {
+        let before = core::mem::replace(nr_running, *nr_running + count);
+        if before == 0 && count > 0 {
+            self.vacant[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+        }
+        if before <= 1 && before + count > 1 {
             self.overcommitted[cpu.index() / 64] |= 1 << (cpu.0 % 64);
             self.overcommitted_count += 1;
         }
     }
 
-    /// One less.
+    /// So many less.
     #[inline]
-    pub fn sub_nr_running(&mut self, cpu: CpuId) {
+    pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let nr_running = &mut self.nr_running[cpu.index()];
-        *nr_running -= 1;
-        if *nr_running == 1 {
+        let before = core::mem::replace(nr_running, *nr_running - count);
+        if before > 0 && before == count {
+            self.vacant[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        }
+        if before > 1 && before - count <= 1 {
             self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
             self.overcommitted_count -= 1;
         }
@@ -368,17 +373,14 @@ impl Core {
     /// The CPUs from `from` to `until` - 1 that have more than one thread, rising.
     #[inline]
     pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
-        let mut word = from as usize / 64;
-        let mut bits = self.overcommitted.get(word).copied().unwrap_or(0) & (u64::MAX << (from % 64));
-        core::iter::from_fn(move || {
-            while bits == 0 {
-                word += 1;
-                bits = *self.overcommitted.get(word)?;
-            }
-            let cpu = word as u32 * 64 + bits.trailing_zeros();
-            bits &= bits - 1;
-            (cpu < until).then_some(CpuId(cpu))
-        })
+        members(&self.overcommitted, from, until)
+    }
+
+    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, rising. (Their last one may still be about to
+    /// leave.)
+    #[inline]
+    pub fn vacant(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
+        members(&self.vacant, from, until)
     }
 
     /// Names the CPU on which the kernel acts from now on.
@@ -430,6 +432,22 @@ impl Core {
             self.settings.resize(rows, Settings::default());
         }
     }
+}
+
+/// The members of a set of CPUs from `from` to `until` - 1, rising.
+#[inline]
+fn members(set: &[u64], from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
+    let mut word = from as usize / 64;
+    let mut bits = set.get(word).copied().unwrap_or(0) & (u64::MAX << (from % 64));
+    core::iter::from_fn(move || {
+        while bits == 0 {
+            word += 1;
+            bits = *set.get(word)?;
+        }
+        let cpu = word as u32 * 64 + bits.trailing_zeros();
+        bits &= bits - 1;
+        (cpu < until).then_some(CpuId(cpu))
+    })
 }
 
 impl Rq {

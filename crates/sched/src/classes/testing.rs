@@ -78,12 +78,7 @@ impl<S: Scheduler> Bench<S> {
             Life::Hog => NEVER,
             Life::Periodic { run, .. } | Life::Work(run) => run,
         };
-        self.tasks.push(Task {
-            life,
-            state: State::Running,
-            remaining,
-            wake_at: NEVER,
-        });
+        self.tasks.push(Task { life, state: State::Running, remaining, wake_at: NEVER });
         self.sched.fork(&mut self.platform, task, &attr, parent);
         self.take_orders();
         task
@@ -91,19 +86,13 @@ impl<S: Scheduler> Bench<S> {
 
     /// A task of an ordinary policy.
     pub fn nice(&mut self, nice: i32, life: Life) -> TaskId {
-        let attr = TaskAttr {
-            sched: SchedAttr::nice(nice),
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
         self.start(attr, life, Parent::Outside)
     }
 
     /// A task in a group.
     pub fn in_group(&mut self, group: GroupId, life: Life) -> TaskId {
-        let attr = TaskAttr {
-            group,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { group, ..TaskAttr::default() };
         self.start(attr, life, Parent::Outside)
     }
 
@@ -118,10 +107,12 @@ impl<S: Scheduler> Bench<S> {
     }
 
     fn take_orders(&mut self) {
+        let now = self.platform.now_ns();
         for order in self.platform.timer_orders.drain(..) {
             match order {
                 TimerOrder::Arm { key, phase, at_ns } => {
-                    self.timers.insert(key, (at_ns, phase));
+                    // What is due already fires at once.
+                    self.timers.insert(key, (at_ns.max(now), phase));
                 }
                 TimerOrder::Cancel { key } => {
                     self.timers.remove(&key);
@@ -132,9 +123,8 @@ impl<S: Scheduler> Bench<S> {
     }
 
     fn done_at(&self, cpu: usize) -> u64 {
-        self.current[cpu].map_or(NEVER, |task| {
-            self.since[cpu].saturating_add(self.tasks[task.index()].remaining)
-        })
+        self.current[cpu]
+            .map_or(NEVER, |task| self.since[cpu].saturating_add(self.tasks[task.index()].remaining))
     }
 
     fn next_tick(&self) -> u64 {
@@ -147,11 +137,7 @@ impl<S: Scheduler> Bench<S> {
         let row = &mut self.tasks[task.index()];
         row.state = if dead { State::Dead } else { State::Asleep };
         row.wake_at = wake_at;
-        let reason = if dead {
-            BlockReason::Dead
-        } else {
-            BlockReason::Interruptible
-        };
+        let reason = if dead { BlockReason::Dead } else { BlockReason::Interruptible };
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
         self.take_orders();
     }
@@ -209,11 +195,7 @@ impl<S: Scheduler> Bench<S> {
                 let next = self.sched.schedule(&mut self.platform, cpu);
                 self.take_orders();
                 if let Some(task) = next {
-                    assert_eq!(
-                        self.tasks[task.index()].state,
-                        State::Running,
-                        "{task:?} is not runnable"
-                    );
+                    assert_eq!(self.tasks[task.index()].state, State::Running, "{task:?} is not runnable");
                     let elsewhere = (0..self.current.len())
                         .find(|&other| other != cpu.index() && self.current[other] == Some(task));
                     assert_eq!(elsewhere, None, "{task:?} is to run on {cpu:?} too");
@@ -229,10 +211,7 @@ impl<S: Scheduler> Bench<S> {
     fn fire(&mut self, phase: TimerPhase) {
         let now = self.now();
         let due = |timers: &BTreeMap<TimerKey, (u64, TimerPhase)>| {
-            timers
-                .iter()
-                .find(|&(_, &(at, when))| at <= now && when == phase)
-                .map(|(&key, _)| key)
+            timers.iter().find(|&(_, &(at, when))| at <= now && when == phase).map(|(&key, _)| key)
         };
         while let Some(key) = due(&self.timers) {
             self.timers.remove(&key);
@@ -245,10 +224,7 @@ impl<S: Scheduler> Bench<S> {
     pub fn run_until(&mut self, until: u64) {
         self.reschedule();
         loop {
-            let done = (0..self.current.len())
-                .map(|cpu| self.done_at(cpu))
-                .min()
-                .unwrap_or(NEVER);
+            let done = (0..self.current.len()).map(|cpu| self.done_at(cpu)).min().unwrap_or(NEVER);
             let woken = self.tasks.iter().map(|task| task.wake_at).min().unwrap_or(NEVER);
             let timer = self.timers.values().map(|&(at, _)| at).min().unwrap_or(NEVER);
             let next = done.min(woken).min(timer).min(self.next_tick());
@@ -299,9 +275,6 @@ impl<S: Scheduler> Bench<S> {
     /// The slices of CPU 0 in ms, as (task, from, to).
     pub fn slices_ms(&self) -> Vec<(u32, f64, f64)> {
         let ms = |ns: u64| ns as f64 / MS as f64;
-        self.slices
-            .iter()
-            .map(|&(_, from, to, task)| (task, ms(from), ms(to)))
-            .collect()
+        self.slices.iter().map(|&(_, from, to, task)| (task, ms(from), ms(to))).collect()
     }
 }

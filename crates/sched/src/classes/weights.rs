@@ -49,10 +49,7 @@ mod tests {
         for (weight, wmult) in PRIO_TO_WEIGHT.iter().zip(PRIO_TO_WMULT) {
             let exact = (1u64 << 32) / u64::from(*weight);
             let off = exact.abs_diff(u64::from(wmult));
-            assert!(
-                off <= 1 || off * 4000 < exact,
-                "{weight}: {wmult} against {exact}"
-            );
+            assert!(off <= 1 || off * 4000 < exact, "{weight}: {wmult} against {exact}");
         }
     }
 }

@@ -20,26 +20,20 @@ impl Fair {
     ///
     /// **Equal hogs** are apart by what one may have had too much and the other too little.
     ///
-    /// Nothing of the kind is promised with groups, whose weights may be anything, nor beyond one CPU: a task may wait while
+    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all with limited ones, nor beyond
+    /// one CPU: a task may wait while
     /// another CPU idles for as long as it counts as cache hot, as ineligible, or as the only one worth looking at, and
     /// balancing looks at 32 tasks at a time.
     pub(super) fn promises(&self, load: &Load) -> Promises {
-        if self.cpus > 1 {
+        if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
         }
         let idle_beside_waiting_ns = Some(0);
         if self.groups.len() > 1 {
-            return Promises {
-                idle_beside_waiting_ns,
-                ..Promises::default()
-            };
+            return Promises { idle_beside_waiting_ns, ..Promises::default() };
         }
         let request_ns = u64::from(self.longest_slice.max(self.base_slice)) + self.tick_ns;
-        let least = if self.idle_seen {
-            WEIGHT_IDLEPRIO
-        } else {
-            weight_of_nice(load.nice_max)
-        };
+        let least = if self.idle_seen { WEIGHT_IDLEPRIO } else { weight_of_nice(load.nice_max) };
         let total = u64::from(load.tasks) * u64::from(weight_of_nice(load.nice_min));
         let turn_ns = (2 * request_ns).saturating_mul(total) / u64::from(least);
         Promises {
@@ -52,9 +46,9 @@ impl Fair {
     /// Recounts everything.
     pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
         for q in 0..self.queues.len() as u32 {
-            self.audit_queue(q)
-                .map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
+            self.audit_queue(q).map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
         }
+        self.limits.audit()?;
         self.audit_tasks(core)?;
         if !self.audit_lists(core) {
             return Err("a CPU's list of tasks is wrong".into());
@@ -88,7 +82,8 @@ impl Fair {
         if queue.owner != NONE {
             let owner = &self.se[queue.owner as usize];
             // A group is queued while it has members, and may be a while longer.
-            if owner.on_rq != (queue.nr_queued > 0) && !owner.sched_delayed {
+            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
         }
@@ -108,24 +103,25 @@ impl Fair {
                 return Err(alloc::format!("thread {number}: queued or not?"));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
-                return Err(alloc::format!(
-                    "thread {number} is delayed, and awake or not queued"
-                ));
+                return Err(alloc::format!("thread {number} is delayed, and awake or not queued"));
             }
             if !entity.on_rq {
                 continue;
             }
             let mut q = self.queue_of(task.se);
             if self.queues[q as usize].cpu.0 != thread.cpu {
-                return Err(alloc::format!(
-                    "thread {number} is queued on another CPU than its own"
-                ));
+                return Err(alloc::format!("thread {number} is queued on another CPU than its own"));
             }
+            let mut idle = thread.policy == Policy::Idle;
             loop {
                 let count = &mut counted[q as usize];
                 count[0] += 1;
                 count[1] += u32::from(!entity.sched_delayed);
-                count[2] += u32::from(thread.policy == Policy::Idle);
+                count[2] += u32::from(idle);
+                idle |= self.groups[self.queues[q as usize].group as usize].idle;
+                if self.limits.is_throttled(q) {
+                    break;
+                }
                 match self.queues[q as usize].owner {
                     NONE => break,
                     owner => q = self.queue_of(owner),

@@ -167,10 +167,11 @@ impl Fair {
 
     // ---- small questions ----
 
-    /// One thread more on `cpu`.
-    pub(super) fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId) {
-        core.add_nr_running(cpu);
-        self.balance.overloaded |= core.nr_running[cpu.index()] == 2;
+    /// So many threads more on `cpu`.
+    pub(super) fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId, count: u32) {
+        let before = core.nr_running[cpu.index()];
+        core.add_nr_running(cpu, count);
+        self.balance.overloaded |= before < 2 && before + count >= 2;
     }
 
     /// Whether `cpu` runs its idle thread and nothing is queued.
@@ -245,7 +246,12 @@ impl Fair {
         }
         let interval = self.interval_jiffies(platform, cpu, false);
         let next = self.balance.cpus[cpu.index()].last_balance + interval;
-        if self.balance.overloaded {
+        if self.balance.overloaded && !core.any_overcommitted() {
+            // The mark is out of date: nothing will be found, and it is taken back.
+            self.update_queue_load_avg(platform.now_ns(), cpu.0);
+            self.balance.overloaded = false;
+            self.balance.cpus[cpu.index()].failures = 0;
+        } else if self.balance.overloaded {
             self.update_queue_load_avg(platform.now_ns(), cpu.0);
             self.load_balance(core, platform, cpu, Occasion::NewlyIdle);
         }
@@ -332,14 +338,7 @@ impl Fair {
     fn stats(&self, core: &Core, cpu: CpuId) -> Stats {
         if self.balance.dropped[cpu.index()] || !core.is_online(cpu) {
             let kind = Type::HasSpare;
-            return Stats {
-                kind,
-                load: 0,
-                util: 0,
-                nr_running: 0,
-                h_nr_runnable: 0,
-                idle: false,
-            };
+            return Stats { kind, load: 0, util: 0, nr_running: 0, h_nr_runnable: 0, idle: false };
         }
         let queue = &self.queues[cpu.index()];
         let util = self.cpu_util(cpu);
@@ -460,6 +459,9 @@ impl Fair {
         pinned: &mut bool,
     ) -> bool {
         let failures = self.balance.cpus[here.index()].failures;
+        if self.is_throttled_pair(task, here) {
+            return false;
+        }
         if kind != Migrate::Load && self.is_delayed(task) {
             return false;
         }
@@ -508,15 +510,7 @@ impl Fair {
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
-        self.dequeue_task(
-            core,
-            platform,
-            task,
-            Dequeue {
-                migrate: true,
-                ..Dequeue::default()
-            },
-        );
+        self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }
 
@@ -536,7 +530,10 @@ impl Fair {
         let mut task = self.balance.cpus[source.index()].oldest;
         while task != NONE {
             let pid = Pid(task);
-            if core.is_allowed(pid, here) && (failures > 0 || !self.is_ineligible_beside_others(pid, here)) {
+            if core.is_allowed(pid, here)
+                && !self.is_throttled_pair(pid, here)
+                && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
+            {
                 self.detach_task(core, platform, pid, here);
                 self.balance.cpus[here.index()].failures = 0;
                 self.attach_task(core, platform, pid, here);
@@ -565,6 +562,12 @@ impl Fair {
 
     /// Checks the lists. For tests.
     pub(super) fn audit_lists(&self, core: &Core) -> bool {
+        let mut queued = alloc::vec![0; self.cpus as usize];
+        for (number, task) in self.tasks.iter().enumerate() {
+            if task.se != NONE && self.se[task.se as usize].on_rq {
+                queued[core.cpu_of(Pid(number as u32)).index()] += 1;
+            }
+        }
         self.cpus == 1
             || self.balance.cpus.iter().enumerate().all(|(cpu, row)| {
                 let mut found = 0;
@@ -579,7 +582,7 @@ impl Fair {
                     last = task;
                     task = entry.newer;
                 }
-                last == row.newest && found == self.queues[cpu].h_nr_queued
+                last == row.newest && found == queued[cpu]
             })
     }
 }
@@ -603,11 +606,7 @@ impl Stats {
 
     /// Load relative to capacity, where the kernel has worked it out.
     fn known_load(&self) -> u64 {
-        if self.kind == Type::Overloaded {
-            self.load
-        } else {
-            0
-        }
+        if self.kind == Type::Overloaded { self.load } else { 0 }
     }
 }
 

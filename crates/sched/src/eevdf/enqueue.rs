@@ -12,7 +12,7 @@
 use super::entity::NONE;
 use super::fair::Fair;
 use super::load::Attach;
-use super::queue::Queue;
+use super::throttle::Count;
 use super::tree;
 use crate::classes::{Core, Pid};
 use crate::{Platform, Policy};
@@ -38,7 +38,14 @@ pub struct Enqueue {
 }
 
 impl Fair {
-    fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32, initial: bool) {
+    pub(super) fn enqueue_entity(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        q: u32,
+        e: u32,
+        initial: bool,
+    ) {
         let is_curr = self.queues[q as usize].curr == e;
         if is_curr {
             self.place(q, e, initial);
@@ -57,10 +64,11 @@ impl Fair {
             self.tree_insert(q, e);
         }
         self.se[e as usize].on_rq = true;
+        self.check_enqueue_throttle(core, platform, q);
     }
 
     /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
-    fn dequeue_entity(
+    pub(super) fn dequeue_entity(
         &mut self,
         core: &mut Core,
         platform: &mut Platform,
@@ -107,13 +115,16 @@ impl Fair {
         let queue = &mut self.queues[q as usize];
         queue.load -= self.info[e as usize].load;
         queue.nr_queued -= 1;
+        if queue.nr_queued == 0 {
+            self.limits.return_slack(platform, q);
+        }
         self.update_group_weight(core, platform, e);
         true
     }
 
     /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by now it is placed afresh,
     /// with nothing. Nobody is charged first: V is as of the last charge.
-    fn requeue_delayed(&mut self, platform: &mut Platform, e: u32) {
+    pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: u32) {
         let q = self.queue_of(e);
         if self.features.delay_zero {
             let lag = self.queues[q as usize]
@@ -140,23 +151,23 @@ impl Fair {
         }
     }
 
-    /// A task that is queued becomes runnable, or no longer is, which all queues above it count.
+    /// A task that is queued becomes runnable, or no longer is, which all queues above it count, up to a throttled one.
     fn count_runnable(&mut self, e: u32, up: bool) {
         let mut e = e;
         while e != NONE {
-            let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_runnable = if up {
-                queue.h_nr_runnable + 1
-            } else {
-                queue.h_nr_runnable - 1
-            };
+            let q = self.queue_of(e);
+            let queue = &mut self.queues[q as usize];
+            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
+            if self.limits.is_throttled(q) {
+                return;
+            }
             e = self.parent_of(e);
         }
     }
 
     /// `e` is queued and stays so, while something below it came or went: its averages, its weight and its slice anew.
     /// Returns the smallest slice of the queue it is on.
-    fn refresh(&mut self, core: &mut Core, platform: &mut Platform, e: u32, slice: u32) -> u32 {
+    pub(super) fn refresh(&mut self, core: &mut Core, platform: &mut Platform, e: u32, slice: u32) -> u32 {
         let q = self.queue_of(e);
         self.update_load_avg(platform.now_ns(), e, Attach::No);
         self.update_runnable(e);
@@ -170,15 +181,17 @@ impl Fair {
         self.queues[q as usize].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued.
+    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a throttled queue nobody hears of it.
     pub(super) fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Enqueue) {
         let first = self.se_of(task);
         let cpu = core.cpu_of(task);
         let runnable = u32::from(!self.se[first as usize].sched_delayed);
-        let idle = u32::from(core.threads[task.index()].policy == Policy::Idle);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
+        let mut count =
+            Count { queued: 1, runnable, idle: u32::from(core.threads[task.index()].policy == Policy::Idle) };
+        let mut held_back = false;
         let mut initial = why.initial;
         let mut e = first;
         let mut slice = u32::MAX;
@@ -195,25 +208,24 @@ impl Fair {
                 self.info[e as usize].custom_slice = true;
             }
             self.enqueue_entity(core, platform, q, e, initial);
-            let queue = &mut self.queues[q as usize];
-            queue.h_nr_queued += 1;
-            queue.h_nr_runnable += runnable;
-            queue.h_nr_idle += idle;
-            slice = queue.min_slice(&self.se);
+            held_back = self.count_in(q, &mut count);
+            if held_back {
+                break;
+            }
+            slice = self.queues[q as usize].min_slice(&self.se);
             // Only the task is new, not the groups it brings onto their queues.
             initial = false;
             e = self.parent_of(e);
         }
-        while e != NONE {
+        while e != NONE && !held_back {
             slice = self.refresh(core, platform, e, slice);
-            let queue = &mut self.queues[self.info[e as usize].queue as usize];
-            queue.h_nr_queued += 1;
-            queue.h_nr_runnable += runnable;
-            queue.h_nr_idle += idle;
+            held_back = self.count_in(self.queue_of(e), &mut count);
             e = self.parent_of(e);
         }
         core.threads[task.index()].on_rq = true;
-        self.add_nr_running(core, cpu);
+        if !held_back {
+            self.add_nr_running(core, cpu, 1);
+        }
         self.list_add(cpu, task);
     }
 
@@ -232,7 +244,7 @@ impl Fair {
         self.dequeue_entities(core, platform, e, why)
     }
 
-    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then.
+    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
         core: &mut Core,
@@ -242,15 +254,13 @@ impl Fair {
     ) -> bool {
         let task = self.info[first as usize].task;
         let cpu = self.queues[self.queue_of(first) as usize].cpu;
-        let queued = u32::from(task.is_some());
-        let runnable = u32::from(task.is_some() && !self.se[first as usize].sched_delayed);
-        let idle = u32::from(task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle));
-        let was_sched_idle = self.is_sched_idle_rq(core, cpu);
-        let count = |queue: &mut Queue| {
-            queue.h_nr_queued -= queued;
-            queue.h_nr_runnable -= runnable;
-            queue.h_nr_idle -= idle;
+        let mut count = Count {
+            queued: u32::from(task.is_some()),
+            runnable: u32::from(task.is_some() && !self.se[first as usize].sched_delayed),
+            idle: u32::from(task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle)),
         };
+        let was_sched_idle = self.is_sched_idle_rq(core, cpu);
+        let mut held_back = false;
         let mut reason = why;
         let mut slice = u32::MAX;
         let mut e = first;
@@ -264,7 +274,10 @@ impl Fair {
                 slice = self.queues[q as usize].min_slice(&self.se);
                 break;
             }
-            count(&mut self.queues[q as usize]);
+            held_back = self.count_out(q, &mut count);
+            if held_back {
+                break;
+            }
             let others = self.queues[q as usize].load != 0;
             slice = self.queues[q as usize].min_slice(&self.se);
             e = self.parent_of(e);
@@ -275,23 +288,21 @@ impl Fair {
                 }
                 break;
             }
-            reason = Dequeue {
-                sleep: true,
-                ..Dequeue::default()
-            };
+            reason = Dequeue { sleep: true, ..Dequeue::default() };
         }
-        while e != NONE {
+        while e != NONE && !held_back {
             slice = self.refresh(core, platform, e, slice);
-            count(&mut self.queues[self.info[e as usize].queue as usize]);
+            held_back = self.count_out(self.queue_of(e), &mut count);
             e = self.parent_of(e);
         }
         if let Some(task) = task {
             core.threads[task.index()].on_rq = false;
             if why.finish && self.tasks[task.index()].reaped {
-                self.free
-                    .push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
+                self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
-            core.sub_nr_running(cpu);
+            if !held_back {
+                core.sub_nr_running(cpu, 1);
+            }
             self.list_remove(cpu, task);
             if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
                 self.balance_soon(platform, cpu);
@@ -308,11 +319,7 @@ impl Fair {
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        let why = Dequeue {
-            sleep: true,
-            finish: true,
-            ..Dequeue::default()
-        };
+        let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
         self.dequeue_entities(core, platform, self.se_of(task), why);
     }
 

@@ -18,11 +18,7 @@ pub const NICE_0_WEIGHT: u64 = 1024 << WEIGHT_SHIFT;
 /// A stored weight as it is used in sums: shifted back, at least 2 unless it is 0.
 #[inline]
 pub fn unscaled(weight: u64) -> u64 {
-    if weight == 0 {
-        0
-    } else {
-        (weight >> WEIGHT_SHIFT).max(2)
-    }
+    if weight == 0 { 0 } else { (weight >> WEIGHT_SHIFT).max(2) }
 }
 
 /// a comes before b, on the circle of u64s.
@@ -172,10 +168,7 @@ mod tests {
 
     fn at_nice(nice: i32) -> Entity {
         let mut entity = Entity::new(0);
-        entity.set_weight(
-            u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT,
-            Some(wmult_of_nice(nice)),
-        );
+        entity.set_weight(u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT, Some(wmult_of_nice(nice)));
         entity
     }
 

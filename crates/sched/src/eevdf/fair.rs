@@ -8,6 +8,7 @@ use super::load::Attach;
 use super::queue::Queue;
 use super::tree::{self, Order};
 use super::version::{Features, Version};
+use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::rbtree::Nodes;
 use crate::classes::{Core, Pid};
 use crate::{CpuId, Platform};
@@ -49,6 +50,8 @@ pub struct Fair {
     pub(super) tasks: Vec<FairTask>,
     /// By CPU: what the class has run there in all, ns.
     pub(super) exec_clock: Vec<u64>,
+    /// The groups' limits.
+    pub(super) limits: Bandwidth,
     /// What balancing keeps of each CPU.
     pub(super) balance: Balance,
 }
@@ -107,10 +110,7 @@ impl Fair {
         Fair {
             version,
             features: Features::of(version),
-            order: Order {
-                by_deadline: version.tree_by_deadline(),
-                exact_slices: false,
-            },
+            order: Order { by_deadline: version.tree_by_deadline(), exact_slices: false },
             base_slice: BASE_SLICE_NS * scaling(cpus),
             base_slice_unscaled: BASE_SLICE_NS,
             tick_ns: 1_000_000_000 / u64::from(hz),
@@ -127,6 +127,7 @@ impl Fair {
             groups: alloc::vec![Group::root(cpus)],
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
+            limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
             balance: Balance::new(cpus),
         }
     }
@@ -137,11 +138,7 @@ impl Fair {
             self.tasks.resize(pid.index() + 1, FairTask::default());
         }
         let se = self.new_entity(Entity::new(self.base_slice), Info::of_task(pid));
-        self.tasks[pid.index()] = FairTask {
-            se,
-            recent_used_cpu: cpu.0,
-            ..FairTask::default()
-        };
+        self.tasks[pid.index()] = FairTask { se, recent_used_cpu: cpu.0, ..FairTask::default() };
         self.set_task_rq(pid, group, cpu);
     }
 
@@ -210,8 +207,12 @@ impl Fair {
 
     /// `put_prev_entity`: `e` no longer runs.
     fn put_prev_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
-        if self.se[e as usize].on_rq {
+        let waits = self.se[e as usize].on_rq;
+        if waits {
             self.update_curr(core, platform, q);
+        }
+        self.check_runtime(core, platform, q);
+        if waits {
             self.tree_insert(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
         }

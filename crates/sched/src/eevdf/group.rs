@@ -9,6 +9,7 @@
 use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
 use super::fair::Fair;
 use super::queue::Queue;
+use crate::classes::weights::WEIGHT_IDLEPRIO;
 use crate::classes::{Core, Pid};
 use crate::pelt::Average;
 use crate::{CpuId, Platform};
@@ -18,11 +19,13 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The group above.
-    parent: u32,
+    pub(super) parent: u32,
     /// Its weight as a whole, stored (shifted); 2 to 262144 before shifting.
     shares: u64,
+    /// `cpu.idle`: it counts as `SCHED_IDLE` beside its siblings.
+    pub(super) idle: bool,
     /// By CPU: its queue.
-    queues: Vec<u32>,
+    pub(super) queues: Vec<u32>,
     /// Sum of what its queues have published of their load.
     load_avg: u64,
 }
@@ -38,6 +41,7 @@ impl Group {
         Group {
             parent: NONE,
             shares: stored_shares(1024),
+            idle: false,
             queues: (0..cpus).collect(),
             load_avg: 0,
         }
@@ -52,9 +56,11 @@ impl Group {
 impl Fair {
     /// A new group below `parent`.
     pub(super) fn group_new(&mut self, parent: u32, shares: u64) -> u32 {
+        self.limits.group_made(parent);
         self.groups.push(Group {
             parent,
             shares: stored_shares(shares),
+            idle: false,
             queues: alloc::vec![NONE; self.cpus as usize],
             load_avg: 0,
         });
@@ -80,6 +86,49 @@ impl Fair {
         }
     }
 
+    /// `sched_group_set_idle`: the group counts as `SCHED_IDLE` beside its siblings, or no longer does.
+    pub(super) fn group_set_idle(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: u32,
+        idle: bool,
+    ) {
+        if core::mem::replace(&mut self.groups[group as usize].idle, idle) == idle {
+            return;
+        }
+        for cpu in 0..self.cpus as usize {
+            let q = self.groups[group as usize].queues[cpu];
+            if q != NONE {
+                self.info[self.queues[q as usize].owner as usize].idle = idle;
+                self.recount_idle(q, idle);
+            }
+        }
+        let weight = if idle { u64::from(WEIGHT_IDLEPRIO) } else { 1024 };
+        self.group_set_shares(core, platform, group, weight);
+    }
+
+    /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no longer do; as far up as they did
+    /// not count so already.
+    fn recount_idle(&mut self, q: u32, idle: bool) {
+        let queue = &self.queues[q as usize];
+        let others = queue.h_nr_queued - queue.h_nr_idle;
+        let mut e = queue.owner;
+        while e != NONE && self.se[e as usize].on_rq {
+            let above = self.queue_of(e);
+            let queue = &mut self.queues[above as usize];
+            if idle {
+                queue.h_nr_idle += others;
+            } else {
+                queue.h_nr_idle -= others;
+            }
+            if self.groups[queue.group as usize].idle || self.limits.is_throttled(above) {
+                return;
+            }
+            e = self.parent_of(e);
+        }
+    }
+
     /// The queue of `group` on `cpu`.
     pub(super) fn group_queue(&mut self, group: u32, cpu: CpuId) -> u32 {
         let q = self.groups[group as usize].queues[cpu.index()];
@@ -88,11 +137,7 @@ impl Fair {
         }
         let above = self.group_queue(self.groups[group as usize].parent, cpu);
         let parent = self.queues[above as usize].owner;
-        let depth = if parent == NONE {
-            0
-        } else {
-            self.info[parent as usize].depth + 1
-        };
+        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
         let q = self.queues.len() as u32;
         let mut info = Info::of_task(Pid(0));
         info.task = None;
@@ -100,10 +145,12 @@ impl Fair {
         info.queue = above;
         info.parent = parent;
         info.depth = depth;
+        info.idle = self.groups[group as usize].idle;
         // A group that has done nothing yet has no load.
         info.avg = Average::default();
         let owner = self.new_entity(Entity::new(self.base_slice), info);
         self.queues.push(Queue::new(cpu, group, owner));
+        self.limits.queue_made(group);
         self.groups[group as usize].queues[cpu.index()] = q;
         q
     }
@@ -112,11 +159,7 @@ impl Fair {
     pub(super) fn set_task_rq(&mut self, task: Pid, group: u32, cpu: CpuId) {
         let q = self.group_queue(group, cpu);
         let parent = self.queues[q as usize].owner;
-        let depth = if parent == NONE {
-            0
-        } else {
-            self.info[parent as usize].depth + 1
-        };
+        let depth = if parent == NONE { 0 } else { self.info[parent as usize].depth + 1 };
         self.tasks[task.index()].group = group;
         let info = &mut self.info[self.tasks[task.index()].se as usize];
         info.queue = q;

@@ -11,6 +11,7 @@
 
 use super::enqueue::{Dequeue, Enqueue};
 use super::fair::Fair;
+use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
@@ -18,8 +19,8 @@ use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use crate::interface::Load;
 use crate::platform::Refusal;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,12 +46,7 @@ impl Eevdf {
 
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may hold a task back.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Fair => {
@@ -59,7 +55,7 @@ impl Eevdf {
             }
             ClassId::Rt => {
                 rt.enqueue_task(core, platform, cpu, pid, why);
-                fair.add_nr_running(core, cpu);
+                fair.add_nr_running(core, cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.enqueue_task(core, platform, cpu, pid, why);
@@ -72,23 +68,14 @@ impl Eevdf {
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
-        let listed = if why.sleep {
-            classes::Dequeue::Sleep
-        } else {
-            classes::Dequeue::Save
-        };
+        let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
         match core.thread(pid).class {
             ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
             ClassId::Rt => {
                 rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.sub_nr_running(cpu);
+                core.sub_nr_running(cpu, 1);
             }
             ClassId::Deadline => {
                 deadline.dequeue_task(core, platform, cpu, pid, listed);
@@ -100,12 +87,7 @@ impl Eevdf {
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.put_prev_task(core, platform, pid),
             ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
@@ -115,12 +97,7 @@ impl Eevdf {
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.set_next_task(core, platform, pid),
             ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
@@ -131,12 +108,7 @@ impl Eevdf {
 
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
         let curr = core.curr(cpu);
         match (core.thread(pid).class, core.thread(curr).class) {
@@ -158,9 +130,7 @@ impl Eevdf {
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self {
-            core, deadline, rt, ..
-        } = self;
+        let Self { core, deadline, rt, .. } = self;
         let cpu = core.cpu_of(pid);
         match core.thread(pid).class {
             ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
@@ -186,7 +156,7 @@ impl Eevdf {
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
         self.core.rqs[cpu.index()].curr = stopper;
-        self.core.add_nr_running(cpu);
+        self.core.add_nr_running(cpu, 1);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
@@ -196,7 +166,7 @@ impl Eevdf {
                 self.move_queued(platform, pid, to);
             }
         }
-        self.core.sub_nr_running(cpu);
+        self.core.sub_nr_running(cpu, 1);
     }
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
@@ -225,9 +195,7 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self {
-                core, deadline, rt, ..
-            } = self;
+            let Self { core, deadline, rt, .. } = self;
             match prev_class {
                 ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
                 _ => deadline.pre_schedule(core, platform, cpu, prev),
@@ -260,12 +228,7 @@ impl Eevdf {
 
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let idle = core.idle_thread(cpu);
         let mut urgent = deadline.pick_next_task(core, platform, cpu);
         if urgent == Some(idle) {
@@ -291,9 +254,7 @@ impl Eevdf {
 
     /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
     fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
-        let Self {
-            core, deadline, fair, ..
-        } = self;
+        let Self { core, deadline, fair, .. } = self;
         if core.thread(task).class == ClassId::Fair {
             fair.charge(core, platform, task);
         }
@@ -331,6 +292,26 @@ impl Eevdf {
         self.fair.set_load_weight(&mut self.core, platform, pid, attr);
     }
 
+    /// The knobs of what limits real-time tasks (before 6.12) and deadline tasks.
+    fn limit_tunables(&self) -> [Tunable; 2] {
+        let (runtime_us, period_us) = self.deadline.limit_us();
+        let max = i64::from(i32::MAX);
+        [
+            Tunable {
+                name: rt::TUNABLES[0],
+                value: period_us as i64,
+                range: (1, max),
+                help: "period of the limit on real-time and deadline tasks, us",
+            },
+            Tunable {
+                name: rt::TUNABLES[1],
+                value: runtime_us,
+                range: (-1, max),
+                help: "what they may have of each period, us; -1 = no limit",
+            },
+        ]
+    }
+
     /// Where `pid` may go that may not stay where it is.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -361,11 +342,8 @@ impl Scheduler for Eevdf {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] = Settings {
-            attr: sched,
-            allowed: attr.allowed.clone(),
-            address_space: attr.address_space,
-        };
+        self.core.settings[pid.index()] =
+            Settings { attr: sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
         let cpu = match parent {
             Parent::Outside => self.fair.emptiest_cpu(&self.core, &attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -374,7 +352,8 @@ impl Scheduler for Eevdf {
         self.core.outsider = parent == Parent::Outside;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        self.fair.thread_born(pid, attr.group.0, cpu);
+        let known = self.fair.check_group(attr.group).is_ok();
+        self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
@@ -411,12 +390,7 @@ impl Scheduler for Eevdf {
         }
         if !running {
             let select = Select::Wakeup { sync };
-            let Self {
-                core,
-                deadline,
-                rt,
-                fair,
-            } = self;
+            let Self { core, deadline, rt, fair } = self;
             let mut chosen = match core.thread(pid).class {
                 ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
                 ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
@@ -425,8 +399,7 @@ impl Scheduler for Eevdf {
             if !self.core.is_allowed(pid, chosen) {
                 chosen = self.fallback_cpu(pid);
             }
-            self.fair
-                .set_task_cpu(&mut self.core, platform, pid, chosen, true);
+            self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
         }
         self.activate(platform, pid, classes::Enqueue::Wakeup);
@@ -442,15 +415,7 @@ impl Scheduler for Eevdf {
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
-        self.deactivate(
-            platform,
-            pid,
-            Dequeue {
-                sleep: true,
-                special,
-                ..Dequeue::default()
-            },
-        );
+        self.deactivate(platform, pid, Dequeue { sleep: true, special, ..Dequeue::default() });
         if reason == BlockReason::Dead {
             self.fair.task_dead(pid);
             if self.class_of(pid) == ClassId::Deadline {
@@ -463,12 +428,7 @@ impl Scheduler for Eevdf {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         let curr = core.curr(cpu);
         match core.thread(curr).class {
             ClassId::Fair => fair.task_tick(core, platform, curr),
@@ -490,9 +450,7 @@ impl Scheduler for Eevdf {
         self.core.act_on(cpu);
         let next = self.pick_and_switch(platform, cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
-            let Self {
-                core, deadline, rt, ..
-            } = self;
+            let Self { core, deadline, rt, .. } = self;
             match core.thread(next).class {
                 ClassId::Rt => rt.post_schedule(core, platform, cpu),
                 ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
@@ -507,12 +465,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         match core.thread(pid).class {
             ClassId::Fair => fair.yield_task(core, platform, pid),
             ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
@@ -547,12 +500,7 @@ impl Scheduler for Eevdf {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self {
-            core,
-            deadline,
-            rt,
-            fair,
-        } = self;
+        let Self { core, deadline, rt, fair } = self;
         if class != old_class {
             match old_class {
                 ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
@@ -593,8 +541,7 @@ impl Scheduler for Eevdf {
         if class == ClassId::Rt {
             self.rt.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         } else if class == ClassId::Deadline {
-            self.deadline
-                .set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
+            self.deadline.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         }
         self.core.thread_mut(pid).nr_cpus_allowed = nr;
         if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
@@ -633,15 +580,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(
-                platform,
-                pid,
-                Dequeue {
-                    sleep: true,
-                    special: true,
-                    ..Dequeue::default()
-                },
-            );
+            self.deactivate(platform, pid, Dequeue { sleep: true, special: true, ..Dequeue::default() });
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -659,10 +598,10 @@ impl Scheduler for Eevdf {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
+        } else if Bandwidth::is_timer(key) {
+            self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
-            let Self {
-                core, deadline, fair, ..
-            } = self;
+            let Self { core, deadline, fair, .. } = self;
             deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
@@ -678,6 +617,7 @@ impl Scheduler for Eevdf {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, String> {
+        self.fair.check_group(parent)?;
         Ok(GroupId(self.fair.group_new(parent.0, shares)))
     }
 
@@ -687,28 +627,62 @@ impl Scheduler for Eevdf {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
+        self.fair.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
-        self.fair
-            .group_set_shares(&mut self.core, platform, group.0, shares);
+        if self.fair.groups[group.index()].idle {
+            return Err("the shares of an idle group cannot be written".into());
+        }
+        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
         Ok(())
     }
 
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota_us: Option<u64>,
+        period_us: u64,
+        burst_us: u64,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        let quota = Quota { quota_us, period_us, burst_us };
+        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+    }
+
+    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        Ok(())
+    }
+
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+        self.fair.check_group(group)?;
+        Ok(self.fair.group_stats(group.0))
+    }
+
     fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+        self.fair.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
             this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
         });
-        if self.core.is_running(pid) {
-            self.core.resched_curr(platform, self.core.cpu_of(pid));
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back = self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
         }
         Ok(())
     }
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.fair.tunables();
-        all.extend(self.rt.tunables());
+        all.extend(self.limit_tunables());
         all.extend(self.deadline.tunables());
         if self.fair.version.has_fair_server() {
             all.extend(self.deadline.fair_server_tunables());
@@ -718,25 +692,27 @@ impl Scheduler for Eevdf {
 
     fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
-        if rt::TUNABLES.contains(&name) {
-            self.rt.set_tunable(platform, name, value)?;
-            let value_of = |name| {
-                self.rt
-                    .tunables()
-                    .iter()
-                    .find(|knob| knob.name == name)
-                    .map(|knob| knob.value)
-            };
-            if let (Some(period), Some(runtime)) = (value_of(rt::TUNABLES[0]), value_of(rt::TUNABLES[1])) {
-                self.deadline.set_limit(runtime, period as u64);
+        let busy = || {
+            TunableError::Refused("deadline tasks and fair servers have been promised more (EBUSY)".into())
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&knob| knob == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
             }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
             return Ok(());
         }
         if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
             let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
             values[which] = value as u64;
-            self.deadline.set_fair_server(values[0], values[1]);
-            return Ok(());
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
         if classes::deadline::TUNABLES.contains(&name) {
             self.deadline.set_tunable(name, value);
@@ -763,6 +739,7 @@ impl Scheduler for Eevdf {
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
+                        && !(thread.class == ClassId::Fair && self.fair.is_held_back(Pid(*number as u32)))
                 })
                 .count();
             if counted as usize != found {

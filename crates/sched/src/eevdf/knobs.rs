@@ -3,6 +3,7 @@
 use super::fair::Fair;
 use super::version::FEATURES;
 use crate::Tunable;
+use crate::classes::bandwidth;
 use alloc::vec::Vec;
 
 /// `base_slice_ns` before it is scaled by the number of CPUs (longterm releases and 6.15 on).
@@ -38,6 +39,12 @@ impl Fair {
                 help: "tasks looked at in one balancing",
             },
         ];
+        all.push(Tunable {
+            name: bandwidth::TUNABLE,
+            value: self.limits.slice_us(),
+            range: (1, i64::from(i32::MAX)),
+            help: "what a CPU draws at a time from a limited group's account, us",
+        });
         if self.version.custom_slices() {
             all.push(Tunable {
                 name: "exact_min_slice",
@@ -67,6 +74,7 @@ impl Fair {
                 self.base_slice_by_hand = true;
             }
             "migration_cost_ns" => self.balance.migration_cost_ns = value as u64,
+            bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "nr_migrate" => self.balance.nr_migrate = value as u32,
             "exact_min_slice" => self.order.exact_slices = value != 0,
             _ => {

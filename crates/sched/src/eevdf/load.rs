@@ -49,9 +49,7 @@ impl Fair {
                 _ => u64::from(info.runnable),
             };
             let load = u64::from(entity.on_rq);
-            if info
-                .avg
-                .update(now_ns, load, runnable, running, u64::from(entity.weight))
+            if info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight))
                 && let Some(task) = info.task
             {
                 self.tasks[task.index()].avg_renewed = true;
@@ -73,35 +71,20 @@ impl Fair {
         }
         let queue = &mut self.queues[q as usize];
         if queue.removed.nr > 0 {
-            let Removed {
-                load_avg,
-                runnable_avg,
-                util_avg,
-                ..
-            } = core::mem::take(&mut queue.removed);
+            let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut queue.removed);
             let avg = &mut queue.avg;
             let divider = avg.divider();
             avg.load_avg = avg.load_avg.saturating_sub(load_avg);
             avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
             avg.util_avg = avg.util_avg.saturating_sub(util_avg);
-            avg.util_sum = raise(
-                u64::from(avg.util_sum).saturating_sub(util_avg * divider),
-                avg.util_avg,
-            ) as u32;
+            avg.util_sum =
+                raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
             avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
-            avg.runnable_sum = raise(
-                avg.runnable_sum.saturating_sub(runnable_avg * divider),
-                avg.runnable_avg,
-            );
+            avg.runnable_sum =
+                raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
         }
         let load = unscaled(queue.load);
-        queue.avg.update(
-            now_ns,
-            load,
-            u64::from(queue.h_nr_runnable),
-            queue.curr != NONE,
-            1,
-        );
+        queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
     }
 
     /// A group's entity counts the runnable tasks below it.
@@ -140,20 +123,11 @@ impl Fair {
         let info = &self.info[e as usize];
         let (queue, avg) = (&mut self.queues[info.queue as usize].avg, &info.avg);
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-        queue.load_sum = raise(
-            queue.load_sum.saturating_sub(weight * avg.load_sum),
-            queue.load_avg,
-        );
+        queue.load_sum = raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
-        queue.util_sum = raise(
-            u64::from(queue.util_sum.saturating_sub(avg.util_sum)),
-            queue.util_avg,
-        ) as u32;
+        queue.util_sum = raise(u64::from(queue.util_sum.saturating_sub(avg.util_sum)), queue.util_avg) as u32;
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
-        queue.runnable_sum = raise(
-            queue.runnable_sum.saturating_sub(avg.runnable_sum),
-            queue.runnable_avg,
-        );
+        queue.runnable_sum = raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
     }
 
     /// The entity weighs otherwise from now on: its load average, and its queue's with it.
@@ -169,10 +143,7 @@ impl Fair {
         let attached = avg.last_update_time != 0;
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum = raise(
-                queue.load_sum.saturating_sub(old_weight * avg.load_sum),
-                queue.load_avg,
-            );
+            queue.load_sum = raise(queue.load_sum.saturating_sub(old_weight * avg.load_sum), queue.load_avg);
         }
         avg.load_avg = unscaled(weight) * avg.load_sum / avg.divider();
         if attached {
@@ -196,12 +167,7 @@ impl Fair {
                 util => cap.min(util * weight / (queue.load_avg + 1)),
             };
         }
-        info.avg = Average {
-            load_avg: weight,
-            util_avg: util,
-            runnable_avg: util,
-            ..Average::default()
-        };
+        info.avg = Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
     /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its averages, faded up to the queue's

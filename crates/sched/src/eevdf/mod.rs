@@ -66,6 +66,7 @@ pub mod queue;
 pub mod select;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod tree;
 pub mod version;
 
@@ -160,7 +161,8 @@ impl Eevdf {
         };
         let mut deadline = Deadline::new(cpus);
         if version.has_fair_server() {
-            deadline.set_fair_server(50_000_000, 1_000_000_000);
+            let fits = deadline.set_fair_server(50_000_000, 1_000_000_000);
+            debug_assert!(fits.is_ok(), "5 % of an empty machine");
         }
         Eevdf {
             core: Core::new(Domains::new(&config.topology, |_| DOMAIN)),

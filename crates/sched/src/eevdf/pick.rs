@@ -31,6 +31,7 @@ impl Fair {
         let entity = &mut self.se[c as usize];
         entity.vruntime = entity.vruntime.wrapping_add(entity.vt(delta_ns));
         let queue = &mut self.queues[q as usize];
+        queue.exec_clock += delta_ns;
         queue.follow(entity.vruntime);
         let used_up = !before(entity.vruntime, entity.deadline);
         if used_up {
@@ -39,10 +40,13 @@ impl Fair {
             }
             entity.deadline = entity.vruntime.wrapping_add(entity.vt(u64::from(entity.slice)));
         }
-        if queue.nr_queued == 1 {
+        let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
+        if !self.limits.account(platform, q, now_ns, delta_ns) {
+            core.resched_curr(platform, cpu);
+        }
+        if alone {
             return;
         }
-        let cpu = queue.cpu;
         let give_way = used_up
             || match self.version {
                 Version::V6_6 => false,
@@ -68,19 +72,12 @@ impl Fair {
             entity.vlag = entity.deadline as i64;
             return;
         }
-        let others = if self.features.run_to_parity {
-            waiting
-        } else {
-            self.base_slice_unscaled
-        };
+        let others = if self.features.run_to_parity { waiting } else { self.base_slice_unscaled };
         let slice = others.min(entity.slice);
         let until = if slice == entity.slice {
             entity.deadline
         } else {
-            super::entity::earlier(
-                entity.deadline,
-                entity.vruntime.wrapping_add(entity.vt(u64::from(slice))),
-            )
+            super::entity::earlier(entity.deadline, entity.vruntime.wrapping_add(entity.vt(u64::from(slice))))
         };
         entity.vlag = until as i64;
     }
@@ -135,11 +132,7 @@ impl Fair {
         let best = if self.version.tree_by_deadline() {
             let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
-            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
-                curr
-            } else {
-                best
-            }
+            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) { curr } else { best }
         } else {
             tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
         };
@@ -170,17 +163,16 @@ impl Fair {
                 if queue.curr != NONE && self.se[queue.curr as usize].on_rq {
                     self.update_curr(core, platform, q);
                 }
+                if self.limits.has_run_out(q) && self.throttle(core, platform, q) {
+                    continue 'again;
+                }
                 let e = self.pick_next_entity(q);
                 if self.se[e as usize].sched_delayed {
                     self.dequeue_entities(
                         core,
                         platform,
                         e,
-                        Dequeue {
-                            sleep: true,
-                            finish: true,
-                            ..Dequeue::default()
-                        },
+                        Dequeue { sleep: true, finish: true, ..Dequeue::default() },
                     );
                     continue 'again;
                 }
@@ -220,6 +212,9 @@ impl Fair {
     ) {
         let cpu = core.cpu_of(curr);
         if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
+            return;
+        }
+        if self.is_held_back(task) {
             return;
         }
         if self.features.next_buddy && !fork && !self.is_delayed(task) {

@@ -11,9 +11,7 @@ impl Fair {
     /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is longer.
     pub(super) fn lag(&self, q: u32, e: u32) -> i64 {
         let entity = &self.se[e as usize];
-        let lag = self.queues[q as usize]
-            .avg_vruntime(&self.se)
-            .wrapping_sub(entity.vruntime) as i64;
+        let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(entity.vruntime) as i64;
         let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
         lag.clamp(-limit, limit)
     }
@@ -64,21 +62,12 @@ impl Fair {
         };
         self.info[e as usize].idle = idle;
         self.idle_seen |= idle;
-        self.reweight(
-            core,
-            platform,
-            e,
-            u64::from(weight) << WEIGHT_SHIFT,
-            Some(inverse),
-        );
+        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice = if custom {
-                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
-            } else {
-                self.base_slice
-            };
+            self.se[e as usize].slice =
+                if custom { attr.runtime_ns.clamp(100_000, 100_000_000) as u32 } else { self.base_slice };
             self.longest_slice = self.longest_slice.max(self.se[e as usize].slice);
         }
     }

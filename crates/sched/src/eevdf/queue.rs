@@ -44,6 +44,8 @@ pub struct Queue {
     pub group: u32,
     /// The entity that stands for it one level up.
     pub owner: u32,
+    /// What has been charged here, ns.
+    pub exec_clock: u64,
     /// Sum of the stored weights of those queued.
     pub load: u64,
     v0: u64,
@@ -92,6 +94,7 @@ impl Queue {
             cpu,
             group,
             owner,
+            exec_clock: 0,
             load: 0,
             v0: 0u64.wrapping_sub(1 << 20),
             sum_wk: 0,
@@ -128,11 +131,7 @@ impl Queue {
     /// V, rounded down.
     pub fn avg_vruntime(&self, se: &[Entity]) -> u64 {
         let (sum, weight, v0) = self.sums(se);
-        if weight == 0 {
-            v0
-        } else {
-            v0.wrapping_add(sum.div_euclid(weight) as u64)
-        }
+        if weight == 0 { v0 } else { v0.wrapping_add(sum.div_euclid(weight) as u64) }
     }
 
     /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a fraction.
@@ -193,11 +192,7 @@ impl Queue {
     /// The smallest slice of those waiting, as well as the tree knows it.
     #[inline]
     pub fn min_slice_waiting(&self, se: &[Entity]) -> u32 {
-        if self.tree.is_empty() {
-            u32::MAX
-        } else {
-            se[self.tree.top() as usize].min_slice
-        }
+        if self.tree.is_empty() { u32::MAX } else { se[self.tree.top() as usize].min_slice }
     }
 
     /// The smallest slice of those queued, as well as the tree knows it.

@@ -116,21 +116,26 @@ impl Fair {
         if recent != prev && recent != target && self.is_free(core, recent) && core.is_allowed(task, recent) {
             return recent;
         }
-        let mut looks = self.balance.nr_idle_scan;
-        for offset in 1..=self.cpus {
-            let cpu = CpuId((target.0 + offset) % self.cpus);
-            if !core.is_allowed(task, cpu) {
-                continue;
-            }
-            if looks == 0 {
-                break;
-            }
-            looks -= 1;
-            if self.is_free(core, cpu) {
-                return cpu;
-            }
+        self.scan_for_idle(core, task, target).unwrap_or(target)
+    }
+
+    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs from `target` on, all round.
+    pub(super) fn scan_for_idle(&self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
+        let looks = self.balance.nr_idle_scan;
+        if core.thread(task).nr_cpus_allowed == self.cpus && !self.idle_seen {
+            // The same without looking at each: only CPUs with nothing queued can be free.
+            let behind = core.vacant(target.0 + 1, self.cpus);
+            let before = core.vacant(0, target.0 + 1);
+            return behind
+                .chain(before)
+                .find(|&cpu| core.is_idle_thread(core.curr(cpu)))
+                .filter(|cpu| (cpu.0 + self.cpus - target.0 - 1) % self.cpus < looks);
         }
-        target
+        (1..=self.cpus)
+            .map(|offset| CpuId((target.0 + offset) % self.cpus))
+            .filter(|&cpu| core.is_allowed(task, cpu))
+            .take(looks as usize)
+            .find(|&cpu| self.is_free(core, cpu))
     }
 
     /// `sched_balance_find_dst_cpu`: where a child goes, its parent being on `this`. The parent's CPU if it is idle or nobody is

@@ -23,11 +23,7 @@ struct Bench {
 impl Bench {
     fn new(version: Version, cpus: u32) -> Bench {
         let build = BuildConfig::flat(cpus, 1000);
-        let mut bench = Bench {
-            sched: Eevdf::new(version, &build),
-            platform: build.platform(),
-            tasks: 0,
-        };
+        let mut bench = Bench { sched: Eevdf::new(version, &build), platform: build.platform(), tasks: 0 };
         bench.tune("base_slice_ns", 2_800_000);
         bench
     }
@@ -49,10 +45,7 @@ impl Bench {
     }
 
     fn fork(&mut self, sched: SchedAttr) -> TaskId {
-        self.fork_with(&TaskAttr {
-            sched,
-            ..TaskAttr::default()
-        })
+        self.fork_with(&TaskAttr { sched, ..TaskAttr::default() })
     }
 
     fn schedule(&mut self) -> Option<TaskId> {
@@ -77,14 +70,12 @@ impl Bench {
     }
 
     fn sleep(&mut self, task: TaskId) -> Option<TaskId> {
-        self.sched
-            .block(&mut self.platform, CPU, task, BlockReason::Interruptible);
+        self.sched.block(&mut self.platform, CPU, task, BlockReason::Interruptible);
         self.settle()
     }
 
     fn wake(&mut self, task: TaskId) -> Option<TaskId> {
-        self.sched
-            .wake(&mut self.platform, task, Waker::Interrupt { cpu: CPU });
+        self.sched.wake(&mut self.platform, task, Waker::Interrupt { cpu: CPU });
         self.settle()
     }
 
@@ -118,10 +109,7 @@ fn two_hogs_of_nice_0() {
     let mut bench = Bench::new(Version::V6_18, 1);
     let (a, b) = (bench.fork(nice(0)), bench.fork(nice(0)));
     assert_eq!(bench.settle(), Some(a));
-    assert_eq!(
-        (bench.times(a), bench.times(b)),
-        ((-1_048_576, 351_424), (-1_048_576, 351_424))
-    );
+    assert_eq!((bench.times(a), bench.times(b)), ((-1_048_576, 351_424), (-1_048_576, 351_424)));
     assert_eq!(bench.entity(a).vlag, 351_424, "protected until its deadline");
     assert_eq!(bench.tick(MS), Some(a));
     assert_eq!(bench.times(a).0, -48_576);
@@ -158,30 +146,19 @@ fn a_hog_and_an_interactive_task() {
         match k {
             3 | 13 | 23 => {
                 assert_eq!(running, Some(inter));
-                bench
-                    .sched
-                    .block(&mut bench.platform, CPU, inter, BlockReason::Interruptible);
+                bench.sched.block(&mut bench.platform, CPU, inter, BlockReason::Interruptible);
             }
-            12 | 22 => bench
-                .sched
-                .wake(&mut bench.platform, inter, Waker::Interrupt { cpu: CPU }),
+            12 | 22 => bench.sched.wake(&mut bench.platform, inter, Waker::Interrupt { cpu: CPU }),
             _ => {}
         }
         match k {
-            3 => assert_eq!(
-                (bench.entity(inter).vlag, bench.entity(inter).on_rq),
-                (500_000, false)
-            ),
+            3 => assert_eq!((bench.entity(inter).vlag, bench.entity(inter).on_rq), (500_000, false)),
             12 => assert_eq!(bench.times(inter), (8_951_424, 11_751_424)),
             13 => assert_eq!((bench.entity(inter).vlag, bench.entity(inter).on_rq), (0, false)),
-            22 => assert_eq!(
-                (bench.times(inter), bench.times(hog).1),
-                ((18_951_424, 21_751_424), 21_751_424)
-            ),
-            23 => assert!(
-                bench.entity(inter).sched_delayed,
-                "it has had too much and stays queued"
-            ),
+            22 => {
+                assert_eq!((bench.times(inter), bench.times(hog).1), ((18_951_424, 21_751_424), 21_751_424))
+            }
+            23 => assert!(bench.entity(inter).sched_delayed, "it has had too much and stays queued"),
             _ => {}
         }
         running = bench.tick(k * MS);
@@ -222,11 +199,7 @@ fn lag_survives_the_way_back() {
 
 #[test]
 fn delayed_tasks_need_eligibility_to_leave_and_only_since_6_12() {
-    for (version, delays) in [
-        (Version::V6_6, false),
-        (Version::V6_12, true),
-        (Version::V6_18, true),
-    ] {
+    for (version, delays) in [(Version::V6_6, false), (Version::V6_12, true), (Version::V6_18, true)] {
         let mut bench = Bench::new(version, 1);
         let (a, _b) = (bench.fork(nice(0)), bench.fork(nice(0)));
         bench.settle();
@@ -243,9 +216,7 @@ fn a_stop_is_never_delayed() {
     let (a, _b) = (bench.fork(nice(0)), bench.fork(nice(0)));
     bench.settle();
     bench.at(MS);
-    bench
-        .sched
-        .block(&mut bench.platform, CPU, a, BlockReason::Stopped);
+    bench.sched.block(&mut bench.platform, CPU, a, BlockReason::Stopped);
     assert!(!bench.entity(a).on_rq);
 }
 
@@ -263,18 +234,9 @@ fn features_can_be_switched_off() {
     bench.wake(a);
     // Placed at V, whatever it had.
     assert_eq!(bench.times(a).0, bench.times(b).0);
-    assert!(
-        bench
-            .sched
-            .set_tunable(&mut bench.platform, "NO_SUCH", 1)
-            .is_err()
-    );
+    assert!(bench.sched.set_tunable(&mut bench.platform, "NO_SUCH", 1).is_err());
     let mut old = Bench::new(Version::V6_6, 1);
-    assert!(
-        old.sched
-            .set_tunable(&mut old.platform, "DELAY_DEQUEUE", 0)
-            .is_err()
-    );
+    assert!(old.sched.set_tunable(&mut old.platform, "DELAY_DEQUEUE", 0).is_err());
 }
 
 #[test]
@@ -292,15 +254,9 @@ fn base_slices_grow_with_the_cpus() {
 #[test]
 fn custom_slices_are_clamped_and_6_6_has_none() {
     let mut bench = Bench::new(Version::V6_18, 1);
-    let with = |runtime_ns| SchedAttr {
-        runtime_ns,
-        ..SchedAttr::default()
-    };
+    let with = |runtime_ns| SchedAttr { runtime_ns, ..SchedAttr::default() };
     let tasks = [1, 5_000_000, 1_000_000_000].map(|runtime_ns| bench.fork(with(runtime_ns)));
-    assert_eq!(
-        tasks.map(|task| bench.entity(task).slice),
-        [100_000, 5_000_000, 100_000_000]
-    );
+    assert_eq!(tasks.map(|task| bench.entity(task).slice), [100_000, 5_000_000, 100_000_000]);
     bench.sched.set_attr(&mut bench.platform, tasks[1], &with(0), CPU);
     assert_eq!(bench.entity(tasks[1]).slice, 2_800_000);
     let mut old = Bench::new(Version::V6_6, 1);
@@ -353,33 +309,18 @@ fn deadline_tasks_that_do_not_fit_stay_what_they_were() {
     let mut bench = Bench::new(Version::V6_18, 1);
     let first = bench.fork(deadline_attr(9, 10));
     let second = bench.fork(deadline_attr(1, 10));
-    let refused: Vec<_> = bench
-        .platform
-        .refusals
-        .iter()
-        .map(|(task, why)| (*task, why.name()))
-        .collect();
+    let refused: Vec<_> = bench.platform.refusals.iter().map(|(task, why)| (*task, why.name())).collect();
     assert_eq!(refused, [(second, "EBUSY")]);
     assert_eq!(bench.sched.core.thread(bench.pid(second)).policy, Policy::Other);
     assert_eq!(bench.settle(), Some(first));
     // A mask that leaves out a CPU is refused too.
     let mut two = Bench::new(Version::V6_18, 2);
-    let attr = TaskAttr {
-        sched: deadline_attr(1, 10),
-        allowed: CpuSet::only(CPU),
-        ..TaskAttr::default()
-    };
+    let attr = TaskAttr { sched: deadline_attr(1, 10), allowed: CpuSet::only(CPU), ..TaskAttr::default() };
     two.fork_with(&attr);
     assert_eq!(two.platform.refusals[0].1.name(), "EPERM");
     // And so is a deadline task's child.
-    let parent = Parent::Task {
-        task: first,
-        cpu: CPU,
-    };
-    let attr = TaskAttr {
-        sched: deadline_attr(1, 1000),
-        ..TaskAttr::default()
-    };
+    let parent = Parent::Task { task: first, cpu: CPU };
+    let attr = TaskAttr { sched: deadline_attr(1, 1000), ..TaskAttr::default() };
     bench.sched.fork(&mut bench.platform, TaskId(2), &attr, parent);
     assert_eq!(bench.platform.refusals[1].1.name(), "EAGAIN");
     bench.sched.audit().unwrap();
@@ -393,9 +334,7 @@ fn bandwidth_is_free_again_at_zero_lag() {
     bench.settle();
     bench.platform.timer_orders.clear();
     bench.at(3 * MS);
-    bench
-        .sched
-        .block(&mut bench.platform, CPU, first, BlockReason::Dead);
+    bench.sched.block(&mut bench.platform, CPU, first, BlockReason::Dead);
     bench.settle();
     bench.fork(deadline_attr(8, 10));
     assert_eq!(bench.platform.refusals.len(), 1, "still counted");
@@ -416,18 +355,9 @@ fn bandwidth_is_free_again_at_zero_lag() {
 #[test]
 fn groups_share_by_shares_and_not_by_heads() {
     let mut bench = Bench::new(Version::V6_18, 1);
-    let one = bench
-        .sched
-        .group_new(&mut bench.platform, GroupId::ROOT, 2048)
-        .unwrap();
-    let two = bench
-        .sched
-        .group_new(&mut bench.platform, GroupId::ROOT, 1024)
-        .unwrap();
-    let member = |group| TaskAttr {
-        group,
-        ..TaskAttr::default()
-    };
+    let one = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 2048).unwrap();
+    let two = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 1024).unwrap();
+    let member = |group| TaskAttr { group, ..TaskAttr::default() };
     let tasks = [one, two, two, two].map(|group| bench.fork_with(&member(group)));
     bench.settle();
     let mut ran = [0u32; 4];
@@ -442,10 +372,7 @@ fn groups_share_by_shares_and_not_by_heads() {
         assert!((328..=338).contains(others), "{ran:?}");
     }
     // Shares written later count from then on.
-    bench
-        .sched
-        .group_set_shares(&mut bench.platform, one, 1024)
-        .unwrap();
+    bench.sched.group_set_shares(&mut bench.platform, one, 1024).unwrap();
     ran = [0; 4];
     for k in 3001..=6000 {
         ran[running.unwrap().index()] += 1;
@@ -457,26 +384,17 @@ fn groups_share_by_shares_and_not_by_heads() {
 #[test]
 fn moving_to_another_group_takes_the_task_along() {
     let mut bench = Bench::new(Version::V6_18, 1);
-    let group = bench
-        .sched
-        .group_new(&mut bench.platform, GroupId::ROOT, 1024)
-        .unwrap();
+    let group = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 1024).unwrap();
     let tasks = [0, 0, 0].map(|value| bench.fork(nice(value)));
     bench.settle();
     for task in tasks {
         bench.sched.set_group(&mut bench.platform, task, group).unwrap();
         bench.settle();
     }
-    assert_eq!(
-        bench.sched.fair.queues[0].nr_queued, 1,
-        "the group stands for all of them"
-    );
+    assert_eq!(bench.sched.fair.queues[0].nr_queued, 1, "the group stands for all of them");
     bench.at(MS);
     let running = bench.settle().unwrap();
-    bench
-        .sched
-        .set_group(&mut bench.platform, running, GroupId::ROOT)
-        .unwrap();
+    bench.sched.set_group(&mut bench.platform, running, GroupId::ROOT).unwrap();
     bench.settle();
     assert_eq!(bench.sched.fair.queues[0].nr_queued, 2);
 }
@@ -491,16 +409,12 @@ fn an_affinity_that_forbids_the_cpu_moves_the_task() {
         bench.sched.schedule(&mut bench.platform, CpuId(cpu));
     }
     // Running: it leaves at its CPU's reschedule.
-    bench
-        .sched
-        .set_affinity(&mut bench.platform, a, &CpuSet::only(CpuId(1)));
+    bench.sched.set_affinity(&mut bench.platform, a, &CpuSet::only(CpuId(1)));
     assert!(bench.platform.resched_pending(CPU));
     assert_eq!(bench.schedule(), None);
     assert_eq!(bench.sched.cpu_of(a), CpuId(1));
     // Waiting: at once.
-    bench
-        .sched
-        .set_affinity(&mut bench.platform, a, &CpuSet::only(CPU));
+    bench.sched.set_affinity(&mut bench.platform, a, &CpuSet::only(CPU));
     assert_eq!(bench.sched.cpu_of(a), CPU);
     assert_eq!(bench.settle(), Some(a));
 }
@@ -511,12 +425,56 @@ fn places_of_the_dead_are_used_again() {
     for _ in 0..50 {
         let task = bench.fork(nice(0));
         assert_eq!(bench.settle(), Some(task));
-        bench
-            .sched
-            .block(&mut bench.platform, CPU, task, BlockReason::Dead);
+        bench.sched.block(&mut bench.platform, CPU, task, BlockReason::Dead);
         bench.settle();
         bench.sched.reap(&mut bench.platform, task, None);
         assert_eq!(bench.sched.fair.se_of(bench.pid(task)), NONE);
     }
     assert_eq!(bench.sched.fair.se.len(), 1);
+}
+
+#[test]
+fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
+    const CPUS: u32 = 130;
+    let mut bench = Bench::new(Version::V6_18, CPUS);
+    // Busy up to somewhere, with holes; the last CPUs idle.
+    for number in 0..110 {
+        let cpu = CpuId(number);
+        if number % 7 == 3 {
+            continue;
+        }
+        let attr = TaskAttr { allowed: CpuSet::only(cpu), ..TaskAttr::default() };
+        bench.fork_with(&attr);
+        bench.platform.clear_resched(cpu);
+        bench.sched.schedule(&mut bench.platform, cpu);
+    }
+    let anywhere = bench.fork(nice(0));
+    let (core, fair) = (&bench.sched.core, &mut bench.sched.fair);
+    let pid = core.pid(anywhere);
+    let mut found = 0;
+    for looks in [0, 1, 3, 20, CPUS] {
+        fair.balance.nr_idle_scan = looks;
+        for target in 0..CPUS {
+            fair.idle_seen = false;
+            let short = fair.scan_for_idle(core, pid, CpuId(target));
+            fair.idle_seen = true;
+            assert_eq!(short, fair.scan_for_idle(core, pid, CpuId(target)), "{looks} looks from {target}");
+            found += u32::from(short.is_some());
+        }
+    }
+    assert!(found > CPUS && found < 4 * CPUS, "{found}");
+}
+
+#[test]
+fn limits_below_what_is_promised_are_refused() {
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.fork(deadline_attr(5, 10));
+    let mut set = |name, value| bench.sched.set_tunable(&mut bench.platform, name, value).is_ok();
+    // 55 % are given out.
+    assert!(!set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", 560_000));
+    assert!(!set("fair_server_runtime_ns", 70_000_000));
+    assert!(set("fair_server_runtime_ns", 0));
+    assert!(set("sched_rt_runtime_us", 540_000));
+    assert!(set("sched_rt_runtime_us", -1));
 }

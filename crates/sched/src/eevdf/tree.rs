@@ -25,21 +25,13 @@ impl Order {
     /// What an entity is ordered by.
     #[inline]
     fn key(self, entity: &Entity) -> u64 {
-        if self.by_deadline {
-            entity.deadline
-        } else {
-            entity.vruntime
-        }
+        if self.by_deadline { entity.deadline } else { entity.vruntime }
     }
 
     /// What subtrees know the minimum of.
     #[inline]
     fn other(self, entity: &Entity) -> u64 {
-        if self.by_deadline {
-            entity.vruntime
-        } else {
-            entity.deadline
-        }
+        if self.by_deadline { entity.vruntime } else { entity.deadline }
     }
 }
 
@@ -190,11 +182,7 @@ pub fn earliest_eligible_by_vruntime(
     let mut node = best_subtree;
     while deadline(node) != minimum(node) {
         let left = nodes.left(node);
-        node = if left != NONE && minimum(left) == minimum(node) {
-            left
-        } else {
-            nodes.right(node)
-        };
+        node = if left != NONE && minimum(left) == minimum(node) { left } else { nodes.right(node) };
     }
     node
 }
@@ -236,10 +224,7 @@ mod tests {
 
     impl Random {
         fn below(&mut self, bound: u64) -> u64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (self.0 >> 33) % bound
         }
     }
@@ -280,18 +265,9 @@ mod tests {
         }
     }
 
-    const BY_DEADLINE: Order = Order {
-        by_deadline: true,
-        exact_slices: false,
-    };
-    const EXACT: Order = Order {
-        by_deadline: true,
-        exact_slices: true,
-    };
-    const BY_VRUNTIME: Order = Order {
-        by_deadline: false,
-        exact_slices: false,
-    };
+    const BY_DEADLINE: Order = Order { by_deadline: true, exact_slices: false };
+    const EXACT: Order = Order { by_deadline: true, exact_slices: true };
+    const BY_VRUNTIME: Order = Order { by_deadline: false, exact_slices: false };
 
     #[test]
     fn order_is_by_key_and_then_by_arrival() {
@@ -310,10 +286,7 @@ mod tests {
             for limit in [-31, -10, 0, 5, 30] {
                 let eligible = |vruntime: u64| vruntime as i64 <= limit;
                 let expected = iter(nodes, root).find(|&node| eligible(se[node as usize].vruntime));
-                assert_eq!(
-                    earliest_eligible(nodes, root, se, eligible),
-                    expected.unwrap_or(NONE)
-                );
+                assert_eq!(earliest_eligible(nodes, root, se, eligible), expected.unwrap_or(NONE));
             }
         });
     }
@@ -341,9 +314,7 @@ mod tests {
             |se: &[Entity], members: &[u32]| members.iter().map(|&node| se[node as usize].slice).min();
         let known =
             |root: &Root, se: &[Entity]| (!root.is_empty()).then(|| se[root.top() as usize].min_slice);
-        churn(EXACT, |_, root, se, members| {
-            assert_eq!(known(root, se), smallest(se, members))
-        });
+        churn(EXACT, |_, root, se, members| assert_eq!(known(root, se), smallest(se, members)));
         let (mut wrong, mut steps) = (0, 0);
         churn(BY_DEADLINE, |_, root, se, members| {
             wrong += u32::from(known(root, se) != smallest(se, members));

@@ -23,8 +23,7 @@ impl O1 {
         self.derive_prio(&mut child);
         child.time_slice = self.rules.task_timeslice(&child);
         let cpu = child.cpu;
-        self.tasks
-            .insert(task, child, attr.allowed.clone(), attr.address_space);
+        self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         self.enqueue_runnable(self.tasks.pid(task));
         // Whatever runs there.
         platform.resched(CpuId(cpu));
@@ -81,8 +80,7 @@ impl O1 {
         child.state = State::Running;
         child.prio = self.rules.effective_prio(&child);
         let child_cpu = child.cpu;
-        self.tasks
-            .insert(task, child, attr.allowed.clone(), attr.address_space);
+        self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         let child = self.tasks.pid(task);
 
         let is_thread = is_thread && self.rules.version == Version::V2_6_22;
@@ -158,11 +156,7 @@ impl O1 {
     /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of its own priority.
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let rq = &self.rqs[cpu as usize];
-        let array = if self.tasks[p].is_rt() {
-            self.tasks[p].array.index()
-        } else {
-            rq.expired()
-        };
+        let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
         self.move_to(p, array);
         platform.resched(CpuId(cpu));
     }

@@ -138,11 +138,7 @@ impl O1 {
         if self.cpus == 1 {
             return;
         }
-        let every = u64::from(if idle {
-            self.rules.hz / 1000
-        } else {
-            self.rules.hz / 5
-        });
+        let every = u64::from(if idle { self.rules.hz / 1000 } else { self.rules.hz / 5 });
         if every <= 1 || platform.jiffies().is_multiple_of(every) {
             self.load_balance(platform, this, idle);
         }

@@ -207,10 +207,7 @@ struct CpuBits {
 
 impl CpuBits {
     fn new(cpus: usize) -> CpuBits {
-        CpuBits {
-            words: vec![0; cpus.div_ceil(64)],
-            count: 0,
-        }
+        CpuBits { words: vec![0; cpus.div_ceil(64)], count: 0 }
     }
 
     /// Adds `cpu`, which is not in the set.

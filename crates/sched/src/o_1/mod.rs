@@ -282,9 +282,7 @@ impl Scheduler for O1 {
     fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if self.tasks.len() > self.cpus as usize {
-            return Err(TunableError::Refused(
-                "fixed at boot: set it before tasks start".into(),
-            ));
+            return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
         }
         match (name, value) {
             ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
@@ -328,9 +326,7 @@ impl Scheduler for O1 {
         let rows = (0..self.tasks.len() as u32).map(Pid);
         let marked = rows.filter(|&p| self.tasks[p].is_queued()).count();
         if marked != queued as usize {
-            return Err(alloc::format!(
-                "{marked} tasks think that they are queued, {queued} are"
-            ));
+            return Err(alloc::format!("{marked} tasks think that they are queued, {queued} are"));
         }
         self.loads.audit()?;
         for number in 0..self.tasks.len() as u32 {
@@ -339,9 +335,7 @@ impl Scheduler for O1 {
                 return Err(alloc::format!("row {number} is out of bounds: {task:?}"));
             }
             if task.state == State::Running && !task.is_queued() {
-                return Err(alloc::format!(
-                    "row {number} is runnable and on no queue: {task:?}"
-                ));
+                return Err(alloc::format!("row {number} is runnable and on no queue: {task:?}"));
             }
         }
         Ok(())

@@ -19,10 +19,7 @@ struct List {
     tail: Pid,
 }
 
-const EMPTY: List = List {
-    head: Pid::NONE,
-    tail: Pid::NONE,
-};
+const EMPTY: List = List { head: Pid::NONE, tail: Pid::NONE };
 
 /// 140 lists, one a priority.
 #[derive(Clone, Debug)]
@@ -36,11 +33,7 @@ pub(super) struct PrioArray {
 
 impl PrioArray {
     pub(super) const fn new() -> PrioArray {
-        PrioArray {
-            nr_active: 0,
-            bitmap: [0; 3],
-            lists: [EMPTY; MAX_PRIO as usize],
-        }
+        PrioArray { nr_active: 0, bitmap: [0; 3], lists: [EMPTY; MAX_PRIO as usize] }
     }
 
     /// The first non-empty list from priority `from` on.

@@ -97,11 +97,7 @@ impl Rules {
             let timeslice = match version {
                 Version::V2_6_0 => min_timeslice + (max_timeslice - min_timeslice) * (139 - static_prio) / 39,
                 Version::V2_6_22 => {
-                    let unit = if nice < 0 {
-                        4 * avg_timeslice
-                    } else {
-                        avg_timeslice
-                    };
+                    let unit = if nice < 0 { 4 * avg_timeslice } else { avg_timeslice };
                     (unit * (140 - static_prio) / 20).max(min_timeslice)
                 }
             };
@@ -241,17 +237,13 @@ mod tests {
             }
         };
         assert_eq!(
-            [
-                -20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 3, 4, 7, 8, 11, 12, 15, 16, 19
-            ]
-            .map(needs(Version::V2_6_0)),
+            [-20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 3, 4, 7, 8, 11, 12, 15, 16, 19]
+                .map(needs(Version::V2_6_0)),
             [-3, -2, -2, -1, -1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
         );
         assert_eq!(
-            [
-                -20, -17, -16, -13, -12, -9, -8, -5, -4, -1, 0, 3, 4, 7, 8, 11, 12, 15, 16, 19
-            ]
-            .map(needs(Version::V2_6_22)),
+            [-20, -17, -16, -13, -12, -9, -8, -5, -4, -1, 0, 3, 4, 7, 8, 11, 12, 15, 16, 19]
+                .map(needs(Version::V2_6_22)),
             [-3, -3, -2, -2, -1, -1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
         );
     }
@@ -292,16 +284,10 @@ mod tests {
     fn granularity_halves_with_each_step_of_bonus() {
         let rules = Rules::new(Version::V2_6_0, 1000);
         let at = |bonus: u64, cpus| {
-            let task = Task {
-                sleep_avg: bonus * 102_000_000,
-                ..Task::default()
-            };
+            let task = Task { sleep_avg: bonus * 102_000_000, ..Task::default() };
             rules.timeslice_granularity(&task, cpus)
         };
-        assert_eq!(
-            [10, 9, 8, 7, 6, 5, 0].map(|bonus| at(bonus, 1)),
-            [10, 10, 20, 40, 80, 160, 5120]
-        );
+        assert_eq!([10, 9, 8, 7, 6, 5, 0].map(|bonus| at(bonus, 1)), [10, 10, 20, 40, 80, 160, 5120]);
         assert_eq!(at(8, 4), 80);
         assert_eq!(at(0, 4096), 5120 * 4096);
     }

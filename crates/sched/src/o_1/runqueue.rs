@@ -158,9 +158,7 @@ impl O1 {
                     let task = &self.tasks[p];
                     let here = task.cpu as usize == cpu && task.array == ArrayId::of(index);
                     if !here || task.prio != prio {
-                        return Err(alloc::format!(
-                            "list {prio} of array {index} holds {p:?}: {task:?}"
-                        ));
+                        return Err(alloc::format!("list {prio} of array {index} holds {p:?}: {task:?}"));
                     }
                     if task.state != State::Running && rq.curr != p {
                         return Err(alloc::format!("{p:?} is queued and {:?}", task.state));
@@ -181,10 +179,7 @@ impl O1 {
             ));
         }
         if !curr_found {
-            return Err(alloc::format!(
-                "CPU {cpu}: its current task {:?} is not queued",
-                rq.curr
-            ));
+            return Err(alloc::format!("CPU {cpu}: its current task {:?} is not queued", rq.curr));
         }
         Ok(())
     }

@@ -60,11 +60,7 @@ pub(super) struct Domain {
 
 impl Domain {
     pub(super) const fn new() -> Domain {
-        Domain {
-            balance_interval: MIN_INTERVAL,
-            last_balance: 0,
-            nr_balance_failed: 0,
-        }
+        Domain { balance_interval: MIN_INTERVAL, last_balance: 0, nr_balance_failed: 0 }
     }
 }
 
@@ -92,10 +88,7 @@ pub(super) struct Excluded {
 
 impl Excluded {
     pub(super) fn new(cpus: usize) -> Excluded {
-        Excluded {
-            is_in: vec![false; cpus],
-            list: Vec::with_capacity(cpus),
-        }
+        Excluded { is_in: vec![false; cpus], list: Vec::with_capacity(cpus) }
     }
 
     fn push(&mut self, cpu: u32) {
@@ -261,27 +254,17 @@ impl O1 {
             let max_pull = (max_load - average).min(max_load - per_task);
             let imbalance = max_pull.min(average - this_load);
             if imbalance >= per_task {
-                return Some(Found {
-                    busiest: busiest as u32,
-                    imbalance,
-                });
+                return Some(Found { busiest: busiest as u32, imbalance });
             }
         }
         self.worth_one_task(this as usize, this_load, max_load, per_task)
-            .then_some(Found {
-                busiest: busiest as u32,
-                imbalance: per_task,
-            })
+            .then_some(Found { busiest: busiest as u32, imbalance: per_task })
     }
 
     /// The imbalance is less than an average task: whether one should be moved all the same.
     fn worth_one_task(&self, this: usize, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let this_per_task = self.loads.avg_load_per_task(this);
-        let tasks = if self.loads.nr_running(this) > 0 && per_task > this_per_task {
-            1
-        } else {
-            2
-        };
+        let tasks = if self.loads.nr_running(this) > 0 && per_task > this_per_task { 1 } else { 2 };
         if max_load - this_load >= per_task * tasks {
             return true;
         }
@@ -301,9 +284,7 @@ impl O1 {
         let total = loads.source_total(index) - load(this) - excluded;
 
         let (mut busiest, mut most) = (None, 0);
-        let ring = loads
-            .overloaded(this + 1..self.cpus as usize)
-            .chain(loads.overloaded(0..this));
+        let ring = loads.overloaded(this + 1..self.cpus as usize).chain(loads.overloaded(0..this));
         for cpu in ring {
             if load(cpu) > most && !self.excluded.contains(cpu) {
                 most = load(cpu);
@@ -323,10 +304,7 @@ impl O1 {
         max_tasks: u32,
         max_weight: i64,
     ) -> Moved {
-        let mut moved = Moved {
-            tasks: 0,
-            all_pinned: false,
-        };
+        let mut moved = Moved { tasks: 0, all_pinned: false };
         if max_tasks == 0 || max_weight <= 0 {
             return moved;
         }

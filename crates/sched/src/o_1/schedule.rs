@@ -90,9 +90,7 @@ impl O1 {
         }
         // Negative if a pull has shifted the timestamp beyond the present.
         let waited = (now.wrapping_sub(task.timestamp) as i64).max(0) as u64;
-        let until = task
-            .timestamp
-            .wrapping_add(self.rules.wait_that_counts(task, waited));
+        let until = task.timestamp.wrapping_add(self.rules.wait_that_counts(task, waited));
         let array = task.array.index();
         match self.rules.version {
             Version::V2_6_0 => {

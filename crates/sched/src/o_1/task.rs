@@ -152,11 +152,7 @@ impl Tasks {
             static_prio: 120,
             ..Task::default()
         };
-        Tasks {
-            rows: (0..cpus).map(thread).collect(),
-            cold: Vec::new(),
-            cpus,
-        }
+        Tasks { rows: (0..cpus).map(thread).collect(), cold: Vec::new(), cpus }
     }
 
     /// The migration thread of `cpu`.
@@ -180,22 +176,16 @@ impl Tasks {
     pub(super) fn insert(&mut self, task: TaskId, row: Task, allowed: CpuSet, address_space: u32) {
         if task.index() >= self.cold.len() {
             self.cold.resize_with(task.index() + 1, Cold::default);
-            self.rows
-                .resize_with(self.cpus as usize + task.index() + 1, Task::default);
+            self.rows.resize_with(self.cpus as usize + task.index() + 1, Task::default);
         }
         let p = self.pid(task);
         self.rows[p.0 as usize] = row;
-        self.cold[task.index()] = Cold {
-            allowed,
-            address_space,
-        };
+        self.cold[task.index()] = Cold { allowed, address_space };
     }
 
     /// Whether there is such a task, alive.
     pub(super) fn is_alive(&self, task: TaskId) -> bool {
-        self.rows
-            .get(self.pid(task).0 as usize)
-            .is_some_and(|row| row.state != State::Dead)
+        self.rows.get(self.pid(task).0 as usize).is_some_and(|row| row.state != State::Dead)
     }
 
     /// Whether `p` may run on `cpu`.

@@ -14,11 +14,7 @@ impl OrderN {
     /// over up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
-        if self.version.keeps_the_sum() {
-            saved.max(self.max_counter())
-        } else {
-            saved
-        }
+        if self.version.keeps_the_sum() { saved.max(self.max_counter()) } else { saved }
     }
 
     /// On one CPU:
@@ -75,10 +71,7 @@ impl OrderN {
         }
         let busy = self.cpus.iter().filter(|cpu| cpu.current.is_some()).count();
         if busy != self.busy_cpus {
-            return Err(alloc::format!(
-                "{busy} CPUs are busy, counted were {}",
-                self.busy_cpus
-            ));
+            return Err(alloc::format!("{busy} CPUs are busy, counted were {}", self.busy_cpus));
         }
         for (number, &task) in self.task_list.iter().enumerate() {
             if self.rest[task].list_index as usize != number || self.tasks[task].state == State::Gone {

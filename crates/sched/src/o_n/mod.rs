@@ -117,11 +117,7 @@ impl OrderN {
             cpus: vec![Cpu::default(); cpus],
             busy_cpus: 0,
             queued_on: vec![0; cpus],
-            siblings: if version.knows_siblings() {
-                wakeup::siblings(&config.topology)
-            } else {
-                Vec::new()
-            },
+            siblings: if version.knows_siblings() { wakeup::siblings(&config.topology) } else { Vec::new() },
         }
     }
 
@@ -153,23 +149,14 @@ impl OrderN {
             bonus += MM_BONUS;
         }
         // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its largest.)
-        if 0 < p.weight && p.weight < REALTIME_BASE {
-            p.weight + bonus
-        } else {
-            p.weight
-        }
+        if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
 
     /// `task` as the walk is to see it.
     #[inline]
     fn candidate(&self, task: TaskId) -> Candidate {
         let p = &self.tasks[task];
-        Candidate {
-            task,
-            weight: p.weight(self.version),
-            processor: p.processor,
-            mm: p.mm,
-        }
+        Candidate { task, weight: p.weight(self.version), processor: p.processor, mm: p.mm }
     }
 
     /// To be called when something about `task` has changed that the walk looks at.
@@ -257,11 +244,7 @@ impl OrderN {
             return next;
         }
         self.recalculate();
-        if self.version.picks_again_after_epoch() {
-            self.walk(cpu, mm).1
-        } else {
-            next
-        }
+        if self.version.picks_again_after_epoch() { self.walk(cpu, mm).1 } else { next }
     }
 
     /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
@@ -341,11 +324,7 @@ impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (counter, processor) = match parent {
             Parent::Outside => {
-                let allowed = if self.version.has_affinity() {
-                    &attr.allowed
-                } else {
-                    &CpuSet::All
-                };
+                let allowed = if self.version.has_affinity() { &attr.allowed } else { &CpuSet::All };
                 // What a parent who has slept for long gives: half of 2 * slice - 1, rounded up.
                 (self.slice(attr.sched.nice), self.emptiest(allowed))
             }
@@ -371,13 +350,7 @@ impl Scheduler for OrderN {
                 ..Task::default()
             },
         );
-        self.rest.insert(
-            task,
-            Rest {
-                allowed: CpuSet::All,
-                list_index: self.task_list.len() as u32,
-            },
-        );
+        self.rest.insert(task, Rest { allowed: CpuSet::All, list_index: self.task_list.len() as u32 });
         self.set_allowed(task, &attr.allowed);
         self.task_list.push(task);
         self.run_queue.make_room(task, self.task_list.len());
@@ -391,11 +364,7 @@ impl Scheduler for OrderN {
 
     fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
         // It is dequeued in schedule().
-        self.tasks[task].state = if reason == BlockReason::Dead {
-            State::Zombie
-        } else {
-            State::Asleep
-        };
+        self.tasks[task].state = if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
     }
 
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
@@ -416,12 +385,7 @@ impl Scheduler for OrderN {
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let prev = self.cpus[cpu.index()].current;
         if let Some(prev) = prev {
-            let Task {
-                policy,
-                counter,
-                nice,
-                ..
-            } = self.tasks[prev];
+            let Task { policy, counter, nice, .. } = self.tasks[prev];
             if policy == Policy::RoundRobin && counter == 0 {
                 self.tasks[prev].counter = self.slice(i32::from(nice));
                 self.move_last(prev);

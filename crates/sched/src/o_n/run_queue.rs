@@ -23,12 +23,8 @@ pub(super) struct Candidate {
 }
 
 /// A slot that nobody stands in: of less weight than the idle task, so that the walk passes it over without asking.
-const HOLE: Candidate = Candidate {
-    task: TaskId(u32::MAX),
-    weight: i32::MIN,
-    processor: CpuId(u32::MAX),
-    mm: 0,
-};
+const HOLE: Candidate =
+    Candidate { task: TaskId(u32::MAX), weight: i32::MIN, processor: CpuId(u32::MAX), mm: 0 };
 
 /// The slot of a task that stands in none.
 const ABSENT: u32 = u32::MAX;
@@ -49,13 +45,7 @@ pub(super) struct RunQueue {
 impl RunQueue {
     /// An empty list.
     pub(super) const fn new() -> RunQueue {
-        RunQueue {
-            slots: Vec::new(),
-            head: 0,
-            tail: 0,
-            len: 0,
-            slot_of: Vec::new(),
-        }
+        RunQueue { slots: Vec::new(), head: 0, tail: 0, len: 0, slot_of: Vec::new() }
     }
 
     /// Makes room for `task`, one of now `alive` tasks. Nothing else here allocates.
@@ -216,11 +206,7 @@ mod tests {
     use alloc::collections::VecDeque;
 
     fn of_number(task: u32) -> Candidate {
-        Candidate {
-            task: TaskId(task),
-            weight: 1,
-            ..HOLE
-        }
+        Candidate { task: TaskId(task), weight: 1, ..HOLE }
     }
 
     fn of(queue: &RunQueue) -> Vec<u32> {

@@ -20,11 +20,7 @@ struct Bench {
 
 fn bench(version: Version, cpus: u32) -> Bench {
     let config = BuildConfig::flat(cpus, 100);
-    Bench {
-        sched: OrderN::new(version, &config),
-        platform: config.platform(),
-        switches: Vec::new(),
-    }
+    Bench { sched: OrderN::new(version, &config), platform: config.platform(), switches: Vec::new() }
 }
 
 /// An idle CPU 0 with a task for each nice value, waiting in the run queue.
@@ -39,11 +35,7 @@ fn waiting(version: Version, nices: &[i32]) -> Bench {
 impl Bench {
     fn attr(&self, sched: SchedAttr) -> (TaskId, TaskAttr) {
         let task = TaskId(self.sched.tasks.len() as u32);
-        let attr = TaskAttr {
-            sched,
-            address_space: task.0,
-            ..TaskAttr::default()
-        };
+        let attr = TaskAttr { sched, address_space: task.0, ..TaskAttr::default() };
         (task, attr)
     }
 
@@ -63,12 +55,7 @@ impl Bench {
     fn fork(&mut self, parent: TaskId) -> TaskId {
         let (task, attr) = self.attr(SchedAttr::nice(0));
         let cpu = self.sched.tasks[parent].on;
-        self.sched.fork(
-            &mut self.platform,
-            task,
-            &attr,
-            Parent::Task { task: parent, cpu },
-        );
+        self.sched.fork(&mut self.platform, task, &attr, Parent::Task { task: parent, cpu });
         task
     }
 
@@ -88,8 +75,7 @@ impl Bench {
             let prev = self.sched.cpus[cpu.index()].current;
             let next = self.sched.schedule(&mut self.platform, cpu);
             if next != prev {
-                self.switches
-                    .push((cpu.0, self.platform.now_ns() / 1_000_000, next));
+                self.switches.push((cpu.0, self.platform.now_ns() / 1_000_000, next));
             }
         }
         self.sched.audit().expect("the books are in order");
@@ -115,21 +101,17 @@ impl Bench {
 
     fn block(&mut self, task: TaskId) {
         let cpu = self.sched.tasks[task].on;
-        self.sched
-            .block(&mut self.platform, cpu, task, BlockReason::Interruptible);
+        self.sched.block(&mut self.platform, cpu, task, BlockReason::Interruptible);
         self.platform.resched(cpu);
     }
 
     fn wake(&mut self, task: TaskId) {
         let cpu = self.sched.cpu_of(task);
-        self.sched
-            .wake(&mut self.platform, task, Waker::Interrupt { cpu });
+        self.sched.wake(&mut self.platform, task, Waker::Interrupt { cpu });
     }
 
     fn asks(&self) -> Vec<u32> {
-        (0..self.platform.cpus())
-            .filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
-            .collect()
+        (0..self.platform.cpus()).filter(|&cpu| self.platform.resched_pending(CpuId(cpu))).collect()
     }
 
     fn change(&mut self, task: TaskId, change: impl FnOnce(&mut Task)) {
@@ -162,18 +144,10 @@ const LATE: Version = Version::V2_4_22;
 
 #[test]
 fn slices_of_nice_values_at_100_hz() {
-    let nices = [
-        -20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 19,
-    ];
+    let nices = [-20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 19];
     let slices = nices.map(|nice| V2_4.slice(100, nice));
-    assert_eq!(
-        slices,
-        [11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]
-    );
-    assert_eq!(
-        [-20, 0, 19].map(|nice| Version::V2_2.slice(100, nice)),
-        [40, 20, 1]
-    );
+    assert_eq!(slices, [11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]);
+    assert_eq!([-20, 0, 19].map(|nice| Version::V2_2.slice(100, nice)), [40, 20, 1]);
 }
 
 #[test]
@@ -191,14 +165,8 @@ fn example_e_goodness_on_two_cpus() {
     bench.settle();
     bench.platform.clear_resched(CpuId(0));
     // Put who runs where as the example has it.
-    let (zero, one) = (
-        bench.sched.cpus[0].current.unwrap(),
-        bench.sched.cpus[1].current.unwrap(),
-    );
-    let p = *[A, B, C]
-        .iter()
-        .find(|&&task| task != zero && task != one)
-        .unwrap();
+    let (zero, one) = (bench.sched.cpus[0].current.unwrap(), bench.sched.cpus[1].current.unwrap());
+    let p = *[A, B, C].iter().find(|&&task| task != zero && task != one).unwrap();
     for (task, counter, nice) in [(zero, 3, 0), (one, 1, 10), (p, 4, 5)] {
         bench.change(task, |p| p.counter = counter);
         bench.change(task, |p| p.nice = nice);
@@ -218,11 +186,7 @@ fn example_e_goodness_on_two_cpus() {
 fn goodness_of_the_special_cases() {
     let mut bench = waiting(V2_4, &[0]);
     bench.settle();
-    let goodness = |bench: &Bench, mm| {
-        bench
-            .sched
-            .goodness(&bench.sched.candidate(A), CpuId(0), Some(mm))
-    };
+    let goodness = |bench: &Bench, mm| bench.sched.goodness(&bench.sched.candidate(A), CpuId(0), Some(mm));
     assert_eq!((goodness(&bench, 0), goodness(&bench, 7)), (27, 26));
     bench.change(A, |p| p.counter = 0);
     assert_eq!(goodness(&bench, 0), 0);
@@ -247,17 +211,7 @@ fn example_a_two_hogs_alternate_by_two_slices() {
 fn example_b_three_hogs() {
     let mut bench = waiting(V2_4, &[0, 0, 0]);
     bench.run_to(700);
-    let expected = [
-        (0, C),
-        (60, B),
-        (120, A),
-        (240, C),
-        (300, B),
-        (420, C),
-        (480, A),
-        (600, C),
-        (660, B),
-    ];
+    let expected = [(0, C), (60, B), (120, A), (240, C), (300, B), (420, C), (480, A), (600, C), (660, B)];
     assert_eq!(bench.on(0), expected);
 }
 
@@ -266,13 +220,7 @@ fn example_c_nice_19_gets_one_tick_an_epoch() {
     for (nice, period) in [(0, 70), (-20, 120)] {
         let mut bench = waiting(V2_4, &[19, nice]);
         bench.run_to(250);
-        let expected = [
-            (0, B),
-            (period - 10, A),
-            (period, B),
-            (2 * period - 10, A),
-            (2 * period, B),
-        ];
+        let expected = [(0, B), (period - 10, A), (period, B), (2 * period - 10, A), (2 * period, B)];
         assert_eq!(bench.on(0)[..5], expected);
     }
 }
@@ -331,9 +279,7 @@ fn threads_of_the_running_process_have_the_bonus() {
     let start = |bench: &mut Bench, address_space: u32| {
         let (task, mut attr) = bench.attr(SchedAttr::nice(0));
         attr.address_space = address_space;
-        bench
-            .sched
-            .fork(&mut bench.platform, task, &attr, Parent::Outside);
+        bench.sched.fork(&mut bench.platform, task, &attr, Parent::Outside);
     };
     start(&mut bench, 5);
     start(&mut bench, 9);
@@ -384,15 +330,7 @@ fn two_that_wake_at_once_may_poke_the_same_idle_cpu() {
     }
     assert_eq!(bench.asks(), [1]);
     bench.settle();
-    assert_eq!(
-        bench
-            .sched
-            .cpus
-            .iter()
-            .filter(|cpu| cpu.current.is_some())
-            .count(),
-        1
-    );
+    assert_eq!(bench.sched.cpus.iter().filter(|cpu| cpu.current.is_some()).count(), 1);
     // ... until the one that runs is preempted.
     bench.run_to(60);
     assert_eq!(bench.sched.busy_cpus, 2);
@@ -452,11 +390,7 @@ fn after_a_synchronous_wakeup_nobody_is_asked() {
     bench.block(B);
     bench.settle();
     bench.change(B, |p| p.counter = 11);
-    let waker = |sync| Waker::Task {
-        task: A,
-        cpu: CpuId(0),
-        sync,
-    };
+    let waker = |sync| Waker::Task { task: A, cpu: CpuId(0), sync };
     bench.sched.wake(&mut bench.platform, B, waker(true));
     assert_eq!((bench.asks(), bench.order()), (alloc::vec![], alloc::vec![B, A]));
     bench.sched.kill(&mut bench.platform, B);
@@ -472,11 +406,7 @@ fn a_synchronous_wakeup_of_a_task_that_may_not_run_here_asks_all_the_same() {
     bench.settle();
     bench.block(sleeper);
     bench.settle();
-    let waker = Waker::Task {
-        task: waker,
-        cpu: CpuId(0),
-        sync: true,
-    };
+    let waker = Waker::Task { task: waker, cpu: CpuId(0), sync: true };
     bench.sched.wake(&mut bench.platform, sleeper, waker);
     assert_eq!(bench.asks(), [1]);
 }
@@ -490,11 +420,7 @@ fn one_woken_before_it_was_put_away_stays_where_it_stands() {
     bench.wake(B);
     assert_eq!(bench.order(), [A, B]);
     bench.settle();
-    assert_eq!(
-        bench.sched.cpus[0].current,
-        Some(B),
-        "it has the bonus for its memory"
-    );
+    assert_eq!(bench.sched.cpus[0].current, Some(B), "it has the bonus for its memory");
 }
 
 #[test]
@@ -540,11 +466,7 @@ fn a_fork_divides_the_ticks_and_a_reaped_child_gives_them_back() {
     assert_eq!(bench.sched.counter(A), 20, "MAX_COUNTER");
     bench.sched.audit().expect("the task list has lost three");
     bench.sched.recalculate();
-    assert_eq!(
-        bench.counters()[..3],
-        [16, 6, 3],
-        "the reaped take no part in epochs"
-    );
+    assert_eq!(bench.counters()[..3], [16, 6, 3], "the reaped take no part in epochs");
 }
 
 #[test]
@@ -616,9 +538,7 @@ fn setpriority_is_for_the_next_epoch_and_setscheduler_moves_first() {
         let mut bench = waiting(version, &[0, 0, 0]);
         bench.settle();
         let before = bench.order();
-        bench
-            .sched
-            .set_attr(&mut bench.platform, A, &SchedAttr::nice(5), CpuId(0));
+        bench.sched.set_attr(&mut bench.platform, A, &SchedAttr::nice(5), CpuId(0));
         assert_eq!((bench.asks().len(), bench.order()), (0, before));
         assert_eq!(bench.sched.counter(A), 6);
         let rr = SchedAttr::realtime(Policy::RoundRobin, 1);
@@ -633,15 +553,10 @@ fn a_task_leaves_a_cpu_that_is_forbidden_to_it() {
     bench.start(SchedAttr::nice(0));
     bench.settle();
     assert_eq!(bench.sched.cpu_of(A), CpuId(0));
-    bench
-        .sched
-        .set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
+    bench.sched.set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
     assert_eq!(bench.asks(), [0]);
     bench.settle();
-    assert_eq!(
-        (bench.sched.cpu_of(A), bench.sched.cpus[0].current),
-        (CpuId(1), None)
-    );
+    assert_eq!((bench.sched.cpu_of(A), bench.sched.cpus[0].current), (CpuId(1), None));
 }
 
 #[test]
@@ -657,23 +572,13 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
     assert!(hogs.map(Some).contains(&running));
     bench.run_to(60_000);
     assert_eq!(bench.on(0).len(), 1, "the other one has not run in a minute");
-    let load = Load {
-        tasks: 3,
-        cpus: 2,
-        nice_max: 19,
-        nice_min: 0,
-    };
+    let load = Load { tasks: 3, cpus: 2, nice_max: 19, nice_min: 0 };
     assert_eq!(bench.sched.promises(&load), Promises::default());
 }
 
 #[test]
 fn promises_of_one_cpu() {
-    let load = Load {
-        tasks: 3,
-        cpus: 1,
-        nice_max: 0,
-        nice_min: 0,
-    };
+    let load = Load { tasks: 3, cpus: 1, nice_max: 0, nice_min: 0 };
     let promises = waiting(V2_4, &[0, 0]).sched.promises(&load);
     // 20 ticks a parent may hold after a child's death, one for good measure, three tasks, twice, and the tick under way.
     assert_eq!(promises.wait_ns, Some((2 * 3 * 21 + 1) * TICK_NS));
@@ -697,10 +602,7 @@ fn in_2_2_the_pick_is_not_repeated_after_an_epoch() {
         bench.change(task, |p| p.counter = 0);
     }
     bench.settle();
-    assert_eq!(
-        (bench.order(), bench.on(0)),
-        (alloc::vec![B, A], alloc::vec![(0, B)])
-    );
+    assert_eq!((bench.order(), bench.on(0)), (alloc::vec![B, A], alloc::vec![(0, B)]));
     assert_eq!(bench.counters(), [40, 10]);
 }
 
@@ -717,16 +619,11 @@ fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
         // CPU 1's task has nothing left, but only the waker's counts.
         bench.change(bench.sched.cpus[1].current.unwrap(), |p| p.counter = 1);
         let current = bench.sched.cpus[0].current.unwrap();
-        let third = bench
-            .order()
-            .into_iter()
-            .find(|&task| bench.sched.tasks[task].on == NOWHERE);
+        let third = bench.order().into_iter().find(|&task| bench.sched.tasks[task].on == NOWHERE);
         let third = third.unwrap();
         let counter = bench.sched.counter(current) + ahead;
         bench.change(third, |p| p.counter = counter);
-        bench
-            .sched
-            .reschedule_idle_2_2(&mut bench.platform, third, CpuId(0));
+        bench.sched.reschedule_idle_2_2(&mut bench.platform, third, CpuId(0));
         assert_eq!(bench.asks(), asks);
     }
 }
@@ -785,9 +682,7 @@ fn in_2_2_there_is_no_affinity() {
     bench.settle();
     assert!(!bench.sched.honours_affinity());
     assert_eq!(bench.sched.cpu_of(A), CpuId(0));
-    bench
-        .sched
-        .set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
+    bench.sched.set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
     assert!(bench.asks().is_empty());
 }
 
@@ -837,9 +732,7 @@ fn riot(version: Version, cpus: u32, steps: u32) {
             (6, Some(task)) => bench.sched.set_attr(&mut bench.platform, task, &sched, cpu),
             (7, Some(task)) => bench.sched.set_affinity(&mut bench.platform, task, &mask),
             (8, Some(task)) => {
-                bench
-                    .sched
-                    .block(&mut bench.platform, cpu, task, BlockReason::Dead);
+                bench.sched.block(&mut bench.platform, cpu, task, BlockReason::Dead);
                 bench.platform.resched(cpu);
                 bench.settle();
                 let parent = bench.sched.task_list.iter().copied().find(|&other| other != task);
@@ -851,9 +744,7 @@ fn riot(version: Version, cpus: u32, steps: u32) {
         if random(3) > 0 {
             bench.settle();
             for (number, cpu) in bench.sched.cpus.iter().enumerate() {
-                let lawful = cpu
-                    .current
-                    .is_none_or(|task| bench.sched.may_run(task, CpuId(number as u32)));
+                let lawful = cpu.current.is_none_or(|task| bench.sched.may_run(task, CpuId(number as u32)));
                 assert!(lawful, "CPU {number} runs a task that may not");
             }
         }

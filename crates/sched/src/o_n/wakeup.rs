@@ -16,17 +16,11 @@ const IDLE_COUNTER: i32 = -100;
 /// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of no more.) Empty if there is
 /// no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
-    let Some(cores) = topology
-        .levels()
-        .iter()
-        .find(|level| level.kind == LevelKind::Smt)
-    else {
+    let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();
     };
-    let mut members: Vec<(u32, CpuId)> = topology
-        .iter()
-        .map(|cpu| (cores.span_of[cpu.index()], cpu))
-        .collect();
+    let mut members: Vec<(u32, CpuId)> =
+        topology.iter().map(|cpu| (cores.span_of[cpu.index()], cpu)).collect();
     members.sort_unstable();
     let mut siblings = vec![None; members.len()];
     for core in members.chunk_by(|a, b| a.0 == b.0) {

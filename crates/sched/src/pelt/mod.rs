@@ -98,11 +98,7 @@ impl Average {
         }
         self.last_update_time = self.last_update_time.wrapping_add(delta << 10);
         // What weighs nothing neither waits nor runs.
-        let (runnable, running) = if load == 0 {
-            (0, false)
-        } else {
-            (runnable, running)
-        };
+        let (runnable, running) = if load == 0 { (0, false) } else { (runnable, running) };
 
         let total = delta + u64::from(self.period_contrib);
         let periods = total / 1024;
@@ -187,11 +183,7 @@ mod tests {
 
     #[test]
     fn time_that_goes_back_is_taken_note_of_and_else_ignored() {
-        let mut average = Average {
-            last_update_time: 5_000_000,
-            load_sum: 7,
-            ..Average::default()
-        };
+        let mut average = Average { last_update_time: 5_000_000, load_sum: 7, ..Average::default() };
         assert!(!average.update(4_000_000, 1, 1, true, 1024));
         assert_eq!((average.last_update_time, average.load_sum), (4_000_000, 7));
     }
@@ -218,12 +210,7 @@ mod tests {
                 continue;
             }
             let renewed = average.update(row[0], row[1], row[2], row[3] != 0, row[4]);
-            assert_eq!(
-                (renewed, average),
-                (row[5] != 0, state(&row[6..])),
-                "line {}: {line}",
-                number + 1
-            );
+            assert_eq!((renewed, average), (row[5] != 0, state(&row[6..])), "line {}: {line}", number + 1);
             steps += 1;
         }
         assert!(steps > 70);

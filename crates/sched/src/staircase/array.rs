@@ -14,10 +14,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) const UNLINKED: Link = Link {
-        next: Pid::NONE,
-        prev: Pid::NONE,
-    };
+    pub(super) const UNLINKED: Link = Link { next: Pid::NONE, prev: Pid::NONE };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +39,7 @@ impl PrioArray {
     pub(super) const fn new() -> PrioArray {
         PrioArray {
             bitmap: [0; 3],
-            lists: [List {
-                head: Pid::NONE,
-                tail: Pid::NONE,
-            }; MAX_PRIO as usize + 1],
+            lists: [List { head: Pid::NONE, tail: Pid::NONE }; MAX_PRIO as usize + 1],
             best_static_prio: MAX_PRIO - 1,
             level_quota: [0; 40],
         }
@@ -86,10 +80,7 @@ impl PrioArray {
     pub(super) fn push(&mut self, links: &mut [Link], level: u8, task: Pid) {
         let list = &mut self.lists[usize::from(level)];
         let prev = core::mem::replace(&mut list.tail, task);
-        links[task.index()] = Link {
-            next: Pid::NONE,
-            prev,
-        };
+        links[task.index()] = Link { next: Pid::NONE, prev };
         if prev == Pid::NONE {
             list.head = task;
             if level < MAX_PRIO {
@@ -154,10 +145,7 @@ mod tests {
         for (task, level) in [(0, 139), (1, 120), (2, 120), (3, 120), (4, 140)] {
             array.push(&mut links, level, Pid(task));
         }
-        assert_eq!(
-            (array.best_from(0), array.best_from(121), array.best_from(139)),
-            (120, 139, 139)
-        );
+        assert_eq!((array.best_from(0), array.best_from(121), array.best_from(139)), (120, 139, 139));
         array.remove(&mut links, 120, Pid(2));
         let mut order = Vec::new();
         let mut at = array.head(120);

@@ -23,8 +23,7 @@ impl Staircase {
         }
         self.enqueue_task(cpu, p);
         let task = &self.tasks[p.index()];
-        self.domains
-            .reweigh(cpu, u64::from(old_weight), u64::from(task.load_weight));
+        self.domains.reweigh(cpu, u64::from(old_weight), u64::from(task.load_weight));
         let running = self.cpus[cpu.index()].curr == Some(p);
         if task.prio < old_prio || running && (task.prio > old_prio || task.policy == Policy::Idle) {
             platform.resched(cpu);

@@ -21,10 +21,7 @@ impl Staircase {
                     let mut at = array.head(level);
                     while let Some(p) = at {
                         let task = &self.tasks[p.index()];
-                        let place = ArrayRef {
-                            cpu,
-                            object: object as u8,
-                        };
+                        let place = ArrayRef { cpu, object: object as u8 };
                         if !task.queued || task.array != place || task.prio != level || task.cpu != cpu {
                             return Err(format!(
                                 "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
@@ -54,11 +51,8 @@ impl Staircase {
         if queued != listed as usize {
             return Err(format!("{queued} tasks think that they are queued, {listed} are"));
         }
-        if let Some((number, task)) = self
-            .tasks
-            .iter()
-            .enumerate()
-            .find(|(_, task)| task.runnable && !task.queued)
+        if let Some((number, task)) =
+            self.tasks.iter().enumerate().find(|(_, task)| task.runnable && !task.queued)
         {
             return Err(format!("task {number} is runnable but not queued: {task:?}"));
         }

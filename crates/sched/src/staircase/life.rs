@@ -84,10 +84,7 @@ impl Staircase {
             Some(curr) if waker.is_sync() => u64::from(self.tasks[curr.index()].load_weight),
             _ => 0,
         };
-        if self
-            .domains
-            .wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving)
-        {
+        if self.domains.wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving) {
             this_cpu
         } else {
             prev_cpu

@@ -77,13 +77,7 @@ pub static SD: Entry = Entry {
         hz_default: 1000,
         hz_range: (100, 1000),
         cpus_max: 4096,
-        policies: &[
-            Policy::Other,
-            Policy::Batch,
-            Policy::Idle,
-            Policy::Fifo,
-            Policy::RoundRobin,
-        ],
+        policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
         groups: false,
         build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
     }],
@@ -158,17 +152,11 @@ impl Runqueue {
     }
 
     fn active(&self, cpu: CpuId) -> ArrayRef {
-        ArrayRef {
-            cpu,
-            object: self.active,
-        }
+        ArrayRef { cpu, object: self.active }
     }
 
     fn expired(&self, cpu: CpuId) -> ArrayRef {
-        ArrayRef {
-            cpu,
-            object: self.active ^ 1,
-        }
+        ArrayRef { cpu, object: self.active ^ 1 }
     }
 
     fn active_mut(&mut self) -> &mut PrioArray {
@@ -303,11 +291,7 @@ impl Staircase {
         } else {
             task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval)
         };
-        task.load_weight = if is_thread {
-            0
-        } else {
-            task::load_weight(task, self.rr_interval)
-        };
+        task.load_weight = if is_thread { 0 } else { task::load_weight(task, self.rr_interval) };
     }
 
     /// Becomes runnable on `cpu`.
@@ -316,15 +300,13 @@ impl Staircase {
         let task = &mut self.tasks[p.index()];
         task.prio = task.normal_prio();
         self.enqueue_task(cpu, p);
-        self.domains
-            .inc_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+        self.domains.inc_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
     }
 
     /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it wakes up with.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
-        self.domains
-            .dec_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+        self.domains.dec_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
     }
 
     fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: CpuId) {
@@ -500,12 +482,7 @@ impl Scheduler for Staircase {
         if let Some(p) = curr
             && self.tasks[p.index()].policy != Policy::Fifo
         {
-            let Task {
-                prio,
-                array,
-                time_slice,
-                ..
-            } = self.tasks[p.index()];
+            let Task { prio, array, time_slice, .. } = self.tasks[p.index()];
             if time_slice <= 0 {
                 platform.resched(cpu);
                 self.task_expired_entitlement(cpu, p);

@@ -109,13 +109,7 @@ impl Staircase {
         if let Some(to) = self.domains.take_push_cpu(cpu)
             && self.domains.load(cpu).nr_running() > 1
         {
-            self.move_tasks(
-                platform,
-                to,
-                cpu,
-                1,
-                self.rr_interval as u64 * 20 * u64::from(MAX_PRIO),
-            );
+            self.move_tasks(platform, to, cpu, 1, self.rr_interval as u64 * 20 * u64::from(MAX_PRIO));
         }
         let thread = self.migration_thread(cpu);
         self.tasks[thread.index()].runnable = false;
@@ -137,15 +131,10 @@ impl Balanced for Staircase {
         max_load: u64,
     ) -> Moved {
         if max_tasks == 0 || max_load == 0 {
-            return Moved {
-                tasks: 0,
-                all_pinned: false,
-            };
+            return Moved { tasks: 0, all_pinned: false };
         }
         let source = &self.cpus[from.index()];
-        let running_prio = source
-            .curr
-            .map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr.index()].prio);
+        let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr.index()].prio);
         let from_best = self.best_prio(from);
         let mut go = Move {
             to,
@@ -162,16 +151,11 @@ impl Balanced for Staircase {
         // Those who wait for the next rotation first: they are the least likely to be cache hot.
         let _ = self.move_from_array(platform, &mut go, active ^ 1, 100)
             || self.move_from_array(platform, &mut go, active, 0);
-        Moved {
-            tasks: go.pulled,
-            all_pinned: go.pinned,
-        }
+        Moved { tasks: go.pulled, all_pinned: go.pinned }
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
-        self.cpus[busiest.index()]
-            .curr
-            .is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
+        self.cpus[busiest.index()].curr.is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {

@@ -96,11 +96,7 @@ impl Staircase {
         let task = &mut self.tasks[p.index()];
         if task.rotation == there.prio_rotation {
             task.rotation = here.prio_rotation;
-            task.array = if task.array == there.expired(from) {
-                here.expired(cpu)
-            } else {
-                here.active(cpu)
-            };
+            task.array = if task.array == there.expired(from) { here.expired(cpu) } else { here.active(cpu) };
         } else {
             task.rotation = 0;
         }
@@ -144,11 +140,7 @@ impl Staircase {
             rq.prio_level[u] = 100;
         }
         // With sched_interactive a task may begin above the level that its nice level has reached.
-        let own_level = if self.sched_interactive {
-            100
-        } else {
-            rq.prio_level[u]
-        };
+        let own_level = if self.sched_interactive { 100 } else { rq.prio_level[u] };
         let best = rq.active_mut().best_static_prio;
         let mut level = if static_prio < best {
             if !batch {
@@ -174,11 +166,7 @@ impl Staircase {
             PRIO_MATRIX[u]
         };
         let left = open & !task.bitmap & (u64::MAX << (level - 100));
-        if left == 0 {
-            MAX_PRIO
-        } else {
-            100 + left.trailing_zeros() as u8
-        }
+        if left == 0 { MAX_PRIO } else { 100 + left.trailing_zeros() as u8 }
     }
 
     /// The task to run when no real-time task wants to, of those there are.

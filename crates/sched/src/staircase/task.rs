@@ -123,10 +123,7 @@ impl Default for Task {
             last_ran: 0,
             load_weight: 0,
             cpu: CpuId(0),
-            array: ArrayRef {
-                cpu: CpuId(0),
-                object: 0,
-            },
+            array: ArrayRef { cpu: CpuId(0), object: 0 },
             prio: 120,
             static_prio: 120,
             rt_priority: 0,
@@ -150,15 +147,9 @@ mod tests {
     #[test]
     fn quotas_by_nice() {
         let ms = |edition, nices: &[i32], rr| -> Vec<i32> {
-            nices
-                .iter()
-                .map(|&nice| quota_us(edition, nice, rr) / 1000)
-                .collect()
+            nices.iter().map(|&nice| quota_us(edition, nice, rr) / 1000).collect()
         };
-        assert_eq!(
-            ms(Edition::Sd, &[-20, -10, -7, -6, 0, 1, 19], 6),
-            [60, 15, 7, 6, 6, 3, 3]
-        );
+        assert_eq!(ms(Edition::Sd, &[-20, -10, -7, -6, 0, 1, 19], 6), [60, 15, 7, 6, 6, 3, 3]);
         assert_eq!(ms(Edition::Sd, &[-10, -7, 1, 19], 18), [45, 22, 9, 9]);
         assert_eq!(ms(Edition::Sd, &[1], 1), [1], "at least 1 ms");
         assert_eq!(ms(Edition::Rsdl, &[-20, 0, 1, 19], 6), [60, 6, 6, 6]);
@@ -176,10 +167,7 @@ mod tests {
             };
             load_weight(&task, 6)
         };
-        assert_eq!(
-            [0, 19, -20].map(|nice| weight(nice, Policy::Other, 0)),
-            [4800, 120, 96_000]
-        );
+        assert_eq!([0, 19, -20].map(|nice| weight(nice, Policy::Other, 0)), [4800, 120, 96_000]);
         assert_eq!(weight(0, Policy::Batch, 0), 4800);
         assert_eq!(weight(0, Policy::Idle, 0), 120);
         assert_eq!(weight(0, Policy::RoundRobin, 50), 40 * 6 * 20 * 90);

@@ -8,19 +8,11 @@ const CPU0: CpuId = CpuId(0);
 const CPU1: CpuId = CpuId(1);
 
 fn attr(sched: SchedAttr, address_space: u32) -> TaskAttr {
-    TaskAttr {
-        sched,
-        address_space,
-        ..TaskAttr::default()
-    }
+    TaskAttr { sched, address_space, ..TaskAttr::default() }
 }
 
 fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
-    SchedAttr {
-        policy,
-        rt_priority,
-        ..SchedAttr::default()
-    }
+    SchedAttr { policy, rt_priority, ..SchedAttr::default() }
 }
 
 /// A machine on which tasks have started at 0, each a process.
@@ -29,12 +21,7 @@ fn machine(edition: Edition, cpus: u32, tasks: &[SchedAttr]) -> (Staircase, Plat
     let (mut sched, mut platform) = (Staircase::new(edition, &config), config.platform());
     for (number, &task) in tasks.iter().enumerate() {
         let number = number as u32;
-        sched.fork(
-            &mut platform,
-            TaskId(number),
-            &attr(task, number),
-            Parent::Outside,
-        );
+        sched.fork(&mut platform, TaskId(number), &attr(task, number), Parent::Outside);
     }
     settle(&mut sched, &mut platform);
     (sched, platform)
@@ -96,11 +83,7 @@ fn impossible_times_are_charged_as_a_tick_or_a_microsecond() {
         row(&mut sched, 0).time_slice = 5000;
         row(&mut sched, 0).last_ran = 100 * MS - ran_ns;
         sched.update_cpu_clock(100 * MS, CPU0, from_tick);
-        assert_eq!(
-            row(&mut sched, 0).time_slice,
-            5000 - charged_us,
-            "{ran_ns} ns, tick {from_tick}"
-        );
+        assert_eq!(row(&mut sched, 0).time_slice, 5000 - charged_us, "{ran_ns} ns, tick {from_tick}");
     }
 }
 
@@ -113,27 +96,14 @@ fn a_child_stands_beside_its_parent_with_half_of_what_it_has() {
         }
         assert_eq!(row(&mut sched, 0).prio, 105, "two slots down");
         row(&mut sched, 0).time_slice = parent_has;
-        let parent = Parent::Task {
-            task: TaskId(0),
-            cpu: CPU0,
-        };
+        let parent = Parent::Task { task: TaskId(0), cpu: CPU0 };
         sched.fork(&mut platform, TaskId(1), &attr(NICE0, 1), parent);
-        assert_eq!(
-            row(&mut sched, 0).time_slice,
-            parent_keeps,
-            "parent of {parent_has}"
-        );
+        assert_eq!(row(&mut sched, 0).time_slice, parent_keeps, "parent of {parent_has}");
         if child_gets > 0 {
-            assert_eq!(
-                (row(&mut sched, 1).time_slice, row(&mut sched, 1).prio),
-                (child_gets, 105)
-            );
+            assert_eq!((row(&mut sched, 1).time_slice, row(&mut sched, 1).prio), (child_gets, 105));
         } else {
             // Nothing to inherit: it takes the next slot.
-            assert_eq!(
-                (row(&mut sched, 1).time_slice, row(&mut sched, 1).prio),
-                (6000, 107)
-            );
+            assert_eq!((row(&mut sched, 1).time_slice, row(&mut sched, 1).prio), (6000, 107));
         }
         assert!(platform.resched_pending(CPU0), "a process interrupts its parent");
         sched.audit().unwrap();
@@ -143,10 +113,7 @@ fn a_child_stands_beside_its_parent_with_half_of_what_it_has() {
 #[test]
 fn a_thread_does_not_interrupt_its_equal() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0]);
-    let parent = Parent::Task {
-        task: TaskId(0),
-        cpu: CPU0,
-    };
+    let parent = Parent::Task { task: TaskId(0), cpu: CPU0 };
     sched.fork(&mut platform, TaskId(1), &attr(NICE0, 0), parent);
     assert!(!platform.resched_pending(CPU0));
 }
@@ -154,21 +121,14 @@ fn a_thread_does_not_interrupt_its_equal() {
 #[test]
 fn a_short_lived_child_returns_its_share() {
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0]);
-    let parent = Parent::Task {
-        task: TaskId(0),
-        cpu: CPU0,
-    };
+    let parent = Parent::Task { task: TaskId(0), cpu: CPU0 };
     for (child, parent_has_then, parent_ends_with) in [(1, 2000, 5000), (2, 11_000, 12_000)] {
         row(&mut sched, 0).time_slice = 6000;
         sched.fork(&mut platform, TaskId(child), &attr(NICE0, 1), parent);
         assert_eq!(row(&mut sched, child).time_slice, 3000);
         row(&mut sched, 0).time_slice = parent_has_then;
         sched.kill(&mut platform, TaskId(child));
-        assert_eq!(
-            row(&mut sched, 0).time_slice,
-            parent_ends_with,
-            "a quota of 12 ms at most"
-        );
+        assert_eq!(row(&mut sched, 0).time_slice, parent_ends_with, "a quota of 12 ms at most");
     }
     row(&mut sched, 0).time_slice = 6000;
     sched.fork(&mut platform, TaskId(3), &attr(NICE0, 1), parent);
@@ -221,21 +181,11 @@ fn a_queued_task_keeps_its_level_when_its_nice_changes() {
 #[test]
 fn a_change_of_policy_counts_at_once() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0]);
-    sched.set_attr(
-        &mut platform,
-        TaskId(1),
-        &with_policy(Policy::RoundRobin, 5),
-        CPU0,
-    );
+    sched.set_attr(&mut platform, TaskId(1), &with_policy(Policy::RoundRobin, 5), CPU0);
     assert!(platform.resched_pending(CPU0), "a queued task became real-time");
     settle(&mut sched, &mut platform);
     assert_eq!(running(&sched, CPU0), Some(1));
-    sched.set_attr(
-        &mut platform,
-        TaskId(1),
-        &with_policy(Policy::RoundRobin, 50),
-        CPU0,
-    );
+    sched.set_attr(&mut platform, TaskId(1), &with_policy(Policy::RoundRobin, 50), CPU0);
     assert!(!platform.resched_pending(CPU0), "the running one got better");
     sched.set_attr(&mut platform, TaskId(1), &NICE0, CPU0);
     assert!(platform.resched_pending(CPU0), "and worse");
@@ -250,11 +200,7 @@ fn tasks_leave_a_forbidden_cpu_whatever_they_do() {
     sched.set_affinity(&mut platform, TaskId(2), &CpuSet::only(CPU1));
     assert_eq!(sched.cpu_of(TaskId(2)), CPU1, "queued");
     sched.set_affinity(&mut platform, TaskId(0), &CpuSet::only(CPU1));
-    assert_eq!(
-        sched.cpu_of(TaskId(0)),
-        CPU0,
-        "running: its CPU must reschedule first"
-    );
+    assert_eq!(sched.cpu_of(TaskId(0)), CPU0, "running: its CPU must reschedule first");
     settle(&mut sched, &mut platform);
     assert_eq!((sched.cpu_of(TaskId(0)), running(&sched, CPU0)), (CPU1, Some(4)));
     sleep(&mut sched, &mut platform, 4, BlockReason::Interruptible);
@@ -272,11 +218,7 @@ fn a_synchronous_wakeup_on_the_own_cpu_interrupts_nobody() {
         for ms in 1..=7 {
             tick(&mut sched, &mut platform, ms);
         }
-        let waker = Waker::Task {
-            task: TaskId(1),
-            cpu: CPU0,
-            sync,
-        };
+        let waker = Waker::Task { task: TaskId(1), cpu: CPU0, sync };
         sched.wake(&mut platform, TaskId(0), waker);
         assert_eq!(platform.resched_pending(CPU0), !sync);
         assert_eq!(row(&mut sched, 0).prio, 101, "it slept within the rotation");
@@ -292,21 +234,14 @@ fn a_task_may_come_to_its_waker() {
         sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
         // What CPU 1 was busy with of late decides: less of it than of the waker's, and the task stays.
         for task in [2, 3, 4] {
-            let task_attr = TaskAttr {
-                allowed: CpuSet::only(CPU1),
-                ..attr(NICE0, task)
-            };
+            let task_attr = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, task) };
             sched.fork(&mut platform, TaskId(task), &task_attr, Parent::Outside);
         }
         settle(&mut sched, &mut platform);
         if averaged > 0 {
             sched.domains.update_cpu_load(CPU1);
         }
-        let waker = Waker::Task {
-            task: TaskId(0),
-            cpu: CPU0,
-            sync: false,
-        };
+        let waker = Waker::Task { task: TaskId(0), cpu: CPU0, sync: false };
         sched.wake(&mut platform, TaskId(1), waker);
         assert_eq!(sched.cpu_of(TaskId(1)), woken_on);
     }
@@ -315,10 +250,7 @@ fn a_task_may_come_to_its_waker() {
 #[test]
 fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
     let idle = with_policy(Policy::Idle, 0);
-    for (reason, level) in [
-        (BlockReason::Interruptible, 140),
-        (BlockReason::Uninterruptible, 139),
-    ] {
+    for (reason, level) in [(BlockReason::Interruptible, 140), (BlockReason::Uninterruptible, 139)] {
         let (mut sched, mut platform) = machine(Edition::Sd, 1, &[idle]);
         sleep(&mut sched, &mut platform, 0, reason);
         sched.wake(&mut platform, TaskId(0), Waker::Interrupt { cpu: CPU0 });
@@ -333,12 +265,7 @@ fn a_level_from_which_nobody_was_picked_counts_as_100() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];
     (sched.cpus[0].prio_level[20], sched.cpus[0].prio_level[25]) = (103, 109);
-    sched.fork(
-        &mut platform,
-        TaskId(2),
-        &attr(SchedAttr::nice(10), 2),
-        Parent::Outside,
-    );
+    sched.fork(&mut platform, TaskId(2), &attr(SchedAttr::nice(10), 2), Parent::Outside);
     assert_eq!(row(&mut sched, 2).prio, 111, "its first slot from 109 on");
     assert_eq!(sched.cpus[0].prio_level[21], 100);
 }
@@ -346,10 +273,7 @@ fn a_level_from_which_nobody_was_picked_counts_as_100() {
 #[test]
 fn a_cpu_that_becomes_idle_takes_a_waiting_task() {
     // Of a weight so small that without it CPU 1 has next to no load.
-    let light = SchedAttr {
-        policy: Policy::Idle,
-        ..SchedAttr::nice(19)
-    };
+    let light = SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(19) };
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, light, NICE0]);
     sched.set_tunable(&mut platform, "cache_hot_time_ns", 0).unwrap();
     // Until the averages of the loads know the two hogs of CPU 0.
@@ -366,10 +290,7 @@ fn a_cpu_that_becomes_idle_takes_a_waiting_task() {
 fn the_migration_thread_pushes_the_task_that_never_waits() {
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
     sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
-    let stays = TaskAttr {
-        allowed: CpuSet::only(CPU0),
-        ..attr(NICE0, 2)
-    };
+    let stays = TaskAttr { allowed: CpuSet::only(CPU0), ..attr(NICE0, 2) };
     sched.fork(&mut platform, TaskId(2), &stays, Parent::Outside);
     settle(&mut sched, &mut platform);
     assert_eq!(running(&sched, CPU0), Some(0), "task 2 waits, but is pinned");
@@ -389,11 +310,7 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
         tick(&mut sched, &mut platform, ms);
     }
     assert_eq!([0, 1, 2].map(|task| row(&mut sched, task).prio), [121; 3]);
-    assert_eq!(
-        [1, 2].map(|task| row(&mut sched, task).time_slice),
-        [6000; 2],
-        "with time left"
-    );
+    assert_eq!([1, 2].map(|task| row(&mut sched, task).time_slice), [6000; 2], "with time left");
     assert_eq!(sched.cpus[0].level_reached, 121);
     assert_eq!(running(&sched, CPU0), Some(0), "it was there first");
 }

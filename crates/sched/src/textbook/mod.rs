@@ -169,11 +169,7 @@ impl Textbook {
     }
 
     fn burst_ns(&self, task: &Task) -> u64 {
-        if self.rules.predicted {
-            task.tau_ns
-        } else {
-            task.burst_ns
-        }
+        if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
     /// Priority, one better for each aging step waited. A task that was just dispatched keeps what it had then, until it has
@@ -186,9 +182,7 @@ impl Textbook {
         match task.state {
             State::Running if task.ran_ns < step_ns => task.dispatch_priority,
             State::Running => task.priority,
-            _ => task
-                .priority
-                .saturating_sub((now_ns - task.ready_since_ns) / step_ns),
+            _ => task.priority.saturating_sub((now_ns - task.ready_since_ns) / step_ns),
         }
     }
 
@@ -203,11 +197,7 @@ impl Textbook {
 
     /// How good a class is at present: 0 is best.
     fn class_rank(&self, class: u32) -> u32 {
-        if self.rules.sliced_classes {
-            (class + CLASSES as u32 - self.owner) % CLASSES as u32
-        } else {
-            class
-        }
+        if self.rules.sliced_classes { (class + CLASSES as u32 - self.owner) % CLASSES as u32 } else { class }
     }
 
     /// The first of the ready queue that may run on `cpu`.
@@ -218,21 +208,11 @@ impl Textbook {
             t.allowed.contains(cpu) && (t.cpu == cpu.0 || self.running[t.cpu as usize] != Some(task))
         };
         for turn in 0..CLASSES as u32 {
-            let class = if self.rules.sliced_classes {
-                (self.owner + turn) % CLASSES as u32
-            } else {
-                turn
-            };
+            let class = if self.rules.sliced_classes { (self.owner + turn) % CLASSES as u32 } else { turn };
             let ready = &self.ready[class as usize];
             let first = if self.order_changes_with_time() {
                 let waiting = ready.iter().map(|(_, task)| task).filter(|&task| may_run(task));
-                waiting.reduce(|best, task| {
-                    if self.is_before(task, best, now_ns) {
-                        task
-                    } else {
-                        best
-                    }
-                })
+                waiting.reduce(|best, task| if self.is_before(task, best, now_ns) { task } else { best })
             } else {
                 ready.first(may_run).map(|(_, task)| task)
             };
@@ -287,11 +267,7 @@ impl Textbook {
         t.state = State::Ready;
         t.ready_since_ns = now_ns;
         let (class, joined) = (t.class as usize, t.joined);
-        let rank = if self.order_changes_with_time() {
-            0
-        } else {
-            self.rank(task, now_ns)
-        };
+        let rank = if self.order_changes_with_time() { 0 } else { self.rank(task, now_ns) };
         self.ready[class].insert(task, Place { rank, joined });
     }
 
@@ -446,11 +422,8 @@ impl Textbook {
         let now_ns = platform.now_ns();
         let cycle_start_ns = now_ns / self.knobs.cycle_ns * self.knobs.cycle_ns;
         let first_end_ns = cycle_start_ns + self.knobs.cycle_ns / 100 * self.knobs.first_part_percent;
-        let (owner, end_ns) = if now_ns < first_end_ns {
-            (0, first_end_ns)
-        } else {
-            (1, cycle_start_ns + self.knobs.cycle_ns)
-        };
+        let (owner, end_ns) =
+            if now_ns < first_end_ns { (0, first_end_ns) } else { (1, cycle_start_ns + self.knobs.cycle_ns) };
         self.owner = owner;
         platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
     }
@@ -495,11 +468,7 @@ impl Scheduler for Textbook {
         if !self.ticking {
             self.start_periodic_timers(platform);
         }
-        let foreseen_ns = if task.index() < self.tasks.len() {
-            self.tasks[task].burst_ns
-        } else {
-            0
-        };
+        let foreseen_ns = if task.index() < self.tasks.len() { self.tasks[task].burst_ns } else { 0 };
         self.tasks.insert(
             task,
             Task {
@@ -546,9 +515,7 @@ impl Scheduler for Textbook {
         {
             self.charge(prev, now_ns);
             let stays = self.tasks[prev].allowed.contains(cpu)
-                && self
-                    .first_for(cpu, now_ns)
-                    .is_none_or(|first| !self.preempts(first, prev, now_ns));
+                && self.first_for(cpu, now_ns).is_none_or(|first| !self.preempts(first, prev, now_ns));
             if stays {
                 return Some(prev);
             }
@@ -668,12 +635,7 @@ impl Scheduler for Textbook {
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = Vec::new();
         let mut knob = |name, value: u64, range, help| {
-            all.push(Tunable {
-                name,
-                value: value as i64,
-                range,
-                help,
-            });
+            all.push(Tunable { name, value: value as i64, range, help });
         };
         const HOUR_NS: i64 = 3_600_000_000_000;
         let k = &self.knobs;
@@ -686,12 +648,7 @@ impl Scheduler for Textbook {
             );
         }
         if self.rules.order_by == OrderBy::Priority {
-            knob(
-                "quantum_ns",
-                k.quantum_ns,
-                (0, HOUR_NS),
-                "turns within one priority; 0 = none",
-            );
+            knob("quantum_ns", k.quantum_ns, (0, HOUR_NS), "turns within one priority; 0 = none");
             knob(
                 "aging_ns",
                 k.aging_ns,
@@ -703,26 +660,11 @@ impl Scheduler for Textbook {
             knob("levels", u64::from(k.levels), (1, 32), "number of levels");
         }
         if self.rules.feedback == Feedback::Teaching {
-            knob(
-                "boost_ns",
-                k.boost_ns,
-                (1_000, HOUR_NS),
-                "all tasks go back to the top this often",
-            );
-            knob(
-                "allotment_ns",
-                k.allotment_ns,
-                (1, HOUR_NS),
-                "time at a level, over any number of turns",
-            );
+            knob("boost_ns", k.boost_ns, (1_000, HOUR_NS), "all tasks go back to the top this often");
+            knob("allotment_ns", k.allotment_ns, (1, HOUR_NS), "time at a level, over any number of turns");
         }
         if self.rules.sliced_classes {
-            knob(
-                "cycle_ns",
-                k.cycle_ns,
-                (100, HOUR_NS),
-                "length of a cycle of the classes",
-            );
+            knob("cycle_ns", k.cycle_ns, (100, HOUR_NS), "length of a cycle of the classes");
             knob(
                 "first_part_percent",
                 k.first_part_percent,
@@ -739,9 +681,7 @@ impl Scheduler for Textbook {
     fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
-            return Err(TunableError::Refused(
-                "can only be set before the first task starts".into(),
-            ));
+            return Err(TunableError::Refused("can only be set before the first task starts".into()));
         }
         let value = value as u64;
         let k = &mut self.knobs;
@@ -775,11 +715,7 @@ impl Scheduler for Textbook {
         for (task, t) in self.tasks.iter() {
             let queued = t.class < CLASSES as u32 && self.ready[t.class as usize].contains(task);
             if queued != (t.state == State::Ready) {
-                return Err(alloc::format!(
-                    "task {}: {:?}, but queued: {queued}",
-                    task.0,
-                    t.state
-                ));
+                return Err(alloc::format!("task {}: {:?}, but queued: {queued}", task.0, t.state));
             }
         }
         Ok(())

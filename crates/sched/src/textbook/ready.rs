@@ -78,9 +78,7 @@ impl Ready {
         if may_run(task) {
             return Some((place, task));
         }
-        self.iter()
-            .filter(|&(_, task)| may_run(task))
-            .min_by_key(|&(place, _)| place)
+        self.iter().filter(|&(_, task)| may_run(task)).min_by_key(|&(place, _)| place)
     }
 
     fn sift_up(&mut self, mut at: usize) -> usize {
@@ -122,10 +120,7 @@ impl Ready {
                 return Err(alloc::format!("ready queue: {place:?} stands below a later one"));
             }
             if self.index[task] as usize != at + 1 {
-                return Err(alloc::format!(
-                    "ready queue: task {} is not where the index says",
-                    task.0
-                ));
+                return Err(alloc::format!("ready queue: task {} is not where the index says", task.0));
             }
         }
         Ok(())

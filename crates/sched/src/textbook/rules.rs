@@ -71,12 +71,7 @@ const PLAIN: Rules = Rules {
 const MS: u64 = 1_000_000;
 
 const fn by(order_by: OrderBy, preemptive: bool, predicted: bool) -> Rules {
-    Rules {
-        order_by,
-        preemptive,
-        predicted,
-        ..PLAIN
-    }
+    Rules { order_by, preemptive, predicted, ..PLAIN }
 }
 
 /// First come, first served.
@@ -92,44 +87,20 @@ pub const PRIORITY_RULES: Rules = by(OrderBy::Priority, false, false);
 /// Priority, preemptive.
 pub const PRIORITY_PREEMPTIVE_RULES: Rules = by(OrderBy::Priority, true, false);
 /// Round robin.
-pub const RR_RULES: Rules = Rules {
-    quantum_ns: 10 * MS,
-    ..PLAIN
-};
+pub const RR_RULES: Rules = Rules { quantum_ns: 10 * MS, ..PLAIN };
 /// Multilevel queue, better classes first.
-pub const MLQ_RULES: Rules = Rules {
-    quantum_ns: 10 * MS,
-    ..by(OrderBy::Class, true, false)
-};
+pub const MLQ_RULES: Rules = Rules { quantum_ns: 10 * MS, ..by(OrderBy::Class, true, false) };
 /// Multilevel queue, classes by time slices.
-pub const MLQ_SLICED_RULES: Rules = Rules {
-    sliced_classes: true,
-    ..MLQ_RULES
-};
+pub const MLQ_SLICED_RULES: Rules = Rules { sliced_classes: true, ..MLQ_RULES };
 /// Multilevel feedback, slices doubling.
-pub const MLFQ_RULES: Rules = Rules {
-    feedback: Feedback::Doubling,
-    quantum_ns: 10 * MS,
-    levels: 8,
-    ..by(OrderBy::Level, true, false)
-};
+pub const MLFQ_RULES: Rules =
+    Rules { feedback: Feedback::Doubling, quantum_ns: 10 * MS, levels: 8, ..by(OrderBy::Level, true, false) };
 /// Multilevel feedback as taught.
-pub const MLFQ_TEACHING_RULES: Rules = Rules {
-    feedback: Feedback::Teaching,
-    levels: 3,
-    ..MLFQ_RULES
-};
+pub const MLFQ_TEACHING_RULES: Rules = Rules { feedback: Feedback::Teaching, levels: 3, ..MLFQ_RULES };
 /// Stallings's feedback, equal slices.
-pub const FB1_RULES: Rules = Rules {
-    feedback: Feedback::StallingsEqual,
-    ..FB_RULES
-};
+pub const FB1_RULES: Rules = Rules { feedback: Feedback::StallingsEqual, ..FB_RULES };
 /// Stallings's feedback, slices doubling.
-pub const FB_RULES: Rules = Rules {
-    feedback: Feedback::Stallings,
-    preemptive: false,
-    ..MLFQ_RULES
-};
+pub const FB_RULES: Rules = Rules { feedback: Feedback::Stallings, preemptive: false, ..MLFQ_RULES };
 
 const ORDINARY: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle];
 
@@ -178,15 +149,7 @@ pub static SJF: Entry = Entry {
         release(
             "predicted",
             "estimates bursts from earlier ones",
-            Build::Ordinary(|config| {
-                make(
-                    config,
-                    Rules {
-                        predicted: true,
-                        ..SJF_RULES
-                    },
-                )
-            }),
+            Build::Ordinary(|config| make(config, Rules { predicted: true, ..SJF_RULES })),
         ),
     ],
 };
@@ -205,15 +168,7 @@ pub static SRTF: Entry = Entry {
         release(
             "predicted",
             "estimates bursts from earlier ones",
-            Build::Ordinary(|config| {
-                make(
-                    config,
-                    Rules {
-                        predicted: true,
-                        ..SRTF_RULES
-                    },
-                )
-            }),
+            Build::Ordinary(|config| make(config, Rules { predicted: true, ..SRTF_RULES })),
         ),
     ],
 };
@@ -232,15 +187,7 @@ pub static HRRN: Entry = Entry {
         release(
             "predicted",
             "estimates bursts from earlier ones",
-            Build::Ordinary(|config| {
-                make(
-                    config,
-                    Rules {
-                        predicted: true,
-                        ..HRRN_RULES
-                    },
-                )
-            }),
+            Build::Ordinary(|config| make(config, Rules { predicted: true, ..HRRN_RULES })),
         ),
     ],
 };
@@ -269,11 +216,7 @@ pub static RR: Entry = Entry {
     name: "rr",
     title: "Round robin (textbook)",
     summary: "one queue; at the end of its quantum a task goes to the tail",
-    releases: &[release(
-        "textbook",
-        "one common queue",
-        Build::Ordinary(|config| make(config, RR_RULES)),
-    )],
+    releases: &[release("textbook", "one common queue", Build::Ordinary(|config| make(config, RR_RULES)))],
 };
 
 /// Multilevel queue.

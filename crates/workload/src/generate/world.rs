@@ -55,12 +55,7 @@ impl Default for Limits {
 /// A random world, the same for the same `seed` and `limits`. It has a duration, passes all checks on a machine of
 /// [`Limits::cpus`], and cannot get stuck.
 pub fn world(seed: u64, limits: &Limits) -> Model {
-    let mut world = World {
-        random: SplitMix64::new(seed),
-        limits,
-        tasks: Vec::new(),
-        play: 0,
-    };
+    let mut world = World { random: SplitMix64::new(seed), limits, tasks: Vec::new(), play: 0 };
     for play in 0..1 + world.below(u64::from(limits.plays.max(1))) {
         world.play = play;
         world.one_play();
@@ -152,11 +147,7 @@ impl World<'_> {
         let work = vec![self.some_work(""), self.some_rest()];
         let loops = Loops::Times(1 + self.below(3));
         self.add("child", 0, loops, vec![phase("p", Loops::Times(1), work)]);
-        let events = vec![
-            self.some_work(""),
-            event("fork", Action::Fork(child)),
-            self.some_rest(),
-        ];
+        let events = vec![self.some_work(""), event("fork", Action::Fork(child)), self.some_rest()];
         let loops = Loops::Times(1 + self.below(8));
         self.add("parent", 1, loops, vec![phase("p", Loops::Times(1), events)]);
     }
@@ -168,17 +159,9 @@ impl World<'_> {
         let posts = 1 + self.below(3);
         let mut events = vec![self.some_rest(), self.some_work("")];
         for post in 0..posts {
-            events.push(event(
-                &format!("sem_post{post}"),
-                Action::SemPost(name(self.play, 0)),
-            ));
+            events.push(event(&format!("sem_post{post}"), Action::SemPost(name(self.play, 0))));
         }
-        self.add(
-            "source",
-            1,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        self.add("source", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
         for stage in 0..stages {
             let mut events = vec![
                 event("sem_wait", Action::SemWait(name(self.play, stage))),
@@ -201,11 +184,8 @@ impl World<'_> {
     fn barrier(&mut self) {
         let name = format!("bar{}", self.play);
         for part in 0..1 + self.below(2) {
-            let events = vec![
-                self.some_work(""),
-                self.some_rest(),
-                event("barrier", Action::Barrier(name.clone())),
-            ];
+            let events =
+                vec![self.some_work(""), self.some_rest(), event("barrier", Action::Barrier(name.clone()))];
             let instances = 1 + self.below(4) as u32;
             self.add(
                 &format!("meet{part}_"),
@@ -250,23 +230,12 @@ impl World<'_> {
         let mutex = format!("cm{}", self.play);
         let events = vec![
             event("lock", Action::Lock(mutex.clone())),
-            event(
-                "wait",
-                Action::Wait {
-                    condition: condition.clone(),
-                    mutex: mutex.clone(),
-                },
-            ),
+            event("wait", Action::Wait { condition: condition.clone(), mutex: mutex.clone() }),
             self.some_work(""),
             event("unlock", Action::Unlock(mutex.clone())),
         ];
         let instances = 1 + self.below(3) as u32;
-        self.add(
-            "await",
-            instances,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        self.add("await", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
         let wake = if self.once_in(2) {
             event("signal", Action::Signal(condition))
         } else {
@@ -280,43 +249,22 @@ impl World<'_> {
         } else {
             events.push(wake);
         }
-        self.add(
-            "signal",
-            1,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        self.add("signal", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
     }
 
     /// Threads that suspend, and one that resumes them.
     fn suspension(&mut self) {
         let key = self.key("sleepy");
         let name = format!("nap{}", self.play);
-        let events = vec![
-            event("suspend", Action::Suspend(name.clone())),
-            self.some_work(""),
-        ];
+        let events = vec![event("suspend", Action::Suspend(name.clone())), self.some_work("")];
         let instances = 1 + self.below(3) as u32;
-        self.add(
-            "sleepy",
-            instances,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        self.add("sleepy", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
         let name = if self.once_in(2) { key } else { name };
         let sync = self.once_in(4);
         let event_key = if sync { "resume_sync" } else { "resume" };
-        let events = vec![
-            self.some_rest(),
-            self.some_work(""),
-            event(event_key, Action::Resume { name, sync }),
-        ];
-        self.add(
-            "rouse",
-            1,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        let events =
+            vec![self.some_rest(), self.some_work(""), event(event_key, Action::Resume { name, sync })];
+        self.add("rouse", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
     }
 
     /// Threads that share a timer.
@@ -328,12 +276,7 @@ impl World<'_> {
         };
         let events = vec![self.some_work(""), event("timer", timer), self.some_rest()];
         let instances = 1 + self.below(3) as u32;
-        self.add(
-            "beat",
-            instances,
-            Loops::Forever,
-            vec![phase("p", Loops::Times(1), events)],
-        );
+        self.add("beat", instances, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
     }
 
     /// An event that takes CPU time.
@@ -365,11 +308,7 @@ impl World<'_> {
     fn some_rest(&mut self) -> Event {
         let us = between(&mut self.random, 1, 30_000);
         if self.once_in(4) {
-            let timer = Action::Timer {
-                name: "unique".into(),
-                period_us: us + 100,
-                absolute: false,
-            };
+            let timer = Action::Timer { name: "unique".into(), period_us: us + 100, absolute: false };
             event("timer", timer)
         } else {
             event("sleep", Action::Sleep(us))
@@ -475,10 +414,5 @@ fn deadline_figures(properties: &mut Properties, period_us: u64) {
 }
 
 fn phase(name: &str, loops: Loops, events: Vec<Event>) -> Phase {
-    Phase {
-        name: name.into(),
-        loops,
-        properties: Properties::default(),
-        events,
-    }
+    Phase { name: name.into(), loops, properties: Properties::default(), events }
 }

@@ -45,19 +45,11 @@ pub enum Spot {
 
 impl Place {
     pub fn task(task: usize, spot: Spot) -> Place {
-        Place {
-            task: Some(task),
-            phase: None,
-            spot,
-        }
+        Place { task: Some(task), phase: None, spot }
     }
 
     pub fn phase(task: usize, phase: usize, spot: Spot) -> Place {
-        Place {
-            task: Some(task),
-            phase: Some(phase),
-            spot,
-        }
+        Place { task: Some(task), phase: Some(phase), spot }
     }
 
     pub fn event(task: usize, phase: usize, event: usize) -> Place {
@@ -75,11 +67,7 @@ pub struct Fault {
 
 impl Fault {
     pub fn new(place: Place, message: impl Into<String>) -> Fault {
-        Fault {
-            place,
-            message: message.into(),
-            help: None,
-        }
+        Fault { place, message: message.into(), help: None }
     }
 
     pub fn with_help(mut self, help: impl Into<String>) -> Fault {
@@ -142,16 +130,13 @@ fn reached(task: &Task) -> impl Iterator<Item = (usize, &Phase)> {
 
 /// All events of a task that meets them or not, with their places.
 fn events(number: usize, task: &Task) -> impl Iterator<Item = (Place, &Action)> {
-    task.phases
-        .iter()
-        .enumerate()
-        .flat_map(move |(phase_number, phase)| {
-            phase
-                .events
-                .iter()
-                .enumerate()
-                .map(move |(event, e)| (Place::event(number, phase_number, event), &e.action))
-        })
+    task.phases.iter().enumerate().flat_map(move |(phase_number, phase)| {
+        phase
+            .events
+            .iter()
+            .enumerate()
+            .map(move |(event, e)| (Place::event(number, phase_number, event), &e.action))
+    })
 }
 
 /// Names that events refer to.
@@ -204,11 +189,7 @@ pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
 pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fault> {
     let threads = model.initial_threads();
     if threads > THREADS_MAX {
-        let place = Place {
-            task: None,
-            phase: None,
-            spot: Spot::Whole,
-        };
+        let place = Place { task: None, phase: None, spot: Spot::Whole };
         return Err(Fault::new(
             place,
             format!("the run would begin with {threads} threads, more than {THREADS_MAX}"),
@@ -218,10 +199,7 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fau
     if names.keys.len() != model.tasks.len() {
         let twice =
             (0..model.tasks.len()).find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
-        return Err(Fault::new(
-            Place::task(twice.unwrap_or(0), Spot::Whole),
-            "two tasks of this name",
-        ));
+        return Err(Fault::new(Place::task(twice.unwrap_or(0), Spot::Whole), "two tasks of this name"));
     }
     for (number, task) in model.tasks.iter().enumerate() {
         check_shape(number, task)?;
@@ -245,13 +223,9 @@ fn check_shape(number: usize, task: &Task) -> Result<(), Fault> {
 }
 
 fn check_properties(number: usize, task: &Task, model: &Model, target: &Target) -> Result<(), Fault> {
-    check_plain(&task.properties, target, |key| {
-        Place::task(number, Spot::Key(key))
-    })?;
+    check_plain(&task.properties, target, |key| Place::task(number, Spot::Key(key)))?;
     for (phase_number, phase) in task.phases.iter().enumerate() {
-        check_plain(&phase.properties, target, |key| {
-            Place::phase(number, phase_number, Spot::Key(key))
-        })?;
+        check_plain(&phase.properties, target, |key| Place::phase(number, phase_number, Spot::Key(key)))?;
     }
     let mut in_force = InForce::new(model.global.default_policy);
     in_force.enter(&task.properties).map_err(|fault| {
@@ -287,12 +261,12 @@ fn check_plain(
             return Err(Fault::new(place("cpus"), "`cpus` must name at least one CPU"));
         }
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            return Err(
-                Fault::new(place("cpus"), format!("the machine has no CPU {cpu}")).with_help(match last {
+            return Err(Fault::new(place("cpus"), format!("the machine has no CPU {cpu}")).with_help(
+                match last {
                     0 => "it has only CPU 0".into(),
                     last => format!("it has the CPUs 0 to {last}"),
-                }),
-            );
+                },
+            ));
         }
     }
     if let (Some(min), Some(max)) = (properties.util_min, properties.util_max)
@@ -304,10 +278,7 @@ fn check_plain(
     if let Some(path) = &properties.taskgroup
         && groups::normal_path(path).as_ref() != Ok(path)
     {
-        return Err(Fault::new(
-            place("taskgroup"),
-            format!("`{path}` is no path of a group"),
-        ));
+        return Err(Fault::new(place("taskgroup"), format!("`{path}` is no path of a group")));
     }
     Ok(())
 }
@@ -366,11 +337,10 @@ fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), F
     };
     match events(number, task).find(|(_, action)| matches!(action, Action::Barrier(_))) {
         None => Ok(()),
-        Some((place, _)) => Err(Fault::new(
-            place,
-            format!("task `{}` {why}, so it may not use barriers", task.key),
-        )
-        .with_help("nobody could say how many threads the barrier waits for")),
+        Some((place, _)) => {
+            Err(Fault::new(place, format!("task `{}` {why}, so it may not use barriers", task.key))
+                .with_help("nobody could say how many threads the barrier waits for"))
+        }
     }
 }
 
@@ -397,11 +367,8 @@ fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
     }
     for (name, place) in absent {
         if let Some(task) = waits.get(name) {
-            return Err(Fault::new(
-                place,
-                format!("barrier `{name}` can never fill: this is never reached"),
-            )
-            .with_help(format!("task `{task}` would wait there for ever")));
+            return Err(Fault::new(place, format!("barrier `{name}` can never fill: this is never reached"))
+                .with_help(format!("task `{task}` would wait there for ever")));
         }
     }
     Ok(())
@@ -415,12 +382,7 @@ fn check_ends(
     names: &Names<'_>,
     target: &Target,
 ) -> Result<(), Fault> {
-    let takes_time = |phase: &Phase| {
-        phase
-            .events
-            .iter()
-            .any(|event| may_take_time(&event.action, names))
-    };
+    let takes_time = |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
     let endless = reached(task).find(|(_, phase)| phase.loops == Loops::Forever);
     let place = match endless {
         Some((phase_number, phase)) => {
@@ -434,10 +396,7 @@ fn check_ends(
         }
         None if task.loops == Loops::Forever => {
             if !reached(task).any(|(_, phase)| takes_time(phase)) {
-                return Err(no_time(
-                    Place::task(number, Spot::Whole),
-                    &format!("task `{}`", task.key),
-                ));
+                return Err(no_time(Place::task(number, Spot::Whole), &format!("task `{}`", task.key)));
             }
             Place::task(number, Spot::Whole)
         }
@@ -455,11 +414,8 @@ fn check_ends(
 }
 
 fn no_time(place: Place, what: &str) -> Fault {
-    Fault::new(
-        place,
-        format!("{what} would go round for ever without time passing"),
-    )
-    .with_help("an endless loop needs an event that runs, sleeps or waits")
+    Fault::new(place, format!("{what} would go round for ever without time passing"))
+        .with_help("an endless loop needs an event that runs, sleeps or waits")
 }
 
 /// Whether an event computes or may block.
@@ -470,10 +426,7 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
         Action::MemRun(run) => {
             run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase)
         }
-        Action::Barrier(name) => names
-            .barriers
-            .get(name.as_str())
-            .is_some_and(|&needed| needed > 1),
+        Action::Barrier(name) => names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1),
         Action::Timer { .. }
         | Action::Lock(_)
         | Action::Wait { .. }

@@ -85,10 +85,7 @@ impl InForce {
                 range.start(),
                 range.end()
             );
-            return Err(PropertyFault {
-                key: "priority",
-                message,
-            });
+            return Err(PropertyFault { key: "priority", message });
         }
         if self.policy.is_realtime() {
             self.rt_priority = priority as u32;
@@ -110,10 +107,7 @@ impl InForce {
                 .iter()
                 .find(|(other, value)| *other == key && value.is_some())
                 .or_else(|| present.iter().find(|(_, value)| value.is_some()));
-            PropertyFault {
-                key: blamed.map_or("policy", |(key, _)| key),
-                message: message.into(),
-            }
+            PropertyFault { key: blamed.map_or("policy", |(key, _)| key), message: message.into() }
         };
         let Some(runtime) = self.runtime_us else {
             return Err(fault("policy", "SCHED_DEADLINE needs a `dl-runtime`"));
@@ -140,11 +134,7 @@ impl InForce {
 
     /// As the scheduler is told of it.
     pub fn attr(&self) -> SchedAttr {
-        let mut attr = SchedAttr {
-            policy: self.policy,
-            nice: self.nice,
-            ..SchedAttr::default()
-        };
+        let mut attr = SchedAttr { policy: self.policy, nice: self.nice, ..SchedAttr::default() };
         match self.policy {
             Policy::Fifo | Policy::RoundRobin => attr.rt_priority = self.rt_priority,
             Policy::Other | Policy::Batch | Policy::Idle => attr.runtime_ns = self.slice_us * 1000,
@@ -165,17 +155,11 @@ mod tests {
     use super::*;
 
     fn policy(policy: Policy) -> Properties {
-        Properties {
-            policy: Some(policy),
-            ..Properties::default()
-        }
+        Properties { policy: Some(policy), ..Properties::default() }
     }
 
     fn priority(priority: i32) -> Properties {
-        Properties {
-            priority: Some(priority),
-            ..Properties::default()
-        }
+        Properties { priority: Some(priority), ..Properties::default() }
     }
 
     #[test]
@@ -226,11 +210,7 @@ mod tests {
             let mut now = InForce::new(Policy::Other);
             let got = now.enter(&properties).ok().map(|()| {
                 let attr = now.attr();
-                (
-                    attr.runtime_ns / 1000,
-                    attr.deadline_ns / 1000,
-                    attr.period_ns / 1000,
-                )
+                (attr.runtime_ns / 1000, attr.deadline_ns / 1000, attr.period_ns / 1000)
             });
             assert_eq!(got, expected, "{figures:?}");
         }
@@ -239,10 +219,7 @@ mod tests {
     #[test]
     fn a_slice_and_a_budget_do_not_get_mixed_up() {
         let mut now = InForce::new(Policy::Other);
-        let slice = Properties {
-            dl_runtime_us: Some(3),
-            ..Properties::default()
-        };
+        let slice = Properties { dl_runtime_us: Some(3), ..Properties::default() };
         now.enter(&slice).unwrap();
         assert_eq!(now.attr().runtime_ns, 3000);
         let deadline = Properties {

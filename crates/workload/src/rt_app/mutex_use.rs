@@ -30,11 +30,10 @@ pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
     }
     match held.first_key_value() {
         None => Ok(()),
-        Some((mutex, &place)) => Err(Fault::new(
-            place,
-            format!("task `{}` ends while it holds mutex `{mutex}`", task.key),
-        )
-        .with_help("it is locked here and never unlocked")),
+        Some((mutex, &place)) => {
+            Err(Fault::new(place, format!("task `{}` ends while it holds mutex `{mutex}`", task.key))
+                .with_help("it is locked here and never unlocked"))
+        }
     }
 }
 

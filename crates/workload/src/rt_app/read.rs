@@ -31,10 +31,7 @@ const CPUS_MAX: u32 = 4096;
 
 /// Reads the workload at `root`.
 pub fn model(root: Cursor<'_>, dialect: Dialect) -> Result<Model, Diagnostic> {
-    let mut model = Model {
-        name: root.file().into(),
-        ..Model::default()
-    };
+    let mut model = Model { name: root.file().into(), ..Model::default() };
     let mut tasks = None;
     for member in root.object()? {
         let section = root.member(member);
@@ -123,9 +120,7 @@ fn carry(global: &mut Global, key: &str, cursor: Cursor<'_>) {
 fn calibration(cursor: Cursor<'_>) -> Result<(), Diagnostic> {
     let good = match &cursor.value().kind {
         Json::Integer(ns_per_loop) => *ns_per_loop > 0,
-        Json::String(text) => text
-            .strip_prefix("CPU")
-            .is_some_and(|number| number.parse::<u32>().is_ok()),
+        Json::String(text) => text.strip_prefix("CPU").is_some_and(|number| number.parse::<u32>().is_ok()),
         _ => false,
     };
     if good {
@@ -148,21 +143,13 @@ fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
 /// A decimal number of seconds in ns, at most 2^63 - 1 of them. What is finer than a nanosecond is cut.
 fn decimal_ns(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if !whole
-        .bytes()
-        .chain(fraction.bytes())
-        .all(|byte| byte.is_ascii_digit())
-    {
+    if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let seconds: u64 = whole.parse().ok()?;
     let mut ns = 0;
     for place in 0..9 {
-        ns = ns * 10
-            + fraction
-                .as_bytes()
-                .get(place)
-                .map_or(0, |digit| u64::from(digit - b'0'));
+        ns = ns * 10 + fraction.as_bytes().get(place).map_or(0, |digit| u64::from(digit - b'0'));
     }
     let ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
     i64::try_from(ns).is_ok().then_some(ns)
@@ -171,15 +158,12 @@ fn decimal_ns(text: &str) -> Option<u64> {
 fn policy(cursor: Cursor<'_>) -> Result<Policy, Diagnostic> {
     let name = cursor.string()?;
     let known = || Policy::ALL.map(Policy::name);
-    Policy::ALL
-        .into_iter()
-        .find(|policy| policy.name() == name)
-        .ok_or_else(|| {
-            cursor
-                .error(format!("unknown policy `{name}`"))
-                .with_help_if(did_you_mean(name, known()))
-                .with_default_help(&format!("policies are {}", known().join(", ")))
-        })
+    Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
+        cursor
+            .error(format!("unknown policy `{name}`"))
+            .with_help_if(did_you_mean(name, known()))
+            .with_default_help(&format!("policies are {}", known().join(", ")))
+    })
 }
 
 fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
@@ -230,19 +214,13 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
                 task.phases.push(phase);
             }
         }
-        (None, _) => task.phases.push(Phase {
-            events,
-            ..Phase::default()
-        }),
+        (None, _) => task.phases.push(Phase { events, ..Phase::default() }),
     }
     Ok(task)
 }
 
 fn read_phase(cursor: Cursor<'_>, task: &str, dialect: Dialect) -> Result<Phase, Diagnostic> {
-    let mut phase = Phase {
-        name: cursor.key().into(),
-        ..Phase::default()
-    };
+    let mut phase = Phase { name: cursor.key().into(), ..Phase::default() };
     for member in cursor.object()? {
         let value = cursor.member(member);
         match keys::classify(value.key()) {
@@ -278,11 +256,7 @@ fn loops(cursor: Cursor<'_>) -> Result<Loops, Diagnostic> {
 }
 
 fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagnostic> {
-    let microseconds = |min| {
-        cursor
-            .integer(MICROSECONDS, min..=US_MAX)
-            .map(|us| Some(us as u64))
-    };
+    let microseconds = |min| cursor.integer(MICROSECONDS, min..=US_MAX).map(|us| Some(us as u64));
     match cursor.key() {
         "policy" => properties.policy = Some(policy(cursor)?),
         // The range depends on the policy in force, which the checks know.
@@ -315,10 +289,7 @@ fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagn
 
 fn numbers(cursor: Cursor<'_>, what: &str, max: u32) -> Result<Vec<u32>, Diagnostic> {
     let items = cursor.array()?;
-    items
-        .iter()
-        .map(|item| cursor.item(item).small(what, 0..=max))
-        .collect()
+    items.iter().map(|item| cursor.item(item).small(what, 0..=max)).collect()
 }
 
 fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diagnostic> {
@@ -346,10 +317,7 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         // Today's rt-app ignores what is given to suspend, and `""` is how files say so.
         Kind::Suspend if dialect == Dialect::RtApp => Action::Suspend(cursor.string()?.into()),
         Kind::Suspend => Action::Suspend(name()?),
-        Kind::Resume | Kind::ResumeSync => Action::Resume {
-            name: name()?,
-            sync: kind == Kind::ResumeSync,
-        },
+        Kind::Resume | Kind::ResumeSync => Action::Resume { name: name()?, sync: kind == Kind::ResumeSync },
         Kind::SemPost => Action::SemPost(name()?),
         Kind::SemWait => Action::SemWait(name()?),
         Kind::Yield => Action::Yield,
@@ -358,10 +326,7 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         Kind::MemRun => Action::MemRun(mem_run(cursor)?),
         Kind::IoRun => Action::IoRun(bytes()?),
     };
-    Ok(Event {
-        key: cursor.key().into(),
-        action,
-    })
+    Ok(Event { key: cursor.key().into(), action })
 }
 
 /// Fails at the first key of the object that is not among `known`.
@@ -394,10 +359,7 @@ fn optional<'a, T>(
     key: &str,
     take: impl FnOnce(Cursor<'_>) -> Result<T, Diagnostic>,
 ) -> Result<Option<T>, Diagnostic> {
-    cursor
-        .find(key)?
-        .map(|member| take(cursor.member(member)))
-        .transpose()
+    cursor.find(key)?.map(|member| take(cursor.member(member))).transpose()
 }
 
 fn owned_name(cursor: Cursor<'_>) -> Result<String, Diagnostic> {
@@ -408,9 +370,7 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
     only(cursor, &["ref", "period", "mode"])?;
     Ok(Action::Timer {
         name: required(&cursor, "ref", owned_name)?,
-        period_us: required(&cursor, "period", |period| {
-            period.integer(MICROSECONDS, 0..=US_MAX)
-        })? as u64,
+        period_us: required(&cursor, "period", |period| period.integer(MICROSECONDS, 0..=US_MAX))? as u64,
         absolute: optional(&cursor, "mode", |mode| match mode.string()? {
             "relative" => Ok(false),
             "absolute" => Ok(true),
@@ -424,10 +384,7 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
 
 fn condition_and_mutex(cursor: Cursor<'_>) -> Result<(String, String), Diagnostic> {
     only(cursor, &["ref", "mutex"])?;
-    Ok((
-        required(&cursor, "ref", owned_name)?,
-        required(&cursor, "mutex", owned_name)?,
-    ))
+    Ok((required(&cursor, "ref", owned_name)?, required(&cursor, "mutex", owned_name)?))
 }
 
 fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
@@ -443,19 +400,13 @@ fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
                 .with_help("`memrun` can `read`, `write` and `pointer-chase`")),
         })?,
         size: required(&cursor, "size", bytes)?,
-        count: optional(&cursor, "count", |count| {
-            count.integer("a whole number", 0..=BYTES_MAX)
-        })?
-        .map_or(1, |count| count as u64),
+        count: optional(&cursor, "count", |count| count.integer("a whole number", 0..=BYTES_MAX))?
+            .map_or(1, |count| count as u64),
         stride: optional(&cursor, "stride", bytes)?,
         pattern: optional(&cursor, "pattern", |text| text.string().map(String::from))?,
         buffer: optional(&cursor, "ref", owned_name)?,
     };
-    if run
-        .size
-        .checked_mul(run.count)
-        .is_none_or(|bytes| bytes > BYTES_MAX as u64)
-    {
+    if run.size.checked_mul(run.count).is_none_or(|bytes| bytes > BYTES_MAX as u64) {
         return Err(cursor.error("`size` times `count` is too large"));
     }
     Ok(run)

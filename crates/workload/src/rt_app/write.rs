@@ -14,11 +14,7 @@ struct Object<'a> {
 impl Object<'_> {
     fn new(out: &mut String, depth: usize) -> Object<'_> {
         out.push('{');
-        Object {
-            out,
-            depth,
-            empty: true,
-        }
+        Object { out, depth, empty: true }
     }
 
     fn key(&mut self, key: &str) -> &mut String {
@@ -167,11 +163,7 @@ fn write_event(object: &mut Object<'_>, event: &Event) {
         | Action::Sleep(number)
         | Action::Mem(number)
         | Action::IoRun(number) => write!(out, "{number}"),
-        Action::Timer {
-            name,
-            period_us,
-            absolute,
-        } => {
+        Action::Timer { name, period_us, absolute } => {
             let mode = if *absolute { ", \"mode\": \"absolute\"" } else { "" };
             write!(out, "{{\"ref\": {}, \"period\": {period_us}{mode}}}", quote(name))
         }
@@ -186,12 +178,7 @@ fn write_event(object: &mut Object<'_>, event: &Event) {
         | Action::SemWait(name)
         | Action::Fork(name) => write!(out, "{}", quote(name)),
         Action::Wait { condition, mutex } | Action::Sync { condition, mutex } => {
-            write!(
-                out,
-                "{{\"ref\": {}, \"mutex\": {}}}",
-                quote(condition),
-                quote(mutex)
-            )
+            write!(out, "{{\"ref\": {}, \"mutex\": {}}}", quote(condition), quote(mutex))
         }
         Action::Yield => write!(out, "\"\""),
         Action::MemRun(run) => write!(out, "{}", mem_run(run)),
@@ -204,10 +191,7 @@ fn mem_run(run: &MemRun) -> String {
         MemRunKind::Write => "write",
         MemRunKind::PointerChase => "pointer-chase",
     };
-    let mut text = format!(
-        "{{\"type\": \"{kind}\", \"size\": {}, \"count\": {}",
-        run.size, run.count
-    );
+    let mut text = format!("{{\"type\": \"{kind}\", \"size\": {}, \"count\": {}", run.size, run.count);
     if let Some(stride) = run.stride {
         let _ = write!(text, ", \"stride\": {stride}");
     }

@@ -84,9 +84,7 @@ impl Timetable {
                     if !around.tunables.contains(&name.as_str()) {
                         let help = did_you_mean(name, around.tunables.iter().copied())
                             .or_else(|| Some("`schedlab list` shows those there are".into()));
-                        return Err(origin
-                            .error(0, format!("unknown tunable `{name}`"))
-                            .with_help_if(help));
+                        return Err(origin.error(0, format!("unknown tunable `{name}`")).with_help_if(help));
                     }
                 }
                 Change::Offline(list) | Change::Online(list) => cpus(0, list)?,
@@ -130,9 +128,7 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
         if (0..threads).any(|instance| matches(name, &format!("{}-{instance}", task.key))) {
             return Ok(());
         }
-        let of_key = name
-            .strip_prefix(&task.key)
-            .and_then(|rest| rest.strip_prefix('-'));
+        let of_key = name.strip_prefix(&task.key).and_then(|rest| rest.strip_prefix('-'));
         if forked.contains(task.key.as_str())
             && of_key
                 .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'*'))

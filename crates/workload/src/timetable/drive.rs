@@ -59,11 +59,7 @@ impl Timetable {
         until_ns: u64,
     ) -> Result<Outcome, Stop> {
         let mut next: Vec<Option<u64>> = self.entries.iter().map(|entry| entry.when.first()).collect();
-        let mut outcome = Outcome {
-            end: RunEnd::TimeUp,
-            refusals: Vec::new(),
-            refused: 0,
-        };
+        let mut outcome = Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0 };
         loop {
             let left = self.entries.iter().zip(&next).filter(|(_, next)| next.is_some());
             machine.set_releases_expected(left.clone().any(|(entry, _)| entry.change.lets_go()));
@@ -133,25 +129,15 @@ impl Entry {
         };
         match &self.change {
             Change::Shares(path, shares) => {
-                let action = Action::SetShares {
-                    group: group_id(path),
-                    shares: *shares,
-                };
+                let action = Action::SetShares { group: group_id(path), shares: *shares };
                 act(machine, action, None);
             }
             Change::Tunable(name, value) => {
-                let action = Action::SetTunable {
-                    name: name.clone(),
-                    value: *value,
-                };
+                let action = Action::SetTunable { name: name.clone(), value: *value };
                 act(machine, action, None);
             }
-            Change::Offline(cpus) => cpus
-                .iter()
-                .for_each(|&cpu| act(machine, Action::Offline(cpu), None)),
-            Change::Online(cpus) => cpus
-                .iter()
-                .for_each(|&cpu| act(machine, Action::Online(cpu), None)),
+            Change::Offline(cpus) => cpus.iter().for_each(|&cpu| act(machine, Action::Offline(cpu), None)),
+            Change::Online(cpus) => cpus.iter().for_each(|&cpu| act(machine, Action::Online(cpu), None)),
             Change::Nice(tasks, _)
             | Change::Policy(tasks, _)
             | Change::Affinity(tasks, ..)
@@ -174,39 +160,15 @@ impl Change {
     /// The change as an action about one task, which has the attributes `present`.
     fn about(&self, task: TaskId, present: SchedAttr, group_id: &impl Fn(&str) -> GroupId) -> Action {
         match self {
-            Change::Nice(_, nice) => Action::SetAttr {
-                task,
-                attr: SchedAttr {
-                    nice: *nice,
-                    ..present
-                },
-            },
+            Change::Nice(_, nice) => Action::SetAttr { task, attr: SchedAttr { nice: *nice, ..present } },
             Change::Policy(_, new) => {
-                let &NewPolicy {
-                    policy,
-                    rt_priority,
-                    runtime_ns,
-                    deadline_ns,
-                    period_ns,
-                } = new;
-                let attr = SchedAttr {
-                    policy,
-                    nice: present.nice,
-                    rt_priority,
-                    runtime_ns,
-                    deadline_ns,
-                    period_ns,
-                };
+                let &NewPolicy { policy, rt_priority, runtime_ns, deadline_ns, period_ns } = new;
+                let attr =
+                    SchedAttr { policy, nice: present.nice, rt_priority, runtime_ns, deadline_ns, period_ns };
                 Action::SetAttr { task, attr }
             }
-            Change::Affinity(_, allowed, _) => Action::SetAffinity {
-                task,
-                allowed: allowed.clone(),
-            },
-            Change::Move(_, path) => Action::SetGroup {
-                task,
-                group: group_id(path),
-            },
+            Change::Affinity(_, allowed, _) => Action::SetAffinity { task, allowed: allowed.clone() },
+            Change::Move(_, path) => Action::SetGroup { task, group: group_id(path) },
             Change::Stop(_) => Action::Stop(task),
             Change::Continue(_) => Action::Continue(task),
             Change::Kill(_) => Action::Kill(task),
@@ -247,9 +209,7 @@ impl Tasks {
             Tasks::Named(names) => {
                 let thread = vm.thread(task);
                 let name = vm.thread_name(task);
-                names
-                    .iter()
-                    .any(|pattern| matches(pattern, thread.key) || matches(pattern, &name))
+                names.iter().any(|pattern| matches(pattern, thread.key) || matches(pattern, &name))
             }
         };
         let all = (0..machine.task_count() as u32).map(TaskId);

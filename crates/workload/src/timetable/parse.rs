@@ -23,12 +23,8 @@ impl Timetable {
         for (number, line) in text.lines().enumerate() {
             let written = line.split_once('#').map_or(line, |(line, _)| line);
             if !written.trim().is_empty() {
-                let origin = Origin {
-                    file: file.into(),
-                    text: line.into(),
-                    line: number + 1,
-                    names: Vec::new(),
-                };
+                let origin =
+                    Origin { file: file.into(), text: line.into(), line: number + 1, names: Vec::new() };
                 entries.push(Reader::new(origin, written).entry()?);
             }
         }
@@ -40,12 +36,7 @@ impl Timetable {
     /// # Errors
     /// If it cannot be understood.
     pub fn parse_option(text: &str) -> Result<Timetable, Diagnostic> {
-        let origin = Origin {
-            file: "option --at".into(),
-            text: text.into(),
-            line: 1,
-            names: Vec::new(),
-        };
+        let origin = Origin { file: "option --at".into(), text: text.into(), line: 1, names: Vec::new() };
         let entry = Reader::new(origin, text).entry()?;
         Ok(Timetable { entries: vec![entry] })
     }
@@ -58,10 +49,7 @@ struct Fault {
 }
 
 fn fault(message: impl Into<String>, help: impl Into<Option<String>>) -> Fault {
-    Fault {
-        message: message.into(),
-        help: help.into(),
-    }
+    Fault { message: message.into(), help: help.into() }
 }
 
 /// Reads the words of a line one after the other.
@@ -76,30 +64,15 @@ impl Reader {
     fn new(origin: Origin, line: &str) -> Reader {
         let place = |word: &str| {
             let start = (word.as_ptr() as usize - line.as_ptr() as usize) as u32;
-            Span {
-                start,
-                end: start + word.len() as u32,
-            }
+            Span { start, end: start + word.len() as u32 }
         };
-        let words = line
-            .split_whitespace()
-            .map(|word| (word.to_string(), place(word)));
-        Reader {
-            words: words.collect(),
-            origin,
-            next: 0,
-        }
+        let words = line.split_whitespace().map(|word| (word.to_string(), place(word)));
+        Reader { words: words.collect(), origin, next: 0 }
     }
 
     fn error(&self, at: usize, Fault { message, help }: Fault) -> Diagnostic {
         let end = self.words.last().map_or(0, |(_, span)| span.end);
-        let span = self.words.get(at).map_or(
-            Span {
-                start: end,
-                end: end + 1,
-            },
-            |(_, span)| *span,
-        );
+        let span = self.words.get(at).map_or(Span { start: end, end: end + 1 }, |(_, span)| *span);
         let mut origin = self.origin.clone();
         origin.names = vec![span];
         origin.error(0, message).with_help_if(help)
@@ -141,11 +114,7 @@ impl Reader {
             let rest = fault(format!("`{}` is too much", self.peek()), None);
             return Err(self.error(self.next, rest));
         }
-        Ok(Entry {
-            when,
-            change,
-            origin: self.origin,
-        })
+        Ok(Entry { when, change, origin: self.origin })
     }
 
     fn when(&mut self) -> Result<When, Diagnostic> {
@@ -154,11 +123,7 @@ impl Reader {
                 0 => Err(fault("it must be more than 0", None)),
                 ns => Ok(ns),
             })?;
-            let mut when = When {
-                from_ns: period_ns,
-                period_ns: Some(period_ns),
-                until_ns: u64::MAX,
-            };
+            let mut when = When { from_ns: period_ns, period_ns: Some(period_ns), until_ns: u64::MAX };
             if self.skip("from") {
                 when.from_ns = self.take("the first time", duration_ns)?;
             }
@@ -174,17 +139,10 @@ impl Reader {
             let word = self.peek().to_string();
             return Err(self.error(
                 self.next,
-                fault(
-                    format!("`{word}` is no time: a line begins with `at` or `every`"),
-                    help,
-                ),
+                fault(format!("`{word}` is no time: a line begins with `at` or `every`"), help),
             ));
         }
-        Ok(When {
-            from_ns: self.take("the time", duration_ns)?,
-            period_ns: None,
-            until_ns: u64::MAX,
-        })
+        Ok(When { from_ns: self.take("the time", duration_ns)?, period_ns: None, until_ns: u64::MAX })
     }
 
     fn change(&mut self) -> Result<Change, Diagnostic> {
@@ -219,11 +177,7 @@ impl Reader {
                     self.skip("cpus");
                 }
                 let cpus = self.name("a list of CPUs", cpu_list)?;
-                if action == "offline" {
-                    Change::Offline(cpus)
-                } else {
-                    Change::Online(cpus)
-                }
+                if action == "offline" { Change::Offline(cpus) } else { Change::Online(cpus) }
             }
             "stop" => Change::Stop(self.tasks()?),
             "cont" => Change::Continue(self.tasks()?),
@@ -280,13 +234,7 @@ impl Reader {
                 }
             })
         })?;
-        let mut new = NewPolicy {
-            policy,
-            rt_priority: 0,
-            runtime_ns: 0,
-            deadline_ns: 0,
-            period_ns: 0,
-        };
+        let mut new = NewPolicy { policy, rt_priority: 0, runtime_ns: 0, deadline_ns: 0, period_ns: 0 };
         if policy.is_realtime() {
             new.rt_priority = self.take("the priority", |word| integer(word, 1, 99))? as u32;
         } else if policy == Policy::Deadline {
@@ -322,11 +270,7 @@ fn integer(text: &str, least: i64, most: i64) -> Result<i64, Fault> {
         fault(format!("it must be {range}, found `{text}`"), None)
     };
     let number: i64 = text.parse().map_err(|_| wrong())?;
-    if (least..=most).contains(&number) {
-        Ok(number)
-    } else {
-        Err(wrong())
-    }
+    if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
 /// `2s`, `2.5s`, `300ms`, `40us`, `7ns`; a plain 0 needs no unit.
@@ -338,9 +282,7 @@ fn duration_ns(text: &str) -> Result<u64, Fault> {
     if text == "0" {
         return Ok(0);
     }
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let places = match unit {
         "s" => 9,
@@ -360,11 +302,7 @@ fn duration_ns(text: &str) -> Result<u64, Fault> {
     let whole: u64 = whole.parse().map_err(|_| wrong(": it is too long"))?;
     let scale = 10u64.pow(places as u32);
     let fraction = format!("{fraction:0<places$}");
-    let fraction: u64 = if places == 0 {
-        0
-    } else {
-        fraction.parse().map_err(|_| wrong(""))?
-    };
+    let fraction: u64 = if places == 0 { 0 } else { fraction.parse().map_err(|_| wrong(""))? };
     whole
         .checked_mul(scale)
         .and_then(|ns| ns.checked_add(fraction))
@@ -380,12 +318,9 @@ fn cpu_list(text: &str) -> Result<Vec<CpuId>, Fault> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
             let number: Option<u32> = text.parse().ok();
-            number.filter(|&cpu| cpu < CPUS_MAX).ok_or_else(|| {
-                fault(
-                    format!("`{part}` is no CPU: they are 0 to {}", CPUS_MAX - 1),
-                    help(),
-                )
-            })
+            number
+                .filter(|&cpu| cpu < CPUS_MAX)
+                .ok_or_else(|| fault(format!("`{part}` is no CPU: they are 0 to {}", CPUS_MAX - 1), help()))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {

@@ -70,11 +70,7 @@ struct Heir {
 
 impl Mutexes {
     pub fn new(mutexes: usize, inherit: bool) -> Mutexes {
-        let mutex = || Mutex {
-            owner: NONE,
-            waiters: BinaryHeap::new(),
-            next_held: NONE,
-        };
+        let mutex = || Mutex { owner: NONE, waiters: BinaryHeap::new(), next_held: NONE };
         Mutexes {
             inherit,
             mutexes: std::iter::repeat_with(mutex).take(mutexes).collect(),
@@ -85,11 +81,7 @@ impl Mutexes {
 
     pub fn new_thread(&mut self, attr: SchedAttr) {
         if self.inherit {
-            self.heirs.push(Heir {
-                effective: attr,
-                held: NONE,
-                queued: ORDINARY,
-            });
+            self.heirs.push(Heir { effective: attr, held: NONE, queued: ORDINARY });
         }
     }
 
@@ -162,14 +154,7 @@ impl Vm {
                 let ticket = thread.ticket;
                 let op = self.block(now_ns, number, Blocked::Mutex(mutex));
                 let urgency = self.urgency(number);
-                self.mutexes.queue(
-                    mutex,
-                    Waiter {
-                        urgency,
-                        ticket,
-                        thread: number,
-                    },
-                );
+                self.mutexes.queue(mutex, Waiter { urgency, ticket, thread: number });
                 self.priority_changed(owner);
                 return Some(op);
             }
@@ -257,10 +242,7 @@ impl Vm {
             if let Some(first) = self.first_waiter(mutex) {
                 let theirs = self.mutexes.effective(first);
                 if urgency(&theirs) < urgency(&best) {
-                    best = SchedAttr {
-                        nice: own.nice,
-                        ..theirs
-                    };
+                    best = SchedAttr { nice: own.nice, ..theirs };
                 }
             }
             mutex = self.mutexes.mutexes[mutex as usize].next_held;

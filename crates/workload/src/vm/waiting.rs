@@ -109,13 +109,7 @@ impl Vm {
 
     /// `timer`: sleeps until the next expiry, unless that has passed.
     pub(super) fn timer(&mut self, now_ns: u64, number: u32, instr: Instr) -> Option<Op> {
-        let Instr::Timer {
-            timer,
-            unique,
-            absolute,
-            period_ns,
-        } = instr
-        else {
+        let Instr::Timer { timer, unique, absolute, period_ns } = instr else {
             unreachable!("{instr:?} is no timer")
         };
         let thread = &mut self.threads[number as usize];
@@ -129,11 +123,7 @@ impl Vm {
             *expiry = thread.start_ns;
         }
         let expires_ns = expiry.saturating_add(period_ns).min(i64::MAX as u64);
-        *expiry = if expires_ns < now_ns && !absolute {
-            now_ns
-        } else {
-            expires_ns
-        };
+        *expiry = if expires_ns < now_ns && !absolute { now_ns } else { expires_ns };
         if let Some(log) = &mut self.log {
             log.timer(number, period_ns, expires_ns as i64 - now_ns as i64);
         }
@@ -212,13 +202,7 @@ impl Vm {
         self.threads[number as usize].ticket = ticket;
         for name in names {
             if name != NONE {
-                self.queue_sleeper(
-                    name,
-                    Sleeper {
-                        thread: number,
-                        ticket,
-                    },
-                );
+                self.queue_sleeper(name, Sleeper { thread: number, ticket });
             }
         }
         self.block(now_ns, number, Blocked::Suspended)

@@ -98,9 +98,7 @@ impl Vm {
             }
             Blocked::Condition(condition) => {
                 past = 0;
-                WaitsFor::Condition {
-                    name: self.code.conditions[condition as usize].clone(),
-                }
+                WaitsFor::Condition { name: self.code.conditions[condition as usize].clone() }
             }
             Blocked::Barrier(barrier) => {
                 let info = &self.code.barriers[barrier as usize];
@@ -110,9 +108,9 @@ impl Vm {
                     needed: info.needed,
                 }
             }
-            Blocked::Semaphore(semaphore) => WaitsFor::Semaphore {
-                name: self.code.semaphores[semaphore as usize].clone(),
-            },
+            Blocked::Semaphore(semaphore) => {
+                WaitsFor::Semaphore { name: self.code.semaphores[semaphore as usize].clone() }
+            }
             Blocked::Suspended => WaitsFor::Resume,
         };
         Some(WaitingThread {
@@ -127,11 +125,7 @@ impl Vm {
     /// A mutex's owner for a message.
     fn owner_name(&self, owner: TaskId) -> String {
         let name = self.thread_name(owner);
-        if self.threads[owner.index()].killed {
-            format!("{name}, which was killed")
-        } else {
-            name
-        }
+        if self.threads[owner.index()].killed { format!("{name}, which was killed") } else { name }
     }
 
     /// The owner of the mutex that a thread waits for.
@@ -172,10 +166,7 @@ impl Vm {
 impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WaitsFor::Mutex {
-                name,
-                owner: Some((_, owner)),
-            } => write!(f, "mutex `{name}`, held by {owner}"),
+            WaitsFor::Mutex { name, owner: Some((_, owner)) } => write!(f, "mutex `{name}`, held by {owner}"),
             WaitsFor::Mutex { name, owner: None } => write!(f, "mutex `{name}`"),
             WaitsFor::Condition { name } => write!(f, "condition `{name}`"),
             WaitsFor::Barrier { name, come, needed } => {
@@ -203,11 +194,7 @@ impl fmt::Display for WaitingThread {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.waiting.len();
-        let threads = if count == 1 {
-            "thread waits"
-        } else {
-            "threads wait"
-        };
+        let threads = if count == 1 { "thread waits" } else { "threads wait" };
         write!(f, "{count} {threads} for others:")?;
         for thread in self.waiting.iter().take(NAMED_MAX) {
             write!(f, "\n  {thread}")?;

@@ -6,13 +6,7 @@ use schedlab_workload::{Target, generate, rt_app};
 /// Line, column, path and message of a refusal.
 fn said(text: &str) -> String {
     let error = refusal(text);
-    format!(
-        "{}:{} {}: {}",
-        error.line(),
-        error.column(),
-        error.path(),
-        error.message()
-    )
+    format!("{}:{} {}: {}", error.line(), error.column(), error.path(), error.message())
 }
 
 /// What is said about a task `a` with these members.
@@ -47,28 +41,13 @@ fn the_file_as_a_whole() {
         ("[]", "1:1 : this must be an object, found an array"),
         ("{}", "1:1 : the file has no `tasks`"),
         (r#"{"tasks": {}}"#, "1:11 tasks: there are no tasks"),
-        (
-            r#"{"tasks": 5}"#,
-            "1:11 tasks: `tasks` must be an object, found 5",
-        ),
+        (r#"{"tasks": 5}"#, "1:11 tasks: `tasks` must be an object, found 5"),
         (r#"{"task": {}}"#, "1:2 task: unknown section `task`"),
-        (
-            r#"{"tasks": {"a": {}}, "tasks": {}}"#,
-            "1:22 tasks: a second `tasks`",
-        ),
-        (
-            r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#,
-            "1:29 tasks.a: a second task `a`",
-        ),
+        (r#"{"tasks": {"a": {}}, "tasks": {}}"#, "1:22 tasks: a second `tasks`"),
+        (r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#, "1:29 tasks.a: a second task `a`"),
         (r#"{"tasks": {"": {}}}"#, "1:12 tasks: a task needs a name"),
-        (
-            r#"{"tasks": {"a": []}}"#,
-            "1:17 tasks.a: `a` must be an object, found an array",
-        ),
-        (
-            r#"{"global": [], "tasks": {}}"#,
-            "1:12 global: `global` must be an object, found an array",
-        ),
+        (r#"{"tasks": {"a": []}}"#, "1:17 tasks.a: `a` must be an object, found an array"),
+        (r#"{"global": [], "tasks": {}}"#, "1:12 global: `global` must be an object, found an array"),
         (
             r#"{"tasks": {"a": {"instance": 60000, "loop": 1}, "b": {"instance": 40001, "loop": 1}}}"#,
             "1:2 tasks: the run would begin with 100001 threads, more than 100000",
@@ -93,26 +72,14 @@ fn global_keys() {
             r#""duration": -5"#,
             "13 global.duration: `duration` must be a number of seconds, or -1: until all tasks have ended",
         ),
-        (
-            r#""default_policy": "SCHED_FOO""#,
-            "19 global.default_policy: unknown policy `SCHED_FOO`",
-        ),
-        (
-            r#""pi_enabled": 1"#,
-            "15 global.pi_enabled: `pi_enabled` must be true or false, found 1",
-        ),
+        (r#""default_policy": "SCHED_FOO""#, "19 global.default_policy: unknown policy `SCHED_FOO`"),
+        (r#""pi_enabled": 1"#, "15 global.pi_enabled: `pi_enabled` must be true or false, found 1"),
         (
             r#""calibration": "GPU0""#,
             "16 global.calibration: `calibration` must be \"CPUn\" or a whole number of ns per loop",
         ),
-        (
-            r#""logdir": {}"#,
-            "11 global.logdir: `logdir` must be a string, a number, true or false",
-        ),
-        (
-            r#""durations": 2"#,
-            "1 global.durations: unknown key `durations` in `global`",
-        ),
+        (r#""logdir": {}"#, "11 global.logdir: `logdir` must be a string, a number, true or false"),
+        (r#""durations": 2"#, "1 global.durations: unknown key `durations` in `global`"),
     ] {
         assert_eq!(of_global(members), expected, "{members}");
     }
@@ -133,10 +100,7 @@ fn task_and_phase_keys() {
             r#""loop": -2, "run": 1"#,
             "9 tasks.a.loop: `loop` must be a whole number of rounds from -1 up, found -2",
         ),
-        (
-            r#""prio": 5, "run": 1"#,
-            "1 tasks.a.prio: unknown key `prio` in task `a`",
-        ),
+        (r#""prio": 5, "run": 1"#, "1 tasks.a.prio: unknown key `prio` in task `a`"),
         (
             r#""phases": {"p": {"instance": 3}}"#,
             "18 tasks.a.phases.p.instance: `instance` belongs to a task, not to a phase",
@@ -145,30 +109,12 @@ fn task_and_phase_keys() {
             r#""phases": {"p": {"foo": 3}}"#,
             "18 tasks.a.phases.p.foo: unknown key `foo` in phase `p` of task `a`",
         ),
-        (
-            r#""run": 5, "phases": {"p": {}}"#,
-            "1 tasks.a.run: task `a` has events beside its `phases`",
-        ),
-        (
-            r#""phases": {}, "phases": {}"#,
-            "15 tasks.a.phases: a second `phases` in this task",
-        ),
-        (
-            r#""policy": "sched_fifo""#,
-            "11 tasks.a.policy: unknown policy `sched_fifo`",
-        ),
-        (
-            r#""cpus": []"#,
-            "9 tasks.a.cpus: `cpus` must name at least one CPU",
-        ),
-        (
-            r#""cpus": [0, "1"]"#,
-            "13 tasks.a.cpus: this must be a CPU's number, found a string",
-        ),
-        (
-            r#""cpus": [1, 2], "run": 1"#,
-            "9 tasks.a.cpus: the machine has no CPU 2",
-        ),
+        (r#""run": 5, "phases": {"p": {}}"#, "1 tasks.a.run: task `a` has events beside its `phases`"),
+        (r#""phases": {}, "phases": {}"#, "15 tasks.a.phases: a second `phases` in this task"),
+        (r#""policy": "sched_fifo""#, "11 tasks.a.policy: unknown policy `sched_fifo`"),
+        (r#""cpus": []"#, "9 tasks.a.cpus: `cpus` must name at least one CPU"),
+        (r#""cpus": [0, "1"]"#, "13 tasks.a.cpus: this must be a CPU's number, found a string"),
+        (r#""cpus": [1, 2], "run": 1"#, "9 tasks.a.cpus: the machine has no CPU 2"),
         (
             r#""util_min": 1025"#,
             "13 tasks.a.util_min: `util_min` must be a utilisation from 0 to 1024, found 1025",
@@ -177,15 +123,9 @@ fn task_and_phase_keys() {
             r#""util_min": 10, "util_max": 9"#,
             "13 tasks.a.util_min: `util_min` (10) is larger than `util_max` (9)",
         ),
-        (
-            r#""taskgroup": 5"#,
-            "14 tasks.a.taskgroup: `taskgroup` must be a string, found 5",
-        ),
+        (r#""taskgroup": 5"#, "14 tasks.a.taskgroup: `taskgroup` must be a string, found 5"),
         (r#""taskgroup": "/a/.."#, "14 : this string has no end"),
-        (
-            r#""taskgroup": "/a/..""#,
-            "14 tasks.a.taskgroup: a group cannot be called `..`",
-        ),
+        (r#""taskgroup": "/a/..""#, "14 tasks.a.taskgroup: a group cannot be called `..`"),
         (
             r#""dl-runtime": 0, "run": 1"#,
             "15 tasks.a.dl-runtime: `dl-runtime` must be a whole number of microseconds from 1 to 9223372036854775, found 0",
@@ -231,10 +171,7 @@ fn deadline_figures() {
             r#""policy": "SCHED_DEADLINE", "dl-period": 5"#,
             "42 tasks.a.dl-period: SCHED_DEADLINE needs a `dl-runtime`",
         ),
-        (
-            r#""policy": "SCHED_DEADLINE""#,
-            "11 tasks.a.policy: SCHED_DEADLINE needs a `dl-runtime`",
-        ),
+        (r#""policy": "SCHED_DEADLINE""#, "11 tasks.a.policy: SCHED_DEADLINE needs a `dl-runtime`"),
         (
             r#""policy": "SCHED_DEADLINE", "dl-runtime": 6, "dl-deadline": 5"#,
             "43 tasks.a.dl-runtime: `dl-runtime` (6 µs) must not be longer than the deadline (5 µs)",
@@ -251,63 +188,30 @@ fn deadline_figures() {
 #[test]
 fn values_of_events() {
     for (event, expected) in [
-        (
-            r#""run0": "5""#,
-            "9 tasks.a.run0: `run0` must be a whole number of microseconds, found a string",
-        ),
+        (r#""run0": "5""#, "9 tasks.a.run0: `run0` must be a whole number of microseconds, found a string"),
         (
             r#""sleep": -1"#,
             "10 tasks.a.sleep: `sleep` must be a whole number of microseconds from 0 to 9223372036854775, found -1",
         ),
-        (
-            r#""lock": """#,
-            "9 tasks.a.lock: `lock` must name something, found \"\"",
-        ),
+        (r#""lock": """#, "9 tasks.a.lock: `lock` must name something, found \"\""),
         (r#""lock": 5"#, "9 tasks.a.lock: `lock` must be a string, found 5"),
-        (
-            r#""timer": 5"#,
-            "10 tasks.a.timer: `timer` must be an object, found 5",
-        ),
-        (
-            r#""timer": {"ref": "t"}"#,
-            "10 tasks.a.timer: `timer` needs a `period`",
-        ),
-        (
-            r#""timer": {"period": 5}"#,
-            "10 tasks.a.timer: `timer` needs a `ref`",
-        ),
+        (r#""timer": 5"#, "10 tasks.a.timer: `timer` must be an object, found 5"),
+        (r#""timer": {"ref": "t"}"#, "10 tasks.a.timer: `timer` needs a `period`"),
+        (r#""timer": {"period": 5}"#, "10 tasks.a.timer: `timer` needs a `ref`"),
         (
             r#""timer": {"ref": "t", "period": 5, "mod": "x"}"#,
             "36 tasks.a.timer.mod: unknown key `mod` in `timer`",
         ),
-        (
-            r#""timer": {"ref": "t", "period": 5, "mode": "x"}"#,
-            "44 tasks.a.timer.mode: unknown mode `x`",
-        ),
-        (
-            r#""wait": "c""#,
-            "9 tasks.a.wait: `wait` must be an object, found a string",
-        ),
-        (
-            r#""sync": {"ref": "c"}"#,
-            "9 tasks.a.sync: `sync` needs a `mutex`",
-        ),
-        (
-            r#""memrun": {"size": 5}"#,
-            "11 tasks.a.memrun: `memrun` needs a `type`",
-        ),
-        (
-            r#""memrun": {"type": "dance", "size": 5}"#,
-            "20 tasks.a.memrun.type: unknown type `dance`",
-        ),
+        (r#""timer": {"ref": "t", "period": 5, "mode": "x"}"#, "44 tasks.a.timer.mode: unknown mode `x`"),
+        (r#""wait": "c""#, "9 tasks.a.wait: `wait` must be an object, found a string"),
+        (r#""sync": {"ref": "c"}"#, "9 tasks.a.sync: `sync` needs a `mutex`"),
+        (r#""memrun": {"size": 5}"#, "11 tasks.a.memrun: `memrun` needs a `type`"),
+        (r#""memrun": {"type": "dance", "size": 5}"#, "20 tasks.a.memrun.type: unknown type `dance`"),
         (
             r#""memrun": {"type": "read", "size": 1000000000000, "count": 1000000}"#,
             "11 tasks.a.memrun: `size` times `count` is too large",
         ),
-        (
-            r#""mem": true"#,
-            "8 tasks.a.mem: `mem` must be a whole number of bytes, found true",
-        ),
+        (r#""mem": true"#, "8 tasks.a.mem: `mem` must be a whole number of bytes, found true"),
         (
             r#""resume": "b""#,
             "11 tasks.a.resume: there is no task `b` to resume, and none suspends under that name",
@@ -338,10 +242,7 @@ fn mutexes_used_wrongly() {
             "33 tasks.a.lock1: task `a` locks mutex `m`, which it already holds",
         ),
         // In the second round.
-        (
-            r#""lock": "m", "run": 1"#,
-            "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds",
-        ),
+        (r#""lock": "m", "run": 1"#, "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds"),
         (
             r#""run": 1, "unlock": "m""#,
             "21 tasks.a.unlock: task `a` unlocks mutex `m`, which it does not hold",
@@ -381,10 +282,8 @@ fn barriers_that_can_never_fill() {
         "tasks.b.barrier: task `b` is forked, so it may not use barriers"
     );
     assert_eq!(
-        of(
-            r#"{"global": {"duration": 1}, "tasks": {"a": {"loop": 1, "barrier": "x"},
-            "b": {"phases": {"p": {"loop": -1, "sleep": 1}, "q": {"barrier": "x"}}}}}"#
-        ),
+        of(r#"{"global": {"duration": 1}, "tasks": {"a": {"loop": 1, "barrier": "x"},
+            "b": {"phases": {"p": {"loop": -1, "sleep": 1}, "q": {"barrier": "x"}}}}}"#),
         "tasks.b.phases.q.barrier: barrier `x` can never fill: this is never reached"
     );
 }
@@ -392,14 +291,8 @@ fn barriers_that_can_never_fill() {
 #[test]
 fn endless_loops_in_no_time() {
     for (members, expected) in [
-        (
-            "",
-            "12 tasks.a: task `a` would go round for ever without time passing",
-        ),
-        (
-            r#""run": 0, "yield": """#,
-            "12 tasks.a: task `a` would go round for ever without time passing",
-        ),
+        ("", "12 tasks.a: task `a` would go round for ever without time passing"),
+        (r#""run": 0, "yield": """#, "12 tasks.a: task `a` would go round for ever without time passing"),
         (
             r#""barrier": "b", "sem_post": "s""#,
             "12 tasks.a: task `a` would go round for ever without time passing",
@@ -420,10 +313,7 @@ fn endless_loops_in_no_time() {
 #[test]
 fn endless_tasks_without_an_end_of_the_run() {
     for (members, expected) in [
-        (
-            r#""run": 5"#,
-            "12 tasks.a: task `a` never ends, and the run has no `duration`",
-        ),
+        (r#""run": 5"#, "12 tasks.a: task `a` never ends, and the run has no `duration`"),
         (
             r#""loop": 1, "phases": {"p": {"loop": -1, "run": 5}}"#,
             "37 tasks.a.phases.p.loop: task `a` never ends, and the run has no `duration`",
@@ -432,10 +322,7 @@ fn endless_tasks_without_an_end_of_the_run() {
         assert_eq!(of_task(members), expected, "{members}");
     }
     let text = r#"{"tasks": {"a": {"run": 5}}}"#;
-    let target = Target {
-        cpus: 1,
-        limited: true,
-    };
+    let target = Target { cpus: 1, limited: true };
     assert!(rt_app::load("t", text, &target).is_ok());
     // A task that nobody starts does not count.
     let text = r#"{"tasks": {"a": {"instance": 0, "run": 5}, "b": {"loop": 1, "run": 1}}}"#;

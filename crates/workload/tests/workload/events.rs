@@ -59,10 +59,7 @@ fn a_relative_timer_begins_at_the_start_and_anew_when_missed() {
     let ran = run(&TIMER_LATE.replace("MODE", "relative"));
     // First expiry 1000 + 10000. The second, 21000, is missed at 36000: the third is 46000.
     assert_eq!(ran.slices(), "a-0 1000..3000, a-0 11000..37000, a-0 46000..47000");
-    assert_eq!(
-        ran.ops(),
-        "3000 a-0 sleep 11000, 37000 a-0 sleep 46000, 47000 a-0 sleep 56000"
-    );
+    assert_eq!(ran.ops(), "3000 a-0 sleep 11000, 37000 a-0 sleep 46000, 47000 a-0 sleep 56000");
 }
 
 #[test]
@@ -96,16 +93,10 @@ fn a_unique_timer_is_the_threads_own_and_others_are_shared() {
         )
     };
     let ran = run(&text("unique1"));
-    assert_eq!(
-        ran.ops(),
-        "100 a-0 sleep 1000, 200 a-1 sleep 1000, 1100 a-0 sleep 2000, 1200 a-1 sleep 2000"
-    );
+    assert_eq!(ran.ops(), "100 a-0 sleep 1000, 200 a-1 sleep 1000, 1100 a-0 sleep 2000, 1200 a-1 sleep 2000");
     // Each use by anybody adds a period.
     let ran = run(&text("tick"));
-    assert_eq!(
-        ran.ops(),
-        "100 a-0 sleep 1000, 200 a-1 sleep 2000, 1100 a-0 sleep 3000, 2100 a-1 sleep 4000"
-    );
+    assert_eq!(ran.ops(), "100 a-0 sleep 1000, 200 a-1 sleep 2000, 1100 a-0 sleep 3000, 2100 a-1 sleep 4000");
 }
 
 #[test]
@@ -143,28 +134,12 @@ fn memory_events_cost_what_the_model_says() {
 
 #[test]
 fn io_requests_are_served_one_at_a_time_in_order() {
-    let ran = run_on(
-        2,
-        r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#,
-    );
+    let ran = run_on(2, r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#);
     // CPU 20 us + 10 us each, then 260 us on the device, one after the other.
     assert_eq!(ran.ops(), "30 a-0 sleep 290, 30 a-1 sleep 550");
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..30@0, a-1 0..30@1, a-0 290..300@0, a-1 550..560@0"
-    );
+    assert_eq!(ran.slices(), "a-0 0..30@0, a-1 0..30@1, a-0 290..300@0, a-1 550..560@0");
     let io = ran.ops.iter().find(|(_, _, op)| matches!(op, Op::Sleep { .. }));
-    assert!(matches!(
-        io,
-        Some((
-            _,
-            _,
-            Op::Sleep {
-                reason: BlockReason::Uninterruptible,
-                ..
-            }
-        ))
-    ));
+    assert!(matches!(io, Some((_, _, Op::Sleep { reason: BlockReason::Uninterruptible, .. }))));
 }
 
 #[test]
@@ -173,10 +148,7 @@ fn yield_lets_the_others_go_first() {
         "a": {"loop": 2, "run": 100, "yield": ""},
         "b": {"loop": 2, "run": 100, "yield": "ignored"}
     }}"#);
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..100, b-0 100..200, a-0 200..300, b-0 300..400"
-    );
+    assert_eq!(ran.slices(), "a-0 0..100, b-0 100..200, a-0 200..300, b-0 300..400");
 }
 
 #[test]
@@ -194,10 +166,7 @@ fn fork_starts_one_more_thread_with_the_next_free_number() {
         "child": {"instance": 1, "delay": 50, "loop": 1, "policy": "SCHED_BATCH", "priority": 7, "run": 10}
     }}"#);
     // child-0 is there from the beginning; the forked ones start their delay after the fork.
-    assert_eq!(
-        ran.slices(),
-        "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260"
-    );
+    assert_eq!(ran.slices(), "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260");
     let child = ran.vm.thread(schedlab_sched::TaskId(3));
     assert_eq!((child.key, child.instance, child.forked), ("child", 2, true));
     assert_eq!(child.start_ns, 250_000);
@@ -271,10 +240,7 @@ fn the_coming_burst_is_known_where_the_program_alone_decides() {
     use schedlab_workload::{Options, Target, Vm, rt_app};
     let burst_us = |events: &str| {
         let text = format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
-        let target = Target {
-            cpus: 1,
-            limited: true,
-        };
+        let target = Target { cpus: 1, limited: true };
         let model = rt_app::load("t", &text, &target).unwrap();
         let vm = Vm::new(model, &target, Options::default()).unwrap();
         vm.burst_ns(TaskId(0)).map(|ns| ns / 1000)

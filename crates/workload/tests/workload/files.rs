@@ -6,103 +6,23 @@ use schedlab_workload::{Model, Options, Target, Vm, rt_app};
 
 /// File, how its run ends, and how many threads there were.
 const FILES: [(&str, &str, RunEnd, usize); 16] = [
-    (
-        "template",
-        include_str!("../data/template.json"),
-        RunEnd::TimeUp,
-        3,
-    ),
-    (
-        "browser-short",
-        include_str!("../data/browser-short.json"),
-        RunEnd::TimeUp,
-        5,
-    ),
-    (
-        "mp3-long",
-        include_str!("../data/mp3-long.json"),
-        RunEnd::TimeUp,
-        5,
-    ),
-    (
-        "video-short",
-        include_str!("../data/video-short.json"),
-        RunEnd::TimeUp,
-        6,
-    ),
-    (
-        "spreading-tasks",
-        include_str!("../data/spreading-tasks.json"),
-        RunEnd::TimeUp,
-        4,
-    ),
-    (
-        "example1",
-        include_str!("../data/example1.json"),
-        RunEnd::TimeUp,
-        1,
-    ),
-    (
-        "example2",
-        include_str!("../data/example2.json"),
-        RunEnd::TimeUp,
-        3,
-    ),
-    (
-        "example3",
-        include_str!("../data/example3.json"),
-        RunEnd::AllEnded,
-        1,
-    ),
+    ("template", include_str!("../data/template.json"), RunEnd::TimeUp, 3),
+    ("browser-short", include_str!("../data/browser-short.json"), RunEnd::TimeUp, 5),
+    ("mp3-long", include_str!("../data/mp3-long.json"), RunEnd::TimeUp, 5),
+    ("video-short", include_str!("../data/video-short.json"), RunEnd::TimeUp, 6),
+    ("spreading-tasks", include_str!("../data/spreading-tasks.json"), RunEnd::TimeUp, 4),
+    ("example1", include_str!("../data/example1.json"), RunEnd::TimeUp, 1),
+    ("example2", include_str!("../data/example2.json"), RunEnd::TimeUp, 3),
+    ("example3", include_str!("../data/example3.json"), RunEnd::AllEnded, 1),
     // Its second thread waits for a signal that comes no more.
-    (
-        "example4",
-        include_str!("../data/example4.json"),
-        RunEnd::Stuck,
-        2,
-    ),
-    (
-        "example5",
-        include_str!("../data/example5.json"),
-        RunEnd::AllEnded,
-        2,
-    ),
-    (
-        "example6",
-        include_str!("../data/example6.json"),
-        RunEnd::AllEnded,
-        1,
-    ),
-    (
-        "example7",
-        include_str!("../data/example7.json"),
-        RunEnd::TimeUp,
-        2,
-    ),
-    (
-        "example8",
-        include_str!("../data/example8.json"),
-        RunEnd::AllEnded,
-        3,
-    ),
-    (
-        "example9",
-        include_str!("../data/example9.json"),
-        RunEnd::AllEnded,
-        1,
-    ),
-    (
-        "example10",
-        include_str!("../data/example10.json"),
-        RunEnd::AllEnded,
-        6,
-    ),
-    (
-        "example11",
-        include_str!("../data/example11.json"),
-        RunEnd::AllEnded,
-        2,
-    ),
+    ("example4", include_str!("../data/example4.json"), RunEnd::Stuck, 2),
+    ("example5", include_str!("../data/example5.json"), RunEnd::AllEnded, 2),
+    ("example6", include_str!("../data/example6.json"), RunEnd::AllEnded, 1),
+    ("example7", include_str!("../data/example7.json"), RunEnd::TimeUp, 2),
+    ("example8", include_str!("../data/example8.json"), RunEnd::AllEnded, 3),
+    ("example9", include_str!("../data/example9.json"), RunEnd::AllEnded, 1),
+    ("example10", include_str!("../data/example10.json"), RunEnd::AllEnded, 6),
+    ("example11", include_str!("../data/example11.json"), RunEnd::AllEnded, 2),
 ];
 
 fn load(name: &str, text: &str) -> Model {

@@ -8,12 +8,7 @@ use schedlab_workload::generate::{self, Limits};
 use schedlab_workload::{Model, Options, Target, Vm, rt_app};
 
 fn everything(cpus: u32) -> Limits {
-    Limits {
-        cpus,
-        policies: Policy::ALL.to_vec(),
-        groups: true,
-        ..Limits::default()
-    }
+    Limits { cpus, policies: Policy::ALL.to_vec(), groups: true, ..Limits::default() }
 }
 
 fn written_and_read_again(model: &Model, target: &Target) -> Model {
@@ -103,15 +98,8 @@ fn worlds_use_the_whole_language() {
 
 #[test]
 fn plain_workloads_do_what_they_say() {
-    let target = Target {
-        cpus: 2,
-        limited: true,
-    };
-    for model in [
-        generate::hogs(3, 5),
-        generate::sleepers(4, 1000, 3000),
-        generate::mix(40, 7),
-    ] {
+    let target = Target { cpus: 2, limited: true };
+    for model in [generate::hogs(3, 5), generate::sleepers(4, 1000, 3000), generate::mix(40, 7)] {
         assert_eq!(written_and_read_again(&model, &target), model);
     }
     assert_ne!(generate::mix(40, 7), generate::mix(40, 8));

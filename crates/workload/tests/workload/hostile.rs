@@ -7,10 +7,7 @@ use schedlab_workload::{GoldenFile, Options, Target, Vm, groups, rt_app};
 
 /// What is made of any text; also run by the fuzzer.
 fn read_anything(text: &str) {
-    let target = Target {
-        cpus: 4,
-        limited: true,
-    };
+    let target = Target { cpus: 4, limited: true };
     match rt_app::load("any.json", text, &target) {
         Err(error) => {
             let _ = error.to_string();
@@ -129,9 +126,7 @@ fn deep_nesting_and_long_input_take_time_in_proportion() {
         format!("{{\"tasks\": {{\"a\": {{{}}}}}}}", "\"run\": 1,".repeat(100_000)),
         format!(
             "{{\"tasks\": {{{}}}}}",
-            (0..20_000)
-                .map(|n| format!("\"t{n}\": {{\"sleep\": 1}},"))
-                .collect::<String>()
+            (0..20_000).map(|n| format!("\"t{n}\": {{\"sleep\": 1}},")).collect::<String>()
         ),
         (0..20_000).map(|n| format!("/g{n} cpu.shares=5\n")).collect(),
     ] {

@@ -5,28 +5,14 @@ use schedlab_sched::TaskId;
 use schedlab_workload::{LogLine, Options};
 
 fn logged(text: &str) -> (Vec<LogLine>, u64) {
-    let options = Options {
-        log_lines: 100,
-        ..Options::default()
-    };
+    let options = Options { log_lines: 100, ..Options::default() };
     let ran = run_with(1, text, options);
     let log = ran.vm.log().expect("a log was asked for");
     (log.lines().to_vec(), log.left_out())
 }
 
 fn line(columns: [i64; 10]) -> LogLine {
-    let [
-        perf,
-        run,
-        period,
-        start,
-        end,
-        rel_st,
-        slack,
-        c_duration,
-        c_period,
-        wu_lat,
-    ] = columns;
+    let [perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat] = columns;
     let positive = |value: i64| value as u64;
     LogLine {
         task: TaskId(0),
@@ -57,10 +43,7 @@ fn a_line_for_each_round_of_a_phase() {
         [
             line([2500, 2500, 10_000, 1000, 11_000, 0, 7500, 2500, 10_000, 0]),
             line([2500, 2500, 10_000, 11_000, 21_000, 10_000, 7500, 2500, 10_000, 0]),
-            LogLine {
-                phase: 1,
-                ..line([100, 100, 150, 21_000, 21_150, 20_000, 0, 100, 0, 0])
-            },
+            LogLine { phase: 1, ..line([100, 100, 150, 21_000, 21_150, 20_000, 0, 100, 0, 0]) },
         ]
     );
 }
@@ -75,15 +58,9 @@ fn waiting_for_the_cpu_counts_in_run_and_in_wake_up_latency() {
     );
     // a runs 0..400, 600..1200; its timer expires at 3000, when rt has the CPU (2600..3600).
     assert_eq!(lines.len(), 2);
-    assert_eq!(
-        lines[1],
-        line([1000, 1200, 3600, 0, 3600, 0, 1800, 1000, 3000, 600])
-    );
+    assert_eq!(lines[1], line([1000, 1200, 3600, 0, 3600, 0, 1800, 1000, 3000, 600]));
     // rt-0 started 400 after the first thread.
-    assert_eq!(
-        (lines[0].task, lines[0].start, lines[0].rel_st),
-        (TaskId(1), 400, 400)
-    );
+    assert_eq!((lines[0].task, lines[0].start, lines[0].rel_st), (TaskId(1), 400, 400));
 }
 
 #[test]
@@ -99,10 +76,7 @@ const TWO_TIMERS: &str = r#"{"global": {"cumulative_slack": CUM}, "tasks": {"a":
 fn slack_is_that_of_the_last_timer_or_the_sum_and_negative_when_late() {
     // Reached at 1000 (expiry 3000) and at 8000 (expiry 7000): 2000 and -1000.
     let (lines, _) = logged(&TWO_TIMERS.replace("CUM", "false"));
-    assert_eq!(
-        lines,
-        [line([6000, 6000, 8000, 0, 8000, 0, -1000, 6000, 7000, 0])]
-    );
+    assert_eq!(lines, [line([6000, 6000, 8000, 0, 8000, 0, -1000, 6000, 7000, 0])]);
     let (lines, _) = logged(&TWO_TIMERS.replace("CUM", "true"));
     assert_eq!(lines[0].slack, 1000);
 }
@@ -123,21 +97,13 @@ fn a_phase_that_has_not_ended_is_not_logged_and_the_log_is_bounded() {
     assert_eq!((lines.len(), left_out), (100, 66));
     let (lines, _) = logged(r#"{"global": {"duration": 1}, "tasks": {"a": {"run": 2000000}}}"#);
     assert!(lines.is_empty());
-    assert!(
-        run(r#"{"tasks": {"a": {"loop": 1, "run": 1}}}"#)
-            .vm
-            .log()
-            .is_none()
-    );
+    assert!(run(r#"{"tasks": {"a": {"loop": 1, "run": 1}}}"#).vm.log().is_none());
 }
 
 #[test]
 fn the_text_has_rt_apps_columns() {
     let columns: Vec<&str> = LogLine::HEADER.split_whitespace().collect();
-    assert_eq!(
-        columns.join(" "),
-        "idx perf run period start end rel_st slack c_duration c_period wu_lat"
-    );
+    assert_eq!(columns.join(" "), "idx perf run period start end rel_st slack c_duration c_period wu_lat");
     let line = line([1, 2, 3, 4, 5, 6, -7, 8, 9, 10]).to_string();
     let values: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(values.join(" "), "0 1 2 3 4 5 6 -7 8 9 10");

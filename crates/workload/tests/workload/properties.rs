@@ -11,10 +11,7 @@ fn phases_run_in_order_each_with_its_loop_and_then_all_again() {
         "none": {"loop": 0, "run": 1000},
         "q": {"run": 100, "sleep": 1}
     }}}}"#);
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..10, a-0 11..21, a-0 22..122, a-0 123..133, a-0 134..144, a-0 145..245"
-    );
+    assert_eq!(ran.slices(), "a-0 0..10, a-0 11..21, a-0 22..122, a-0 123..133, a-0 134..144, a-0 145..245");
 }
 
 #[test]
@@ -41,11 +38,8 @@ fn instances_and_delays() {
     assert_eq!(ran.slices(), "b-0 0..10, a-0 100..110, a-1 110..120");
     let names: Vec<String> = (0..3).map(|number| ran.vm.thread_name(TaskId(number))).collect();
     assert_eq!(names, ["a-0", "a-1", "b-0"]);
-    let info: Vec<(&str, u32, u64)> = ran
-        .vm
-        .threads()
-        .map(|thread| (thread.key, thread.instance, thread.start_ns))
-        .collect();
+    let info: Vec<(&str, u32, u64)> =
+        ran.vm.threads().map(|thread| (thread.key, thread.instance, thread.start_ns)).collect();
     assert_eq!(info, [("a", 0, 100_000), ("a", 1, 100_000), ("b", 0, 0)]);
 }
 
@@ -58,9 +52,7 @@ fn a_task_with_loop_0_ends_at_once() {
 #[test]
 fn every_policy_with_its_default_priority() {
     let born = |properties: &str| {
-        let ran = run(&format!(
-            r#"{{"tasks": {{"a": {{{properties}, "loop": 1, "run": 1}}}}}}"#
-        ));
+        let ran = run(&format!(r#"{{"tasks": {{"a": {{{properties}, "loop": 1, "run": 1}}}}}}"#));
         attr_text(&ran.born[0].attr.sched)
     };
     for (properties, expected) in [
@@ -71,18 +63,9 @@ fn every_policy_with_its_default_priority() {
         (r#""policy": "SCHED_IDLE", "slice": 700"#, "idle 0 slice 700"),
         (r#""policy": "SCHED_FIFO""#, "fifo 10"),
         (r#""policy": "SCHED_RR", "priority": 99"#, "rr 99"),
-        (
-            r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "priority": 1000"#,
-            "deadline 5/5/5",
-        ),
-        (
-            r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "dl-period": 9"#,
-            "deadline 5/9/9",
-        ),
-        (
-            r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "dl-deadline": 7"#,
-            "deadline 5/7/7",
-        ),
+        (r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "priority": 1000"#, "deadline 5/5/5"),
+        (r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "dl-period": 9"#, "deadline 5/9/9"),
+        (r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "dl-deadline": 7"#, "deadline 5/7/7"),
         (
             r#""policy": "SCHED_DEADLINE", "dl-runtime": 5, "dl-deadline": 7, "dl-period": 9"#,
             "deadline 5/7/9",
@@ -143,11 +126,7 @@ fn cpus_of_a_phase_fall_back_to_the_tasks() {
         "0 b-0 cpus [0], 10 b-0 cpus [0, 1, 2, 3, 4, 5, 6, 7], 10 a-0 cpus [2, 3], 20 a-0 cpus [1]"
     );
     let mut of_a = ran.slices();
-    of_a = of_a
-        .split(", ")
-        .filter(|slice| slice.starts_with('a'))
-        .collect::<Vec<_>>()
-        .join(", ");
+    of_a = of_a.split(", ").filter(|slice| slice.starts_with('a')).collect::<Vec<_>>().join(", ");
     assert_eq!(of_a, "a-0 0..10@1, a-0 10..20@2, a-0 20..30@1");
     assert!(ran.born[0].attr.allowed.contains(CpuId(1)));
     assert!(!ran.born[0].attr.allowed.contains(CpuId(0)));
@@ -162,10 +141,7 @@ fn a_cpus_that_excludes_the_cpu_at_hand_moves_the_thread_before_the_first_event(
         "b": {"cpus": [1], "loop": 1, "run": 100}
     }}"#,
     );
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..10@0, b-0 0..100@1, a-0 100..110@1, a-0 115..120@1"
-    );
+    assert_eq!(ran.slices(), "a-0 0..10@0, b-0 0..100@1, a-0 100..110@1, a-0 115..120@1");
 }
 
 #[test]
@@ -187,10 +163,7 @@ fn groups_come_from_the_task_and_change_with_phases() {
     let settings = groups::parse("g", "/other\n/tg2 cpu.weight=5").unwrap();
     let plan = groups::GroupPlan::new(&settings, &model.group_paths());
     let ids: Vec<GroupId> = (1..=plan.groups().len() as u32).map(GroupId).collect();
-    let options = Options {
-        group_ids: plan.ids_of(&ids, &model.group_paths()),
-        ..Options::default()
-    };
+    let options = Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
     let ran = run_with(1, text, options);
     assert_eq!(ran.born[0].attr.group, GroupId(4));
     assert_eq!(ran.ops(), "10 a-0 group 0, 30 a-0 group 2");
@@ -201,10 +174,7 @@ fn the_wrong_number_of_group_numbers_is_refused() {
     let text = r#"{"tasks": {"a": {"taskgroup": "/g", "loop": 1, "run": 1}}}"#;
     let target = Target::new(1);
     let model = rt_app::load("t", text, &target).unwrap();
-    let options = Options {
-        group_ids: vec![GroupId(1), GroupId(2)],
-        ..Options::default()
-    };
+    let options = Options { group_ids: vec![GroupId(1), GroupId(2)], ..Options::default() };
     let error = Vm::new(model, &target, options).unwrap_err();
     assert_eq!(error.message(), "2 numbers for 1 groups");
 }
@@ -218,10 +188,7 @@ fn threads_are_threads_of_one_process_unless_said_otherwise() {
         (AddressSpaces::PerThread, [0, 1, 2]),
     ] {
         let options = Options {
-            conventions: Conventions {
-                address_spaces,
-                ..Conventions::default()
-            },
+            conventions: Conventions { address_spaces, ..Conventions::default() },
             ..Options::default()
         };
         let ran = run_with(1, text, options);
@@ -243,11 +210,7 @@ fn everything_that_rt_app_accepts_is_accepted() {
     }"#);
     assert_eq!(ran.slices(), "a-0 0..10");
     let written = rt_app::write(ran.vm.model());
-    for carried in [
-        r#""calibration": "CPU3""#,
-        r#""log_size": "file""#,
-        r#""mem_buffer_size": 1048576"#,
-    ] {
+    for carried in [r#""calibration": "CPU3""#, r#""log_size": "file""#, r#""mem_buffer_size": 1048576"#] {
         assert!(written.contains(carried), "{written}");
     }
 }

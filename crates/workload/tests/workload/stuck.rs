@@ -68,21 +68,12 @@ fn barriers_semaphores_and_suspension() {
     }}"#,
     );
     assert_eq!(ran.end, Ok(RunEnd::Stuck));
-    let waits: Vec<WaitsFor> = ran
-        .vm
-        .who_waits()
-        .waiting
-        .into_iter()
-        .map(|thread| thread.waits_for)
-        .collect();
+    let waits: Vec<WaitsFor> =
+        ran.vm.who_waits().waiting.into_iter().map(|thread| thread.waits_for).collect();
     assert_eq!(
         waits,
         [
-            WaitsFor::Barrier {
-                name: "x".into(),
-                come: 1,
-                needed: 2
-            },
+            WaitsFor::Barrier { name: "x".into(), come: 1, needed: 2 },
             WaitsFor::Semaphore { name: "s".into() },
             WaitsFor::Resume,
         ]
@@ -91,10 +82,7 @@ fn barriers_semaphores_and_suspension() {
 
 #[test]
 fn long_lists_are_cut() {
-    let ran = run_on(
-        1,
-        r#"{"tasks": {"a": {"instance": 5000, "loop": 1, "sem_wait": "s"}}}"#,
-    );
+    let ran = run_on(1, r#"{"tasks": {"a": {"instance": 5000, "loop": 1, "sem_wait": "s"}}}"#);
     let text = ran.vm.who_waits().to_string();
     assert_eq!(text.lines().count(), 22);
     assert!(text.ends_with("and 4980 more"), "{text}");

@@ -227,11 +227,7 @@ impl Ran {
                     Op::Sleep { until_ns, .. } => format!("sleep {}", us(*until_ns)),
                     Op::Block { .. } => "block".into(),
                     Op::Wake { task, sync } => {
-                        format!(
-                            "wake{} {}",
-                            if *sync { " sync" } else { "" },
-                            self.vm.thread_name(*task)
-                        )
+                        format!("wake{} {}", if *sync { " sync" } else { "" }, self.vm.thread_name(*task))
                     }
                     Op::SetAttr { task, attr } => {
                         format!("{} is {}", self.vm.thread_name(*task), attr_text(attr))
@@ -281,11 +277,7 @@ pub fn attr_text(attr: &SchedAttr) -> String {
 }
 
 fn us(ns: u64) -> String {
-    if ns.is_multiple_of(1000) {
-        (ns / 1000).to_string()
-    } else {
-        format!("{}.{:03}", ns / 1000, ns % 1000)
-    }
+    if ns.is_multiple_of(1000) { (ns / 1000).to_string() } else { format!("{}.{:03}", ns / 1000, ns % 1000) }
 }
 
 /// Runs `text` on `cpus` CPUs under [`Plain`] until its duration, or for 10 s.
@@ -309,28 +301,12 @@ pub fn run_with(cpus: u32, text: &str, options: Options) -> Ran {
 /// Runs a workload that is ready.
 pub fn run_vm(cpus: u32, vm: Vm) -> Ran {
     let until_ns = vm.duration_ns().unwrap_or(10_000_000_000);
-    let spy = Spy {
-        vm,
-        ops: Vec::new(),
-        born: Vec::new(),
-    };
-    let mut machine = Machine::new(
-        Config::idealised(cpus, 100),
-        Plain::default(),
-        spy,
-        Slices::default(),
-    );
+    let spy = Spy { vm, ops: Vec::new(), born: Vec::new() };
+    let mut machine = Machine::new(Config::idealised(cpus, 100), Plain::default(), spy, Slices::default());
     let end = machine.run(until_ns);
     let now_ns = machine.now_ns();
     let (_, spy, slices) = machine.into_parts();
-    Ran {
-        end,
-        now_ns,
-        vm: spy.vm,
-        ops: spy.ops,
-        born: spy.born,
-        slices: slices.done,
-    }
+    Ran { end, now_ns, vm: spy.vm, ops: spy.ops, born: spy.born, slices: slices.done }
 }
 
 /// The message of a file that is refused.

@@ -27,10 +27,7 @@ fn without_inheritance_a_quicker_thread_may_take_a_free_mutex() {
         "10 a-0 sleep 110, 10 b-0 block, 10 c-0 block, 110 a-0 wake b-0, 130 a-0 sleep 230, 130 b-0 block, \
          230 a-0 wake b-0, 240 b-0 wake c-0"
     );
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..10, a-0 110..130, b-0 230..240, c-0 240..250"
-    );
+    assert_eq!(ran.slices(), "a-0 0..10, a-0 110..130, b-0 230..240, c-0 240..250");
 }
 
 #[test]
@@ -74,14 +71,8 @@ fn without_inheritance_there_is_priority_inversion() {
 #[test]
 fn with_inheritance_the_owner_borrows_the_waiters_priority() {
     let ran = run(&INVERSION.replace("PI", "true"));
-    assert_eq!(
-        ran.slices(),
-        "low-0 0..1000, high-0 1000..1050, mid-0 1050..11050, low-0 11050..11150"
-    );
-    assert_eq!(
-        ran.attr_changes(),
-        "200 high-0 low-0 is fifo 9, 1000 low-0 low-0 is fifo 1"
-    );
+    assert_eq!(ran.slices(), "low-0 0..1000, high-0 1000..1050, mid-0 1050..11050, low-0 11050..11150");
+    assert_eq!(ran.attr_changes(), "200 high-0 low-0 is fifo 9, 1000 low-0 low-0 is fifo 1");
 }
 
 #[test]
@@ -91,10 +82,7 @@ fn with_inheritance_a_release_hands_the_mutex_over() {
         "a": {"loop": 1, "lock": "m", "run": 10, "sleep": 100, "unlock": "m", "run1": 10, "lock1": "m", "run2": 10, "unlock2": "m"},
         "b": {"loop": 1, "lock": "m", "run": 10, "unlock": "m"}
     }}"#);
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..10, a-0 110..120, b-0 120..130, a-0 130..140"
-    );
+    assert_eq!(ran.slices(), "a-0 0..10, a-0 110..120, b-0 120..130, a-0 130..140");
 }
 
 #[test]
@@ -164,10 +152,7 @@ fn wait_gives_the_mutex_up_and_takes_it_again() {
     }}"#,
     );
     // Woken at 100, finds the mutex taken, gets it at 150.
-    assert_eq!(
-        ran.ops(),
-        "0 w-0 block, 100 s-0 wake w-0, 100 w-0 block, 150 s-0 wake w-0"
-    );
+    assert_eq!(ran.ops(), "0 w-0 block, 100 s-0 wake w-0, 100 w-0 block, 150 s-0 wake w-0");
     assert_eq!(ran.slices(), "s-0 0..150@1, w-0 150..160@0");
 }
 
@@ -187,18 +172,12 @@ fn signal_wakes_the_longest_waiting_and_broad_all_and_both_are_lost_without_wait
         let ran = run_on(4, text);
         assert_eq!(ran.end, Ok(RunEnd::Stuck), "nobody signals late-0");
         let ops = ran.ops();
-        let wakes: Vec<String> = ops
-            .split(", ")
-            .filter(|op| op.contains(" s-0 wake"))
-            .map(String::from)
-            .collect();
+        let wakes: Vec<String> =
+            ops.split(", ").filter(|op| op.contains(" s-0 wake")).map(String::from).collect();
         wakes.join(", ")
     };
     assert_eq!(wakes(&text(r#""signal": "c""#)), "100 s-0 wake w-0");
-    assert_eq!(
-        wakes(&text(r#""broadcast": "c""#)),
-        "100 s-0 wake w-0, 100 s-0 wake w-1, 100 s-0 wake w-2"
-    );
+    assert_eq!(wakes(&text(r#""broadcast": "c""#)), "100 s-0 wake w-0, 100 s-0 wake w-1, 100 s-0 wake w-2");
 }
 
 #[test]
@@ -208,10 +187,7 @@ fn sync_is_its_four_steps() {
         "a": {"loop": 2, "run": 100, "sync": {"ref": "c", "mutex": "m"}},
         "b": {"loop": 2, "run": 50, "sync": {"ref": "c", "mutex": "m"}}
     }}"#);
-    assert_eq!(
-        ran.slices(),
-        "a-0 0..100, b-0 100..150, a-0 150..250, b-0 250..300"
-    );
+    assert_eq!(ran.slices(), "a-0 0..100, b-0 100..150, a-0 150..250, b-0 250..300");
     // The last to wait is signalled by nobody.
     assert_eq!(ran.end, Ok(RunEnd::Stuck));
     assert_eq!(

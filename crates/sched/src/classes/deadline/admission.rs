@@ -10,25 +10,39 @@ pub struct Admission {
     /// How much of each CPU may be given out; none = no limit.
     per_cpu: Option<u64>,
     cpus: u64,
+    /// What that follows from: so much of every period, us; negative = no limit.
+    runtime_us: i64,
+    period_us: u64,
 }
 
 impl Admission {
     /// Nothing is given out. `runtime_us` of every `period_us` may be (`sched_rt_runtime_us`); negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
-        let mut admission = Admission {
+        Admission {
             total_bw: 0,
-            per_cpu: None,
+            per_cpu: per_cpu(runtime_us, period_us),
             cpus: u64::from(cpus),
-        };
-        admission.set_limit(runtime_us, period_us);
-        admission
+            runtime_us,
+            period_us,
+        }
+    }
+
+    /// Runtime and period that the limit follows from, us.
+    pub fn limit_us(&self) -> (i64, u64) {
+        (self.runtime_us, self.period_us)
+    }
+
+    /// Whether what is given out would be within another limit.
+    pub fn would_fit(&self, runtime_us: i64, period_us: u64) -> bool {
+        let per_cpu = per_cpu(runtime_us, period_us);
+        per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw)
     }
 
     /// Another limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
-        self.per_cpu = u64::try_from(runtime_us)
-            .ok()
-            .map(|runtime_us| to_ratio(period_us, runtime_us));
+        self.per_cpu = per_cpu(runtime_us, period_us);
+        self.runtime_us = runtime_us;
+        self.period_us = period_us;
     }
 
     /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not if less would be left than
@@ -57,8 +71,7 @@ impl Admission {
 
     /// Whether `new` fits in place of `old` (0: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
-        self.per_cpu
-            .is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
+        self.per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)
     }
 
     /// `new` takes the place of `old`.
@@ -70,6 +83,10 @@ impl Admission {
     pub fn total_bw(&self) -> u64 {
         self.total_bw
     }
+}
+
+fn per_cpu(runtime_us: i64, period_us: u64) -> Option<u64> {
+    u64::try_from(runtime_us).ok().map(|runtime_us| to_ratio(period_us, runtime_us))
 }
 
 #[cfg(test)]

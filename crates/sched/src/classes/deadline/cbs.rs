@@ -53,11 +53,7 @@ impl Server {
     /// If the kernel would say `EINVAL`; periods must lie within `period_us`.
     pub fn new(attr: &SchedAttr, period_us: (u64, u64)) -> Result<Server, Invalid> {
         let (runtime, deadline) = (attr.runtime_ns, attr.deadline_ns);
-        let period = if attr.period_ns == 0 {
-            deadline
-        } else {
-            attr.period_ns
-        };
+        let period = if attr.period_ns == 0 { deadline } else { attr.period_ns };
         let good = runtime >= RUNTIME_MIN_NS
             && deadline != 0
             && deadline >> 63 == 0
@@ -87,9 +83,7 @@ impl Server {
     /// When the next period begins.
     #[inline]
     pub fn next_period(&self) -> u64 {
-        self.deadline
-            .wrapping_sub(self.dl_deadline)
-            .wrapping_add(self.dl_period)
+        self.deadline.wrapping_sub(self.dl_deadline).wrapping_add(self.dl_period)
     }
 
     /// A new period from now on.
@@ -175,13 +169,7 @@ mod tests {
     fn parameters_are_checked() {
         let with = |runtime_ns, deadline_ns, period_ns| {
             let policy = Policy::Deadline;
-            let attr = SchedAttr {
-                policy,
-                runtime_ns,
-                deadline_ns,
-                period_ns,
-                ..SchedAttr::default()
-            };
+            let attr = SchedAttr { policy, runtime_ns, deadline_ns, period_ns, ..SchedAttr::default() };
             Server::new(&attr, (100, 1 << 22)).is_ok()
         };
         assert!(with(2 * MS, 10 * MS, 0));
@@ -222,10 +210,7 @@ mod tests {
         let mut task = server(2000, 10_000, 10_000);
         (task.deadline, task.runtime, task.yielded) = (10 * MS, MS as i64, true);
         task.replenish(10 * MS);
-        assert_eq!(
-            (task.deadline, task.runtime, task.yielded),
-            (20 * MS, 2 * MS as i64, false)
-        );
+        assert_eq!((task.deadline, task.runtime, task.yielded), (20 * MS, 2 * MS as i64, false));
     }
 
     #[test]

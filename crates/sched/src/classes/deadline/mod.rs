@@ -48,7 +48,8 @@ use server::FairServer;
 /// The knobs of the class.
 pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
 
-/// A thread's replenishment timer and its zero-lag timer have these keys, plus twice its number.
+/// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its number (0 and 1 modulo 4 are the
+/// groups' quotas').
 const DL_TIMER: u32 = 2;
 const INACTIVE_TIMER: u32 = 3;
 
@@ -164,14 +165,10 @@ impl Deadline {
         let bw = task.server.bw;
         let zero_lag = task.server.zero_lag_ns();
         task.server = Server::default();
-        platform.cancel_timer(TimerKey(DL_TIMER + 2 * pid.0));
+        platform.cancel_timer(TimerKey(DL_TIMER + 4 * pid.0));
         if before(platform.now_ns(), zero_lag) {
             task.leaving_bw += bw;
-            platform.arm_timer(
-                TimerKey(INACTIVE_TIMER + 2 * pid.0),
-                TimerPhase::BeforeWakeups,
-                zero_lag,
-            );
+            platform.arm_timer(TimerKey(INACTIVE_TIMER + 4 * pid.0), TimerPhase::BeforeWakeups, zero_lag);
         } else {
             self.admission.replace(bw, 0);
         }
@@ -183,11 +180,10 @@ impl Deadline {
         let rq = &mut self.rqs[cpu.index()];
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
-        self.nodes
-            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.add_nr_running(cpu);
+        core.add_nr_running(cpu, 1);
         self.earliest_changed(cpu);
     }
 
@@ -197,7 +193,7 @@ impl Deadline {
         self.nodes.remove(&mut rq.tree, pid.0, &mut ());
         rq.nr_running -= 1;
         rq.nr_migratory -= u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.sub_nr_running(cpu);
+        core.sub_nr_running(cpu, 1);
         self.earliest_changed(cpu);
     }
 
@@ -215,9 +211,7 @@ impl Deadline {
 
     /// Whether `pid` is out of budget and waits for its next period.
     pub fn is_throttled(&self, pid: Pid) -> bool {
-        self.tasks
-            .get(pid.index())
-            .is_some_and(|task| task.server.throttled)
+        self.tasks.get(pid.index()).is_some_and(|task| task.server.throttled)
     }
 
     fn deadline_of(&self, pid: Pid) -> u64 {
@@ -259,7 +253,7 @@ impl Deadline {
         if ahead_ns / 1000 < 0 {
             return false;
         }
-        platform.arm_timer(TimerKey(DL_TIMER + 2 * pid.0), TimerPhase::BeforeWakeups, at_ns);
+        platform.arm_timer(TimerKey(DL_TIMER + 4 * pid.0), TimerPhase::BeforeWakeups, at_ns);
         true
     }
 
@@ -271,13 +265,13 @@ impl Deadline {
         key: TimerKey,
         fair_waits: impl Fn(CpuId) -> bool,
     ) {
-        let pid = Pid((key.0 - DL_TIMER) / 2);
+        let pid = Pid((key.0 - DL_TIMER) / 4);
         if core.is_idle_thread(pid) {
             let cpu = core.cpu_of(pid);
             self.fair_server_timer(core, platform, cpu, fair_waits(cpu));
             return;
         }
-        if key.0 % 2 == INACTIVE_TIMER % 2 {
+        if key.0 % 4 == INACTIVE_TIMER {
             let bw = core::mem::take(&mut self.tasks[pid.index()].leaving_bw);
             self.admission.replace(bw, 0);
             return;
@@ -306,23 +300,10 @@ impl Deadline {
 
     /// The knobs with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        let knob = |name, value, help| Tunable {
-            name,
-            value,
-            range: (100, 1 << 22),
-            help,
-        };
+        let knob = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
         alloc::vec![
-            knob(
-                TUNABLES[0],
-                self.period_us.0 as i64,
-                "shortest period of a deadline task, us"
-            ),
-            knob(
-                TUNABLES[1],
-                self.period_us.1 as i64,
-                "longest period of a deadline task, us"
-            ),
+            knob(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
+            knob(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),
         ]
     }
 
@@ -352,7 +333,17 @@ impl Deadline {
         }
     }
 
-    /// `sched_rt_runtime_us` or `sched_rt_period_us` was written, which limit this class too.
+    /// The limit on what is given out: runtime and period, us.
+    pub fn limit_us(&self) -> (i64, u64) {
+        self.admission.limit_us()
+    }
+
+    /// Whether another limit leaves room for what is given out.
+    pub fn takes_limit(&self, runtime_us: i64, period_us: u64) -> bool {
+        self.admission.would_fit(runtime_us, period_us)
+    }
+
+    /// Another limit.
     pub fn set_limit(&mut self, runtime_us: i64, period_us: u64) {
         self.admission.set_limit(runtime_us, period_us);
     }
@@ -376,9 +367,7 @@ impl Deadline {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];
             if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {
-                return Err(alloc::format!(
-                    "thread {number} is in a deadline tree and should not be"
-                ));
+                return Err(alloc::format!("thread {number} is in a deadline tree and should not be"));
             }
         }
         if bw != self.admission.total_bw() {
@@ -509,11 +498,7 @@ impl Class for Deadline {
         let was = core.thread(pid).nr_cpus_allowed > 1;
         if self.tasks[pid.index()].queued && was != (nr > 1) {
             let rq = &mut self.rqs[cpu.index()];
-            rq.nr_migratory = if was {
-                rq.nr_migratory - 1
-            } else {
-                rq.nr_migratory + 1
-            };
+            rq.nr_migratory = if was { rq.nr_migratory - 1 } else { rq.nr_migratory + 1 };
             self.earliest_changed(cpu);
         }
     }

@@ -28,11 +28,7 @@ impl Overload {
     /// Nobody.
     pub fn new(cpus: u32) -> Overload {
         let words = (cpus as usize).div_ceil(64);
-        Overload {
-            overloaded: alloc::vec![0; words],
-            count: 0,
-            busy: alloc::vec![0; words],
-        }
+        Overload { overloaded: alloc::vec![0; words], count: 0, busy: alloc::vec![0; words] }
     }
 
     /// Whether `cpu` is overloaded.
@@ -59,11 +55,7 @@ impl Deadline {
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
         if overloaded != self.overload.is_overloaded(cpu) {
             set_bit(&mut self.overload.overloaded, cpu, overloaded);
-            self.overload.count = if overloaded {
-                self.overload.count + 1
-            } else {
-                self.overload.count - 1
-            };
+            self.overload.count = if overloaded { self.overload.count + 1 } else { self.overload.count - 1 };
         }
         set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
     }
@@ -106,8 +98,7 @@ impl Deadline {
                 best = Some((earliest, cpu));
             }
         }
-        best.filter(|&(latest, _)| before(self.deadline_of(pid), latest))
-            .map(|(_, cpu)| cpu)
+        best.filter(|&(latest, _)| before(self.deadline_of(pid), latest)).map(|(_, cpu)| cpu)
     }
 
     /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way to it.
@@ -123,8 +114,7 @@ impl Deadline {
         }
         self.find_later_cpu(core, pid)
             .filter(|&target| {
-                self.earliest(target)
-                    .is_none_or(|earliest| before(self.deadline_of(pid), earliest))
+                self.earliest(target).is_none_or(|earliest| before(self.deadline_of(pid), earliest))
             })
             .unwrap_or(cpu)
     }
@@ -191,11 +181,7 @@ impl Deadline {
             let curr = core.curr(source);
             let about_to_run =
                 core.thread(curr).class == ClassId::Deadline && before(deadline, self.deadline_of(curr));
-            if !about_to_run
-                && self
-                    .earliest(cpu)
-                    .is_none_or(|earliest| before(deadline, earliest))
-            {
+            if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest)) {
                 self.move_task(core, platform, pid, cpu);
             }
         }

@@ -11,6 +11,7 @@
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline};
 use crate::classes::{ClassId, Core, Pid};
+use crate::platform::Refusal;
 use crate::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
 
 /// The knobs.
@@ -40,10 +41,16 @@ pub struct FairServer {
 
 impl Deadline {
     /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's bandwidth is theirs.
-    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) {
+    ///
+    /// # Errors
+    /// If so much is not free. Nothing has changed then.
+    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Refusal> {
         let (cpus, online) = (self.rqs.len(), self.admission.cpus());
-        let (old, new) = (self.server_bw(), to_ratio(period_ns, runtime_ns));
-        self.admission.replace(online * old, online * new);
+        let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * online);
+        if !self.admission.fits(old, new) {
+            return Err(Refusal::Busy);
+        }
+        self.admission.replace(old, new);
         self.server_runtime_ns = runtime_ns;
         self.server_period_ns = period_ns;
         // The idle threads' rows come first.
@@ -52,6 +59,7 @@ impl Deadline {
             task.server.dl_deadline = period_ns;
             task.server.dl_period = period_ns;
         }
+        Ok(())
     }
 
     /// What each CPU's server takes.
@@ -78,7 +86,7 @@ impl Deadline {
     }
 
     fn server_timer_at(&self, core: &Core, platform: &mut Platform, cpu: CpuId, at_ns: u64) {
-        let key = TimerKey(DL_TIMER + 2 * core.idle_thread(cpu).0);
+        let key = TimerKey(DL_TIMER + 4 * core.idle_thread(cpu).0);
         platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
     }
 
@@ -112,9 +120,7 @@ impl Deadline {
         }
         let server = &self.tasks[core.idle_thread(cpu).index()].server;
         if server.deadline == 0 || before(self.zero_laxity_ns(core, cpu), platform.now_ns()) {
-            self.tasks[core.idle_thread(cpu).index()]
-                .server
-                .renew(platform.now_ns());
+            self.tasks[core.idle_thread(cpu).index()].server.renew(platform.now_ns());
         }
         self.servers[cpu.index()].state = State::Deferred;
         self.server_timer_at(core, platform, cpu, self.zero_laxity_ns(core, cpu));
@@ -166,8 +172,7 @@ impl Deadline {
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
         let rq = &mut self.rqs[cpu.index()];
-        self.nodes
-            .insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
         rq.nr_running += 1;
         self.earliest_changed(cpu);
     }

@@ -19,12 +19,7 @@ pub struct Link {
 
 impl Default for Link {
     fn default() -> Link {
-        Link {
-            prev: NIL,
-            next: NIL,
-            prio: 0,
-            linked: false,
-        }
+        Link { prev: NIL, next: NIL, prio: 0, linked: false }
     }
 }
 
@@ -46,10 +41,7 @@ pub struct PrioLists {
 impl PrioLists {
     /// All empty.
     pub fn new() -> PrioLists {
-        PrioLists {
-            ends: Vec::new(),
-            bitmap: 0,
-        }
+        PrioLists { ends: Vec::new(), bitmap: 0 }
     }
 
     /// Whether all are empty.
@@ -61,22 +53,14 @@ impl PrioLists {
     /// The best (smallest) priority that has anybody, [`NOBODY`] if none has.
     #[inline]
     pub fn best(&self) -> u8 {
-        if self.bitmap == 0 {
-            NOBODY
-        } else {
-            self.bitmap.trailing_zeros() as u8
-        }
+        if self.bitmap == 0 { NOBODY } else { self.bitmap.trailing_zeros() as u8 }
     }
 
     /// The best priority after `prio` that has anybody, [`NOBODY`] if none has.
     #[inline]
     pub fn next_best(&self, prio: u8) -> u8 {
         let rest = self.bitmap & !((2u128 << prio) - 1);
-        if rest == 0 {
-            NOBODY
-        } else {
-            rest.trailing_zeros() as u8
-        }
+        if rest == 0 { NOBODY } else { rest.trailing_zeros() as u8 }
     }
 
     /// The first of a priority.
@@ -118,12 +102,7 @@ impl PrioLists {
             self.ends = alloc::vec![(NIL, NIL); NOBODY as usize];
         }
         let (head, tail) = &mut self.ends[prio as usize];
-        links[pid.index()] = Link {
-            prev: *tail,
-            next: NIL,
-            prio,
-            linked: true,
-        };
+        links[pid.index()] = Link { prev: *tail, next: NIL, prio, linked: true };
         if *tail == NIL {
             *head = pid.0;
         } else {
@@ -141,12 +120,7 @@ impl PrioLists {
             return;
         };
         links[old.index()].prev = pid.0;
-        links[pid.index()] = Link {
-            prev: NIL,
-            next: old.0,
-            prio,
-            linked: true,
-        };
+        links[pid.index()] = Link { prev: NIL, next: old.0, prio, linked: true };
         self.ends[prio as usize].0 = pid.0;
     }
 
@@ -211,10 +185,7 @@ mod tests {
         lists.push_front(&mut links, Pid(5), 3);
         let order: Vec<u32> = lists.iter(&links).map(|pid| pid.0).collect();
         assert_eq!(order, [1, 5, 4, 0, 2, 3]);
-        assert_eq!(
-            (lists.best(), lists.next_best(3), lists.next_best(98)),
-            (0, 50, NOBODY)
-        );
+        assert_eq!((lists.best(), lists.next_best(3), lists.next_best(98)), (0, 50, NOBODY));
         lists.remove(&mut links, Pid(0));
         lists.remove(&mut links, Pid(1));
         lists.remove(&mut links, Pid(1));

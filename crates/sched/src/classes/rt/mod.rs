@@ -57,17 +57,9 @@ pub struct RtVersion {
 
 impl RtVersion {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtVersion = RtVersion {
-        throttling: false,
-        runtime_share: false,
-        push_pull: false,
-    };
+    pub const V2_6_23: RtVersion = RtVersion { throttling: false, runtime_share: false, push_pull: false };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtVersion = RtVersion {
-        throttling: true,
-        runtime_share: true,
-        push_pull: true,
-    };
+    pub const V2_6_25: RtVersion = RtVersion { throttling: true, runtime_share: true, push_pull: true };
 }
 
 /// What the class keeps of a thread.
@@ -168,10 +160,7 @@ impl RealTime {
             Parent::Outside => self.def_timeslice,
             Parent::Task { task, .. } => self.tasks[core.pid(task).index()].time_slice,
         };
-        self.tasks[pid.index()] = RtTask {
-            time_slice: time_slice.max(1),
-            ..RtTask::default()
-        };
+        self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
     /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
@@ -198,10 +187,8 @@ impl RealTime {
     /// `highest_next` is exact only where that was cheap: it is worked out anew only when a newcomer is better than it. A task
     /// that was running at that moment and was preempted later may be missing from it.
     fn prio_joined(&mut self, core: &Core, cpu: CpuId, prio: u8) {
-        let migratory = self.rqs[cpu.index()]
-            .queue
-            .tail(prio)
-            .is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
+        let migratory =
+            self.rqs[cpu.index()].queue.tail(prio).is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
         let rq = &mut self.rqs[cpu.index()];
         rq.rt_nr_running += 1;
         rq.rt_nr_migratory += u32::from(migratory);
@@ -273,10 +260,7 @@ impl RealTime {
                 queued += 1;
                 migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
                 if core.thread(pid).cpu as usize != number {
-                    return Err(alloc::format!(
-                        "thread {} is on the real-time queue of CPU {number}",
-                        pid.0
-                    ));
+                    return Err(alloc::format!("thread {} is on the real-time queue of CPU {number}", pid.0));
                 }
             }
             if (queued, migratory) != (rq.rt_nr_running, rq.rt_nr_migratory) {
@@ -345,11 +329,7 @@ impl Class for RealTime {
         if rq.rt_nr_running == 0 {
             return None;
         }
-        let picked = if rq.throttled {
-            None
-        } else {
-            rq.queue.head(rq.queue.best())
-        };
+        let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
         if let Some(pid) = picked {
             self.tasks[pid.index()].exec_start = core.clock(cpu);
             self.make_unpushable(cpu, pid);

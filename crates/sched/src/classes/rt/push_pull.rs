@@ -64,8 +64,7 @@ impl RealTime {
 
     /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
     pub(super) fn next_prio(&self, core: &Core, cpu: CpuId) -> u8 {
-        self.best_movable(core, cpu, cpu)
-            .map_or(NOBODY, |pid| core.thread(pid).prio as u8)
+        self.best_movable(core, cpu, cpu).map_or(NOBODY, |pid| core.thread(pid).prio as u8)
     }
 
     /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does, else one that is near.
@@ -123,10 +122,10 @@ impl RealTime {
     fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, from: CpuId, to: CpuId) {
         use crate::classes::{Class, Dequeue, Enqueue};
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.sub_nr_running(from);
+        core.sub_nr_running(from, 1);
         core.set_cpu_and_tell(platform, pid, to);
         RealTime::enqueue_task(self, core, platform, to, pid, Enqueue::Migrated);
-        core.add_nr_running(to);
+        core.add_nr_running(to, 1);
     }
 
     /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try once more.

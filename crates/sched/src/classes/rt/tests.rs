@@ -12,11 +12,7 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    let mut m = Bench::new(
-        class_list(Version::V2_6_32, RtVersion::V2_6_25, &config),
-        cpus,
-        1000,
-    );
+    let mut m = Bench::new(class_list(Version::V2_6_32, RtVersion::V2_6_25, &config), cpus, 1000);
     let mut set = |name, value| m.sched.set_tunable(&mut m.platform, name, value).unwrap();
     set("sched_rt_period_us", period_us);
     set("sched_rt_runtime_us", runtime_us);
@@ -43,27 +39,16 @@ fn a_hog_gets_its_runtime_of_each_period_and_pays_back_what_it_overran() {
     m.run_until(4000 * MS);
     assert_eq!(
         spans(&m, hog),
-        [
-            (500, 951_000),
-            (1_000_000, 1_950_000),
-            (2_000_000, 2_950_000),
-            (3_000_000, 3_950_000)
-        ]
+        [(500, 951_000), (1_000_000, 1_950_000), (2_000_000, 2_950_000), (3_000_000, 3_950_000)]
     );
     let mut m = machine(1, 100_000, 60_000);
     let hog = hog_from(&mut m, 100_300);
     m.run_until(400 * MS);
-    assert_eq!(
-        spans(&m, hog),
-        [(100_300, 161_000), (200_000, 260_000), (300_000, 360_000)]
-    );
+    assert_eq!(spans(&m, hog), [(100_300, 161_000), (200_000, 260_000), (300_000, 360_000)]);
     let mut m = machine(1, 1_000_000, 500_000);
     let hog = hog_from(&mut m, 100_300);
     m.run_until(3000 * MS);
-    assert_eq!(
-        spans(&m, hog),
-        [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]
-    );
+    assert_eq!(spans(&m, hog), [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]);
     // From the middle of a period on: the first is not limited at all.
     let mut m = machine(1, 1_000_000, 950_000);
     let hog = hog_from(&mut m, 300_000);
@@ -95,9 +80,8 @@ fn round_robin_tasks_take_turns_of_100_ms() {
     let fair = m.nice(0, Life::Hog);
     // Just after the tick of 10 ms, which is the ordinary hog's to pay.
     m.run_until(10 * MS + 1);
-    let tasks: Vec<TaskId> = [1, 0, 0]
-        .map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late)))
-        .into();
+    let tasks: Vec<TaskId> =
+        [1, 0, 0].map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late))).into();
     m.run_until(1000 * MS);
     for (number, &task) in tasks.iter().enumerate() {
         let turn = |round: u64| {
@@ -148,10 +132,7 @@ fn the_most_urgent_tasks_get_the_cpus() {
 fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
     let mut m = machine(4, 1_000_000, -1);
     let bound = [0, 1, 2].map(|cpu| m.realtime(Policy::Fifo, 50, Some(cpu), Life::Work(8 * MS)));
-    let life = Life::Periodic {
-        run: MS,
-        sleep: 10 * MS,
-    };
+    let life = Life::Periodic { run: MS, sleep: 10 * MS };
     let sleeper = m.realtime(Policy::Fifo, 40, None, life);
     m.run_until(5 * MS);
     assert_eq!(m.sched.cpu_of(sleeper), CpuId(3));
@@ -165,9 +146,8 @@ fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
 #[test]
 fn affinity_and_priority_changes_keep_the_books() {
     let mut m = machine(3, 1_000_000, 950_000);
-    let tasks: Vec<TaskId> = (0..7)
-        .map(|number| m.realtime(Policy::RoundRobin, 10 + number % 3, None, Life::Hog))
-        .collect();
+    let tasks: Vec<TaskId> =
+        (0..7).map(|number| m.realtime(Policy::RoundRobin, 10 + number % 3, None, Life::Hog)).collect();
     for step in 0..60u32 {
         m.run_until(u64::from(step + 1) * 37 * MS / 10);
         let task = tasks[step as usize % 7];
@@ -175,11 +155,7 @@ fn affinity_and_priority_changes_keep_the_books() {
             let attr = SchedAttr::realtime(Policy::RoundRobin, 1 + step);
             m.sched.set_attr(&mut m.platform, task, &attr, CpuId(0));
         } else {
-            let allowed = if step % 3 == 0 {
-                CpuSet::All
-            } else {
-                CpuSet::only(CpuId(step % 3))
-            };
+            let allowed = if step % 3 == 0 { CpuSet::All } else { CpuSet::only(CpuId(step % 3)) };
             m.sched.set_affinity(&mut m.platform, task, &allowed);
         }
         m.sched.audit().unwrap();

@@ -22,21 +22,13 @@ pub(super) struct Bandwidth {
 
 impl Default for Bandwidth {
     fn default() -> Bandwidth {
-        Bandwidth {
-            period_us: 1_000_000,
-            runtime_us: 950_000,
-            timer_active: false,
-        }
+        Bandwidth { period_us: 1_000_000, runtime_us: 950_000, timer_active: false }
     }
 }
 
 impl Bandwidth {
     pub(super) fn runtime_ns(&self) -> u64 {
-        if self.runtime_us < 0 {
-            u64::MAX
-        } else {
-            self.runtime_us as u64 * 1000
-        }
+        if self.runtime_us < 0 { u64::MAX } else { self.runtime_us as u64 * 1000 }
     }
 
     fn period_ns(&self) -> u64 {

@@ -68,12 +68,7 @@ impl Rig {
     fn add(&mut self, sched: SchedAttr, allowed: CpuSet, steps: &[Step]) -> TaskId {
         let task = TaskId(self.programs.len() as u32);
         self.programs.push(Program {
-            attr: TaskAttr {
-                sched,
-                allowed,
-                address_space: task.0,
-                ..TaskAttr::default()
-            },
+            attr: TaskAttr { sched, allowed, address_space: task.0, ..TaskAttr::default() },
             steps: steps.to_vec(),
             repeat: false,
             at: 0,
@@ -93,9 +88,7 @@ impl Rig {
         let task = self.add(SchedAttr::nice(nice), CpuSet::only(CpuId(cpu)), &[Run(EVER)]);
         self.start(task);
         let p = self.sched.tasks.pid(task);
-        self.sched
-            .tasks
-            .set_allowed(self.sched.tasks.task_id(p), CpuSet::All);
+        self.sched.tasks.set_allowed(self.sched.tasks.task_id(p), CpuSet::All);
         task
     }
 
@@ -128,8 +121,7 @@ impl Rig {
                 if self.programs[number].born {
                     self.programs[number].due = None;
                     let cpu = self.sched.cpu_of(task);
-                    self.sched
-                        .wake(&mut self.platform, task, Waker::Interrupt { cpu });
+                    self.sched.wake(&mut self.platform, task, Waker::Interrupt { cpu });
                 } else {
                     self.start(task);
                 }
@@ -271,10 +263,7 @@ impl Rig {
         program.left = EVER;
         let attr = program.attr.clone();
         self.programs.push(program);
-        let parent = Parent::Task {
-            task: parent,
-            cpu: CpuId(cpu),
-        };
+        let parent = Parent::Task { task: parent, cpu: CpuId(cpu) };
         self.sched.fork(&mut self.platform, child, &attr, parent);
         child
     }

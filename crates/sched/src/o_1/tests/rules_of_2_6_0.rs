@@ -32,15 +32,7 @@ fn two_hogs_take_turns_of_a_full_slice_and_lose_their_bonus_step_by_step() {
     assert_eq!(rig.sched.prio(a), 122);
     rig.run_to(1020);
     assert_eq!(rig.sched.prio(a), 125);
-    assert_eq!(
-        rig.slices[..4],
-        [
-            (0, 0, 102, 0),
-            (0, 102, 204, 1),
-            (0, 204, 306, 0),
-            (0, 306, 408, 1)
-        ]
-    );
+    assert_eq!(rig.slices[..4], [(0, 0, 102, 0), (0, 102, 204, 1), (0, 204, 306, 0), (0, 306, 408, 1)]);
 }
 
 #[test]
@@ -50,10 +42,7 @@ fn a_task_that_sleeps_95_of_100_ms_is_at_the_ceiling_after_one_sleep() {
     rig.programs[0].repeat = true;
     rig.run_to(100);
     let row = rig.row(task);
-    assert_eq!(
-        (row.sleep_avg, row.interactive_credit, row.prio),
-        (1020 * MS, 1, 115)
-    );
+    assert_eq!((row.sleep_avg, row.interactive_credit, row.prio), (1020 * MS, 1, 115));
     rig.run_to(105);
     assert_eq!(rig.sched.sleep_avg_ns(task), 1015 * MS);
     rig.run_to(200);
@@ -73,10 +62,7 @@ fn a_long_sleep_lowers_a_task_that_was_at_the_ceiling() {
         rig.row(task).sleep_avg = 1020 * MS;
         rig.pass(slept_ms * MS);
         rig.recalc(task);
-        assert_eq!(
-            (rig.sched.sleep_avg_ns(task), rig.sched.prio(task)),
-            (sleep_avg_ms * MS, prio)
-        );
+        assert_eq!((rig.sched.sleep_avg_ns(task), rig.sched.prio(task)), (sleep_avg_ms * MS, prio));
     }
 }
 
@@ -87,10 +73,7 @@ fn how_long_a_burst_stays_interactive() {
     let burst = rig.add(NICE_0, CpuSet::All, &[Run(1), Sleep(900), Run(EVER)]);
     rig.run_to(1003);
     let row = rig.row(burst);
-    assert_eq!(
-        (row.sleep_avg, row.interactive_credit, row.prio, row.time_slice),
-        (918 * MS, 1, 116, 101)
-    );
+    assert_eq!((row.sleep_avg, row.interactive_credit, row.prio, row.time_slice), (918 * MS, 1, 116, 101));
     // At each: sleep_avg, priority and slice left, after it.
     for (ms, sleep_avg_ms, prio, left) in [
         (1012, 909, 116, 92),
@@ -106,11 +89,7 @@ fn how_long_a_burst_stays_interactive() {
     ] {
         rig.run_to(ms);
         let row = rig.row(burst);
-        assert_eq!(
-            (row.sleep_avg, row.prio, row.time_slice),
-            (sleep_avg_ms * MS, prio, left),
-            "at {ms} ms"
-        );
+        assert_eq!((row.sleep_avg, row.prio, row.time_slice), (sleep_avg_ms * MS, prio, left), "at {ms} ms");
     }
     rig.run_to(1600);
     assert_eq!(
@@ -217,9 +196,7 @@ fn disk_sleep_earns_up_to_the_threshold_of_interactivity() {
 fn a_32_bit_kernel_wraps_what_a_sleep_earns() {
     for (bits, sleep_avg) in [(64, 1020 * MS), (32, 4_300_000_000 - (1 << 32))] {
         let mut rig = rig(1);
-        rig.sched
-            .set_tunable(&mut rig.platform, "bits_per_long", bits)
-            .unwrap();
+        rig.sched.set_tunable(&mut rig.platform, "bits_per_long", bits).unwrap();
         let task = sleeper(&mut rig);
         rig.row(task).sleep_avg = 0;
         rig.pass(430 * MS);
@@ -237,10 +214,7 @@ fn parent_and_child_share_slice_and_bonus_and_the_child_runs_first() {
     rig.run_to(1);
     rig.row(parent).sleep_avg = 615 * MS;
     let child = rig.fork(parent, 0, 9);
-    assert_eq!(
-        (rig.sched.time_slice(parent), rig.sched.time_slice(child)),
-        (50, 51)
-    );
+    assert_eq!((rig.sched.time_slice(parent), rig.sched.time_slice(child)), (50, 51));
     // Bonus 6: the parent is rounded down to it, the child gets 6 * 95 / 100 = 5 steps.
     assert_eq!(rig.sched.sleep_avg_ns(parent), 612 * MS);
     assert_eq!(rig.sched.sleep_avg_ns(child), 510 * MS);
@@ -299,16 +273,9 @@ fn a_child_with_attributes_of_its_own_gets_them_after_the_fork() {
     let mut rig = rig(2);
     let parent = rig.hog(0);
     rig.run_to(1);
-    let attr = TaskAttr {
-        sched: SchedAttr::nice(5),
-        allowed: CpuSet::only(CpuId(1)),
-        ..TaskAttr::default()
-    };
+    let attr = TaskAttr { sched: SchedAttr::nice(5), allowed: CpuSet::only(CpuId(1)), ..TaskAttr::default() };
     rig.programs.push(rig.programs[0].clone());
-    let from = Parent::Task {
-        task: parent,
-        cpu: CpuId(0),
-    };
+    let from = Parent::Task { task: parent, cpu: CpuId(0) };
     rig.sched.fork(&mut rig.platform, TaskId(1), &attr, from);
     assert_eq!(rig.sched.prio(TaskId(1)), 125);
     assert_eq!(rig.sched.cpu_of(TaskId(1)), CpuId(1));
@@ -393,20 +360,17 @@ fn a_new_nice_value_takes_the_bonus_away() {
     let (a, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(10);
     // The running one, for the worse.
-    rig.sched
-        .set_attr(&mut rig.platform, a, &SchedAttr::nice(5), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(5), CpuId(0));
     assert_eq!(rig.sched.prio(a), 125);
     assert_eq!(rig.sched.time_slice(a), 92);
     assert!(rig.platform.resched_pending(CpuId(0)));
     rig.reschedule();
     assert_eq!(rig.running(0), Some(b.0));
     // A waiting one for the worse: nobody need know.
-    rig.sched
-        .set_attr(&mut rig.platform, a, &SchedAttr::nice(6), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(6), CpuId(0));
     assert!(!rig.platform.resched_pending(CpuId(0)));
     // From 126 to nice 1, which is 121: for the better, by the old priority.
-    rig.sched
-        .set_attr(&mut rig.platform, a, &SchedAttr::nice(1), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(1), CpuId(0));
     assert!(rig.platform.resched_pending(CpuId(0)));
     assert_eq!(rig.active(0, 121), [b.0, a.0]);
 }
@@ -418,8 +382,7 @@ fn what_counts_as_better_is_the_priority_before_and_after() {
     let (_, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(1100);
     assert_eq!((rig.running(0), rig.sched.prio(b)), (Some(0), 125));
-    rig.sched
-        .set_attr(&mut rig.platform, b, &SchedAttr::nice(4), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, b, &SchedAttr::nice(4), CpuId(0));
     assert_eq!(rig.sched.prio(b), 124);
     assert!(rig.platform.resched_pending(CpuId(0)));
 }
@@ -433,8 +396,7 @@ fn a_realtime_tasks_nice_value_waits_for_its_return() {
     rig.sched.set_attr(&mut rig.platform, a, &attr, CpuId(0));
     assert_eq!(rig.sched.prio(a), 49);
     assert!(!rig.platform.resched_pending(CpuId(0)));
-    rig.sched
-        .set_attr(&mut rig.platform, a, &SchedAttr::nice(7), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(7), CpuId(0));
     assert_eq!(rig.sched.prio(a), 127);
     // Running, and worse.
     assert!(rig.platform.resched_pending(CpuId(0)));
@@ -484,8 +446,7 @@ fn a_waiting_task_that_is_moved_is_taken_to_have_slept() {
     let _a = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
     let b = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
     rig.run_to(10);
-    rig.sched
-        .set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
+    rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
     assert_eq!(rig.running(1), Some(b.0));
     // 10 ms at bonus 4: six times as much.
@@ -520,11 +481,7 @@ fn three_tasks(rig: &mut Rig) -> (TaskId, TaskId, TaskId) {
 }
 
 fn by(task: TaskId, cpu: u32, sync: bool) -> Waker {
-    Waker::Task {
-        task,
-        cpu: CpuId(cpu),
-        sync,
-    }
+    Waker::Task { task, cpu: CpuId(cpu), sync }
 }
 
 #[test]
@@ -547,8 +504,7 @@ fn a_synchronous_waker_takes_the_task_to_its_own_cpu_without_a_preemption() {
 fn a_synchronous_waker_whose_cpu_is_forbidden_wakes_like_any_other() {
     let mut rig = rig(2);
     let (waker, _, woken) = three_tasks(&mut rig);
-    rig.sched
-        .set_affinity(&mut rig.platform, woken, &CpuSet::only(CpuId(1)));
+    rig.sched.set_affinity(&mut rig.platform, woken, &CpuSet::only(CpuId(1)));
     rig.sched.wake(&mut rig.platform, woken, by(waker, 0, true));
     assert_eq!(rig.sched.cpu_of(woken), CpuId(1));
     assert!(rig.platform.resched_pending(CpuId(1)));
@@ -570,10 +526,8 @@ fn a_task_still_on_its_cpu_is_only_marked_runnable() {
     let mut rig = rig(1);
     let task = rig.hog(0);
     rig.run_to(5);
-    rig.sched
-        .block(&mut rig.platform, CpuId(0), task, BlockReason::Uninterruptible);
-    rig.sched
-        .wake(&mut rig.platform, task, Waker::Interrupt { cpu: CpuId(0) });
+    rig.sched.block(&mut rig.platform, CpuId(0), task, BlockReason::Uninterruptible);
+    rig.sched.wake(&mut rig.platform, task, Waker::Interrupt { cpu: CpuId(0) });
     assert_eq!(rig.row(task).state, State::Running);
     assert_eq!(rig.row(task).activated, Activated::No);
     assert!(!rig.platform.resched_pending(CpuId(0)));
@@ -586,9 +540,7 @@ fn a_task_still_on_its_cpu_is_only_marked_runnable() {
 fn the_cache_hot_test_wraps_on_32_bit_kernels() {
     for (bits, taken) in [(64, true), (32, false)] {
         let mut rig = rig(2);
-        rig.sched
-            .set_tunable(&mut rig.platform, "bits_per_long", bits)
-            .unwrap();
+        rig.sched.set_tunable(&mut rig.platform, "bits_per_long", bits).unwrap();
         for _ in 0..3 {
             rig.hog_on(0, 0);
         }
@@ -654,14 +606,8 @@ fn knobs_are_checked_and_fixed_at_boot() {
     let mut set = |name, value| rig.sched.set_tunable(&mut rig.platform, name, value);
     assert_eq!(set("cache_decay_ticks", 10), Ok(()));
     assert!(matches!(set("bits_per_long", 48), Err(TunableError::Refused(_))));
-    assert!(matches!(
-        set("bits_per_long", 16),
-        Err(TunableError::Range { .. })
-    ));
-    assert!(matches!(
-        set("cache_hot_time_ns", 1),
-        Err(TunableError::Unknown { .. })
-    ));
+    assert!(matches!(set("bits_per_long", 16), Err(TunableError::Range { .. })));
+    assert!(matches!(set("cache_hot_time_ns", 1), Err(TunableError::Unknown { .. })));
     rig.hog(0);
     rig.run_to(1);
     let late = rig.sched.set_tunable(&mut rig.platform, "bits_per_long", 32);

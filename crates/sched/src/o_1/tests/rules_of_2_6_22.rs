@@ -27,10 +27,7 @@ fn how_long_a_burst_stays_interactive() {
     rig.run_to(101);
     assert_eq!(rig.sched.sleep_avg_ns(burst), 399_750_000);
     rig.run_to(1001);
-    assert_eq!(
-        (rig.sched.sleep_avg_ns(burst), rig.sched.prio(burst)),
-        (799 * MS, 118)
-    );
+    assert_eq!((rig.sched.sleep_avg_ns(burst), rig.sched.prio(burst)), (799 * MS, 118));
     rig.run_to(2200);
     assert_eq!(
         rig.slices,
@@ -107,10 +104,7 @@ fn a_child_process_goes_before_its_parent() {
     let child = rig.fork(parent, 0, 9);
     assert_eq!(rig.active(0, 121), [child.0, parent.0, other.0]);
     assert!(rig.platform.resched_pending(CpuId(0)));
-    assert_eq!(
-        (rig.sched.time_slice(parent), rig.sched.time_slice(child)),
-        (49, 50)
-    );
+    assert_eq!((rig.sched.time_slice(parent), rig.sched.time_slice(child)), (49, 50));
 }
 
 #[test]
@@ -157,8 +151,7 @@ fn a_new_nice_value_keeps_the_bonus_and_changes_the_weight() {
     let mut rig = rig(1);
     let (a, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(10);
-    rig.sched
-        .set_attr(&mut rig.platform, b, &SchedAttr::nice(-10), CpuId(0));
+    rig.sched.set_attr(&mut rig.platform, b, &SchedAttr::nice(-10), CpuId(0));
     assert_eq!(rig.sched.prio(b), 111);
     assert_eq!(rig.weights(), [128 + 768]);
     assert!(rig.platform.resched_pending(CpuId(0)));
@@ -171,10 +164,7 @@ fn a_new_nice_value_keeps_the_bonus_and_changes_the_weight() {
 #[test]
 fn batch_tasks_wait_in_expired() {
     let mut rig = rig(1);
-    let batch = SchedAttr {
-        policy: Policy::Batch,
-        ..NICE_0
-    };
+    let batch = SchedAttr { policy: Policy::Batch, ..NICE_0 };
     rig.hog(0);
     let task = rig.add(batch, CpuSet::All, &[Run(EVER)]);
     rig.run_to(1);
@@ -193,15 +183,13 @@ fn a_running_task_is_moved_and_its_time_goes_with_it() {
     let b = rig.add(NICE_0, CpuSet::only(CpuId(0)), &[Run(EVER)]);
     rig.run_to(10);
     rig.pass(MS / 2);
-    rig.sched
-        .set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
+    rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
     // It waited for 10.5 ms, whatever the clocks of the two queues say. But it arrives by the clock of CPU 1, which stands
     // at 10 ms, so that the last half counts twice: the second time at 38/128.
     let twice = (MS / 2) * 38 / 128;
     assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS + 10 * MS + MS / 2 + twice);
-    rig.sched
-        .set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
+    rig.sched.set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
     rig.reschedule();
     assert_eq!((rig.running(0), rig.running(1)), (None, Some(b.0)));
     assert_eq!(rig.sched.loads.all_running(), [0, 2]);
@@ -220,11 +208,7 @@ fn two_tasks(rig: &mut Rig) -> (TaskId, TaskId) {
 }
 
 fn by(task: TaskId, cpu: u32, sync: bool) -> Waker {
-    Waker::Task {
-        task,
-        cpu: CpuId(cpu),
-        sync,
-    }
+    Waker::Task { task, cpu: CpuId(cpu), sync }
 }
 
 #[test]
@@ -261,8 +245,7 @@ fn a_woken_task_comes_if_12_percent_are_not_exceeded() {
 fn a_woken_task_stays_where_the_wakers_cpu_is_forbidden() {
     let mut rig = rig(2);
     let (waker, woken) = two_tasks(&mut rig);
-    rig.sched
-        .set_affinity(&mut rig.platform, woken, &CpuSet::only(CpuId(1)));
+    rig.sched.set_affinity(&mut rig.platform, woken, &CpuSet::only(CpuId(1)));
     rig.sched.wake(&mut rig.platform, woken, by(waker, 0, true));
     assert_eq!(rig.sched.cpu_of(woken), CpuId(1));
 }
@@ -274,8 +257,7 @@ fn realtime_tasks_wake_without_the_estimator() {
     rig.run_to(5);
     let before = rig.row(task).clone();
     rig.run_to(104);
-    rig.sched
-        .wake(&mut rig.platform, task, Waker::Interrupt { cpu: CpuId(0) });
+    rig.sched.wake(&mut rig.platform, task, Waker::Interrupt { cpu: CpuId(0) });
     let after = rig.row(task);
     assert_eq!(
         (after.sleep_avg, after.timestamp, after.activated),
@@ -340,8 +322,7 @@ fn active_balancing_moves_even_the_heaviest_task() {
     rig.hog_on(0, 1);
     rig.reschedule();
     let p = rig.sched.tasks.pid(TaskId(0));
-    rig.sched
-        .set_attr(&mut rig.platform, TaskId(0), &fifo(99), CpuId(1));
+    rig.sched.set_attr(&mut rig.platform, TaskId(0), &fifo(99), CpuId(1));
     let task = rig.add(fifo(98), CpuSet::only(CpuId(0)), &[Run(EVER)]);
     rig.start(task);
     rig.reschedule();

@@ -8,10 +8,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % n
     }
 }
@@ -41,10 +38,7 @@ impl Driver {
             0 => fifo(1 + self.random.below(99) as u32),
             1 => fifo(99),
             2 => SchedAttr::realtime(Policy::RoundRobin, 1 + self.random.below(99) as u32),
-            3 if self.batch => SchedAttr {
-                policy: Policy::Batch,
-                ..NICE_0
-            },
+            3 if self.batch => SchedAttr { policy: Policy::Batch, ..NICE_0 },
             _ => SchedAttr::nice(self.random.below(40) as i32 - 20),
         }
     }
@@ -72,11 +66,7 @@ impl Driver {
     fn waker(&mut self) -> Waker {
         let cpu = CpuId(self.random.below(u64::from(self.cpus)) as u32);
         match (self.random.below(3), self.random_running()) {
-            (0, Some((cpu, task))) => Waker::Task {
-                task,
-                cpu,
-                sync: self.random.below(2) == 0,
-            },
+            (0, Some((cpu, task))) => Waker::Task { task, cpu, sync: self.random.below(2) == 0 },
             (1, _) => Waker::Process { cpu },
             _ => Waker::Interrupt { cpu },
         }
@@ -234,12 +224,7 @@ fn equal_hogs_stay_as_close_as_promised() {
             rig.start(second);
             rig.reschedule();
             let (a, b) = (first.0, second.0);
-            let load = Load {
-                tasks: 2,
-                cpus: 1,
-                nice_max: nice,
-                nice_min: nice,
-            };
+            let load = Load { tasks: 2, cpus: 1, nice_max: nice, nice_min: nice };
             let promised_ns = rig.sched.promises(&load).hog_spread_ns.unwrap();
             let mut widest = 0;
             for step in 1..500 {
@@ -250,10 +235,7 @@ fn equal_hogs_stay_as_close_as_promised() {
                 };
                 widest = widest.max(time(a).abs_diff(time(b)));
             }
-            assert!(
-                widest * MS <= promised_ns,
-                "{version:?}, nice {nice}: {widest} ms"
-            );
+            assert!(widest * MS <= promised_ns, "{version:?}, nice {nice}: {widest} ms");
             assert!(widest > 0, "nothing was measured");
         }
     }

@@ -1,0 +1,273 @@
+//! CFS with a rule for interactivity: tasks that hardly ever sleep are made less nice. Not a kernel release, but a change to CFS
+//! that was proposed in a paper on its interactivity.
+//!
+//! # The rule
+//!
+//! For each task the scheduler keeps how long it has run and how long it has slept, and `nice_add`, 0 at first. On entry of
+//! `schedule()` the outgoing task is judged: it is CPU bound, and `nice_add` grows by 1, if
+//!
+//! ```text
+//! sum_exec_time > sum_sleep_time * (nice_add + 1)^2 * f     and     sum_exec_time > tau
+//! ```
+//!
+//! From then on it counts with nice + `nice_add`. `nice_add` is never above 3: each step costs a task a good tenth of its time,
+//! and more would starve it. The square makes each further step harder, against misjudgement. `tau` (100 ms) is how long a task
+//! must have been seen running before it is judged. With f = 1000 a task is touched only if it sleeps less than 0.1 % of the time.
+//!
+//! # Our reading, where the paper is silent
+//!
+//! One step at a call of `schedule()`; `nice_add` never falls; both kinds of sleep count; a child begins with nothing; nice is at
+//! most 19; a task of policy `SCHED_IDLE` or a real-time one is not touched. A variant of ours, off unless
+//! `interactive_reset_ns` is set: a sleep of that length shows that the task is not CPU bound, and it begins anew.
+
+use super::Cfs;
+use super::entity::Load;
+use crate::classes::{Core, Pid};
+use crate::{Platform, Policy, SchedAttr, Tunable};
+use alloc::vec::Vec;
+
+/// `nice_add` goes up to this.
+const NICE_ADD_MAX: u8 = 3;
+
+/// The knobs.
+const TUNABLES: [&str; 3] = ["interactive_f", "interactive_tau_ns", "interactive_reset_ns"];
+
+/// The rule's numbers, and what it knows of each thread.
+#[derive(Clone, Debug)]
+pub struct Interactive {
+    /// How much longer than asleep a task must have run to be called CPU bound.
+    f: u64,
+    /// How long a task must have run to be judged, ns.
+    tau_ns: u64,
+    /// A sleep of this length wipes out what is known; 0 = none does.
+    reset_ns: u64,
+    rows: Vec<Row>,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Row {
+    sum_sleep_ns: u64,
+    asleep_since_ns: Option<u64>,
+    nice_add: u8,
+    /// What it had run when it was last given a new beginning, ns. (Only with `reset_ns`.)
+    exec_before_ns: u64,
+}
+
+impl Default for Interactive {
+    fn default() -> Interactive {
+        Interactive { f: 1000, tau_ns: 100_000_000, reset_ns: 0, rows: Vec::new() }
+    }
+}
+
+impl Interactive {
+    /// Whether a task that has run for so long is CPU bound, one step more than before.
+    fn is_cpu_bound(&self, row: &Row, sum_exec_ns: u64) -> bool {
+        let steps = u128::from(row.nice_add) + 1;
+        row.nice_add < NICE_ADD_MAX
+            && sum_exec_ns > self.tau_ns
+            && u128::from(sum_exec_ns) > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
+    }
+
+    /// A thread is born: nothing is known of it.
+    pub(super) fn born(&mut self, pid: Pid) {
+        if self.rows.len() <= pid.index() {
+            self.rows.resize(pid.index() + 1, Row::default());
+        }
+        self.rows[pid.index()] = Row::default();
+    }
+
+    /// Its attributes as they count.
+    pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
+        let nice_add = self.rows.get(pid.index()).map_or(0, |row| row.nice_add);
+        SchedAttr { nice: (attr.nice + i32::from(nice_add)).min(19), ..*attr }
+    }
+
+    /// The knobs with their values.
+    pub(super) fn tunables(&self) -> [Tunable; 3] {
+        let values = [self.f, self.tau_ns, self.reset_ns];
+        let helps = [
+            "a task that has run so many times longer than it slept is CPU bound",
+            "a task is not judged before it has run for so long, ns",
+            "variant: a sleep of this length wipes out what is known of a task, ns; 0 = none does",
+        ];
+        core::array::from_fn(|i| Tunable {
+            name: TUNABLES[i],
+            value: values[i] as i64,
+            range: (i64::from(i == 0), 1_000_000_000_000),
+            help: helps[i],
+        })
+    }
+
+    /// Writes a knob. False: it is not one of these.
+    pub(super) fn set_tunable(&mut self, name: &str, value: i64) -> bool {
+        let knob = match TUNABLES.iter().position(|&knob| knob == name) {
+            Some(0) => &mut self.f,
+            Some(1) => &mut self.tau_ns,
+            Some(2) => &mut self.reset_ns,
+            _ => return false,
+        };
+        *knob = value as u64;
+        true
+    }
+}
+
+impl Cfs {
+    /// By how much the nice value of a task is raised.
+    pub fn nice_add(&self, pid: Pid) -> u8 {
+        self.interactive.rows.get(pid.index()).map_or(0, |row| row.nice_add)
+    }
+
+    /// The nice value as which a task of `nice` may come to count.
+    pub(super) fn worst_nice(&self, nice: i32) -> i32 {
+        if self.version.interactive { (nice + i32::from(NICE_ADD_MAX)).min(19) } else { nice }
+    }
+
+    /// The load of a task, as its attributes and the rule say.
+    pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> Load {
+        let attr = self.interactive.effective(pid, attr);
+        Load::of_task(&attr, self.version.old_idle_weight)
+    }
+
+    /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last charged counts.
+    pub(super) fn judge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
+        if !matches!(core.thread(pid).policy, Policy::Other | Policy::Batch) {
+            return;
+        }
+        let e = self.entity_of(pid);
+        let uncharged_ns = core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
+        let sum_exec_ns = self.total_exec(core, e) + uncharged_ns;
+        let row = &self.interactive.rows[pid.index()];
+        if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {
+            self.interactive.rows[pid.index()].nice_add += 1;
+            let load = self.load_of(pid, &core.settings[pid.index()].attr);
+            self.reweight_entity(core, platform, e, load);
+        }
+    }
+
+    /// `pid` goes to sleep.
+    pub(super) fn note_sleep(&mut self, core: &Core, pid: Pid) {
+        self.interactive.rows[pid.index()].asleep_since_ns = Some(core.clock(core.cpu_of(pid)));
+    }
+
+    /// `pid`, not yet on its queue, has been woken.
+    pub(super) fn note_wakeup(&mut self, core: &Core, pid: Pid) {
+        let now_ns = core.clock(core.cpu_of(pid));
+        let e = self.entity_of(pid);
+        let ran_ns = self.total_exec(core, e);
+        let row = &mut self.interactive.rows[pid.index()];
+        let Some(since) = row.asleep_since_ns.take() else {
+            return;
+        };
+        let slept_ns = now_ns - since;
+        row.sum_sleep_ns += slept_ns;
+        if self.interactive.reset_ns > 0 && slept_ns >= self.interactive.reset_ns {
+            *row = Row { exec_before_ns: ran_ns, ..Row::default() };
+            self.entities[e as usize].load = self.load_of(pid, &core.settings[pid.index()].attr);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::TaskId;
+    use crate::cfs::{Version, class_list};
+    use crate::classes::ClassList;
+    use crate::classes::rt::RtVersion;
+    use crate::classes::testing::{Bench, Life, MS};
+    use crate::registry::BuildConfig;
+
+    fn machine() -> Bench<ClassList<Cfs>> {
+        let config = BuildConfig::flat(1, 1000);
+        let sched = class_list(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
+        Bench::new(sched, 1, 1000)
+    }
+
+    fn nice_add(m: &Bench<ClassList<Cfs>>, task: TaskId) -> u8 {
+        m.sched.fair.nice_add(m.sched.core.pid(task))
+    }
+
+    #[test]
+    fn the_steps_are_where_the_rule_puts_them() {
+        let rule = Interactive::default();
+        let steps = |sum_sleep_ns, exec_ns: u64| {
+            let mut row = Row { sum_sleep_ns, ..Row::default() };
+            while rule.is_cpu_bound(&row, exec_ns) {
+                row.nice_add += 1;
+            }
+            row.nice_add
+        };
+        // Never slept: once it has been seen for more than 100 ms.
+        assert_eq!([100 * MS, 100 * MS + 1].map(|exec| steps(0, exec)), [0, 3]);
+        // Slept 9 ms in all: more than 9 s, 36 s, 81 s.
+        let s = 1000 * MS;
+        let exec = [9 * s, 9 * s + 1, 36 * s, 36 * s + 1, 81 * s, 81 * s + 1, 999 * s];
+        assert_eq!(exec.map(|exec| steps(9 * MS, exec)), [0, 1, 1, 2, 2, 3, 3]);
+        // 999 ms run for each slept.
+        assert_eq!(steps(1000 * MS, 999 * s), 0);
+    }
+
+    #[test]
+    fn a_hog_gives_way_to_one_that_sleeps() {
+        let mut m = machine();
+        let hog = m.nice(0, Life::Hog);
+        let life = Life::Periodic { run: 30 * MS, sleep: 3 * MS };
+        let other = m.nice(0, life);
+        m.run_until(2000 * MS);
+        assert_eq!([hog, other].map(|task| nice_add(&m, task)), [3, 0]);
+        m.sched.audit().unwrap();
+        let weight = |m: &Bench<ClassList<Cfs>>, task| {
+            let e = m.sched.fair.entity_of(m.sched.core.pid(task));
+            m.sched.fair.entities[e as usize].load.weight
+        };
+        assert_eq!([hog, other].map(|task| weight(&m, task)), [526, 1024]);
+        // Another nice value is raised as well, to no more than 19.
+        m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), crate::CpuId(0));
+        assert_eq!(weight(&m, hog), 15);
+        m.sched.audit().unwrap();
+    }
+
+    #[test]
+    fn steps_are_taken_one_at_a_call_of_schedule() {
+        let mut m = machine();
+        let hogs = [m.nice(0, Life::Hog), m.nice(0, Life::Hog)];
+        let mut seen = [0, 0];
+        for step in 1..3000 {
+            m.run_until(step * MS / 10);
+            for (seen, &hog) in seen.iter_mut().zip(&hogs) {
+                let now = nice_add(&m, hog);
+                assert!(now == *seen || now == *seen + 1);
+                *seen = now;
+            }
+            let used = |hog: TaskId| {
+                let slices = m.slices.iter().filter(|slice| slice.3 == hog.0);
+                slices.map(|slice| slice.2 - slice.1).sum::<u64>()
+            };
+            assert!(hogs.iter().zip(seen).all(|(&hog, seen)| seen == 0 || used(hog) > 100 * MS));
+        }
+        assert_eq!(seen, [3, 3]);
+    }
+
+    #[test]
+    fn numbers_can_be_set_and_a_long_sleep_can_be_made_to_wipe_out_what_is_known() {
+        let mut m = machine();
+        for (name, value) in [
+            ("interactive_f", 1),
+            ("interactive_tau_ns", 10 * MS as i64),
+            ("interactive_reset_ns", 500 * MS as i64),
+        ] {
+            m.sched.set_tunable(&mut m.platform, name, value).unwrap();
+        }
+        let life = Life::Periodic { run: 100 * MS, sleep: 600 * MS };
+        let task = m.nice(0, life);
+        m.nice(0, Life::Hog);
+        m.run_until(60 * MS);
+        assert!(nice_add(&m, task) > 0);
+        // Its sleep is over after at most 200 ms and 600 more.
+        m.run_until(805 * MS);
+        assert_eq!(nice_add(&m, task), 0);
+        m.sched.audit().unwrap();
+    }
+}

@@ -1,0 +1,670 @@
+//! CPU bandwidth control: a limit on the CPU time of a task group (`cpu.cfs_quota_us`, `cpu.max`), since Linux 3.2.
+//!
+//! # The idea
+//!
+//! A group may use its **quota** of CPU time in each **period**, on all CPUs together. Charging one common account at every tick
+//! of every CPU would be slow, so the account is a **pool** from which each CPU's queue of the group draws a **slice** at a
+//! time (5 ms), and charges what its tasks run against that.
+//!
+//! ```text
+//!             refilled with the quota                  a slice at a time
+//!   period timer ----------------> pool of the group ------------------> runtime_remaining of a queue <--- charged
+//!                                       ^                                            |
+//!                                       +------------- all but 1 ms -----------------+  when its last task leaves
+//! ```
+//!
+//! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's queue as if it had gone to
+//! sleep, with all that is in it. At the next period the throttled queues are first brought just above zero, in the order in
+//! which they were throttled, and come back; what else they need they draw like everybody.
+//!
+//! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since 5.4 it does not, so that a
+//! group on many CPUs can exceed a period's quota by what lay about on them, though never the average.
+//!
+//! If a queue gives back more than a little while others are throttled, a second timer, the **slack timer**, hands it to them
+//! without waiting for the period.
+//!
+//! **Burst** (5.14 on): unused quota stays in the pool, up to quota + burst.
+//!
+//! # Who does what
+//!
+//! This file keeps the accounts and the timers. Taking queues off and putting them back is the fair class's business, as only it
+//! knows what a queue is: [`Bandwidth`] tells it when.
+//!
+//! # Cost
+//!
+//! Nothing where no group has a quota. A charge: O(1) a level of groups. A throttling: as going to sleep. The period timer of
+//! a group: O(its throttled queues). Nothing ever walks all groups, but [`Bandwidth::check_hierarchy`], when an administrator
+//! sets a quota.
+
+use crate::interface::GroupStats;
+use crate::{Platform, TimerKey, TimerPhase};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// No queue.
+const NONE: u32 = u32::MAX;
+
+/// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
+const KEPT_NS: i64 = 1_000_000;
+
+/// `cfs_bandwidth_slack_period`: how long returned runtime waits for more of it, ns.
+const SLACK_PERIOD_NS: u64 = 5_000_000;
+
+/// `min_bandwidth_expiration`: nothing is handed out so shortly before a refill, ns.
+const MIN_EXPIRATION_NS: u64 = 2_000_000;
+
+/// Ranges of period, quota and burst, us.
+const PERIOD_US: core::ops::RangeInclusive<u64> = 1_000..=1_000_000;
+const QUOTA_US: core::ops::RangeInclusive<u64> = 1_000..=1 << 44;
+
+/// `sched_cfs_bandwidth_slice_us` at boot.
+pub const SLICE_US: u64 = 5_000;
+
+/// The knob.
+pub const TUNABLE: &str = "sched_cfs_bandwidth_slice_us";
+
+/// What differs between releases.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BandwidthVersion {
+    /// What a queue has drawn is lost when the period is over (3.2 to 5.3).
+    pub expires: bool,
+    /// Unused quota may be saved up (5.14 on).
+    pub burst: bool,
+    /// A group may not have a larger part of the CPU than the group it is in: the rule of the first version of control groups,
+    /// which the second does not have.
+    pub child_within_parent: bool,
+}
+
+impl BandwidthVersion {
+    /// 3.2.
+    pub const V3_2: BandwidthVersion =
+        BandwidthVersion { expires: true, burst: false, child_within_parent: true };
+
+    /// 5.14 and later.
+    pub const V5_14: BandwidthVersion =
+        BandwidthVersion { expires: false, burst: true, child_within_parent: false };
+}
+
+/// The account of a group (`cfs_bandwidth`).
+#[derive(Clone, Debug)]
+struct Pool {
+    /// The group it is in; [`NONE`] for the root.
+    parent: u32,
+    /// What it may use in a period, ns; none = no limit.
+    quota_ns: Option<u64>,
+    period_ns: u64,
+    burst_ns: u64,
+    /// What is left, ns.
+    runtime_ns: u64,
+    /// What it was after the last refill, ns. (With bursts.)
+    runtime_snap_ns: u64,
+    /// When what is drawn from it expires, ns.
+    runtime_expires: u64,
+    /// Nothing has been drawn since the last refill.
+    idle: bool,
+    /// When the period timer fires, ns, if it is running.
+    period_ends: Option<u64>,
+    slack_timer_active: bool,
+    /// The throttled queues, the one throttled longest first: ends of the list.
+    first_throttled: u32,
+    last_throttled: u32,
+    nr_periods: u64,
+    nr_throttled: u64,
+    throttled_ns: u64,
+    nr_bursts: u64,
+    burst_used_ns: u64,
+}
+
+/// What a queue has of its group's account.
+#[derive(Clone, Copy, Debug)]
+struct Local {
+    group: u32,
+    /// `runtime_enabled`: the group has a quota.
+    enabled: bool,
+    throttled: bool,
+    /// `runtime_remaining`: what it may still run, ns. Negative: it has run for so much longer.
+    remaining_ns: i64,
+    /// When that expires, ns.
+    expires: u64,
+    /// Since when it is throttled, ns.
+    throttled_at: u64,
+    /// Its neighbours among the throttled.
+    earlier: u32,
+    later: u32,
+}
+
+/// What an administrator sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quota {
+    /// CPU time in each period, us; none = no limit.
+    pub quota_us: Option<u64>,
+    /// Length of the period, us.
+    pub period_us: u64,
+    /// How much unused quota may be saved up, us.
+    pub burst_us: u64,
+}
+
+/// What a timer's expiry asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expiry {
+    /// Nothing.
+    Nothing,
+    /// Hand out what this group's pool has: release queues as long as [`Bandwidth::next_to_release`] names one.
+    Distribute(u32),
+}
+
+/// All groups' accounts. Groups and queues are numbered as the fair class numbers them; groups rise from parents to children.
+#[derive(Clone, Debug)]
+pub struct Bandwidth {
+    version: BandwidthVersion,
+    slice_ns: i64,
+    tick_ns: u64,
+    pools: Vec<Pool>,
+    locals: Vec<Local>,
+    /// How many groups have a quota: with none, nothing here costs anything.
+    limited: u32,
+    /// Some group has or had one.
+    ever_used: bool,
+}
+
+/// The timers have keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
+const fn period_timer_of(group: u32) -> TimerKey {
+    TimerKey(4 + 4 * group)
+}
+
+const fn slack_timer_of(group: u32) -> TimerKey {
+    TimerKey(5 + 4 * group)
+}
+
+impl Bandwidth {
+    /// No quotas. The root group has a queue on each CPU.
+    pub fn new(version: BandwidthVersion, cpus: u32, hz: u32) -> Bandwidth {
+        let mut all = Bandwidth {
+            version,
+            slice_ns: SLICE_US as i64 * 1000,
+            tick_ns: 1_000_000_000 / u64::from(hz),
+            pools: alloc::vec![Pool::new(NONE)],
+            locals: Vec::new(),
+            limited: 0,
+            ever_used: false,
+        };
+        for _ in 0..cpus {
+            all.queue_made(0);
+        }
+        all
+    }
+
+    /// The next group has been made, below `parent`.
+    pub fn group_made(&mut self, parent: u32) {
+        self.pools.push(Pool::new(parent));
+    }
+
+    /// The next queue has been made, of `group`.
+    pub fn queue_made(&mut self, group: u32) {
+        self.locals.push(Local {
+            group,
+            enabled: self.pools[group as usize].quota_ns.is_some(),
+            throttled: false,
+            remaining_ns: 0,
+            expires: 0,
+            throttled_at: 0,
+            earlier: NONE,
+            later: NONE,
+        });
+    }
+
+    /// Whether any group has a quota.
+    #[inline]
+    pub fn is_used(&self) -> bool {
+        self.limited > 0
+    }
+
+    /// Whether any group has had a quota at any time, so that tasks may have been kept waiting beside idle CPUs.
+    pub fn was_ever_used(&self) -> bool {
+        self.ever_used
+    }
+
+    /// Whether queue `q` is throttled itself.
+    #[inline]
+    pub fn is_throttled(&self, q: u32) -> bool {
+        self.limited > 0 && self.locals[q as usize].throttled
+    }
+
+    /// `cfs_rq_runtime`: whether queue `q` is to be throttled as it is put away or first gets something to run.
+    #[inline]
+    pub fn has_run_out(&self, q: u32) -> bool {
+        self.limited > 0 && {
+            let local = &self.locals[q as usize];
+            local.enabled && local.remaining_ns <= 0 && !local.throttled
+        }
+    }
+
+    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; it is `now_ns` by its CPU's clock. False: it has nothing left
+    /// and gets nothing more, so that what runs must give way.
+    #[inline]
+    pub fn account(&mut self, platform: &mut Platform, q: u32, now_ns: u64, delta_ns: u64) -> bool {
+        self.limited == 0 || !self.locals[q as usize].enabled || {
+            self.locals[q as usize].remaining_ns -= delta_ns as i64;
+            self.expire(q, now_ns);
+            self.locals[q as usize].remaining_ns > 0 || self.assign(platform, q)
+        }
+    }
+
+    /// `expire_cfs_rq_runtime`: what was drawn in an earlier period is lost.
+    fn expire(&mut self, q: u32, now_ns: u64) {
+        let local = &mut self.locals[q as usize];
+        if !self.version.expires || now_ns < local.expires || local.remaining_ns < 0 {
+            return;
+        }
+        if local.expires >= self.pools[local.group as usize].runtime_expires {
+            // The period is over by this CPU's clock but the pool has not been refilled: clocks may differ by a tick.
+            local.expires += self.tick_ns;
+        } else {
+            local.remaining_ns = 0;
+        }
+    }
+
+    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it may go on.
+    fn assign(&mut self, platform: &mut Platform, q: u32) -> bool {
+        let group = self.locals[q as usize].group;
+        self.start_period_timer(platform, group);
+        let pool = &mut self.pools[group as usize];
+        let local = &mut self.locals[q as usize];
+        let wanted = (self.slice_ns - local.remaining_ns).max(0) as u64;
+        if pool.runtime_ns > 0 {
+            let given = wanted.min(pool.runtime_ns);
+            pool.runtime_ns -= given;
+            pool.idle = false;
+            local.remaining_ns += given as i64;
+        }
+        if (pool.runtime_expires.wrapping_sub(local.expires) as i64) > 0 {
+            local.expires = pool.runtime_expires;
+        }
+        local.remaining_ns > 0
+    }
+
+    /// What later releases try before they throttle queue `q`: enough to be just above zero.
+    pub fn gets_the_least(&mut self, platform: &mut Platform, q: u32) -> bool {
+        self.start_period_timer(platform, self.locals[q as usize].group);
+        let local = &mut self.locals[q as usize];
+        let pool = &mut self.pools[local.group as usize];
+        let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
+        if given > 0 {
+            pool.runtime_ns -= given;
+            pool.idle = false;
+            local.remaining_ns += given as i64;
+        }
+        local.remaining_ns > 0
+    }
+
+    /// If the period timer of `group` is not running, a new period begins now.
+    fn start_period_timer(&mut self, platform: &mut Platform, group: u32) {
+        let now_ns = platform.now_ns();
+        let pool = &mut self.pools[group as usize];
+        if pool.period_ends.is_none() {
+            if !self.version.burst {
+                // (With bursts the pool was refilled when the timer last fired, and nobody has drawn from it since.)
+                pool.refill(now_ns, self.version.burst);
+            }
+            pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
+        }
+    }
+
+    /// `return_cfs_rq_runtime`: the last entity has left queue `q`; all but a little goes back to the pool.
+    pub fn return_slack(&mut self, platform: &mut Platform, q: u32) {
+        if self.limited == 0 {
+            return;
+        }
+        let local = &mut self.locals[q as usize];
+        let slack = local.remaining_ns - KEPT_NS;
+        if !local.enabled || slack <= 0 {
+            return;
+        }
+        let group = local.group;
+        let pool = &mut self.pools[group as usize];
+        local.remaining_ns = KEPT_NS;
+        if self.version.expires && local.expires != pool.runtime_expires {
+            return;
+        }
+        pool.runtime_ns += slack as u64;
+        if pool.runtime_ns as i64 > self.slice_ns
+            && pool.first_throttled != NONE
+            && !pool.slack_timer_active
+            && !pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS + SLACK_PERIOD_NS)
+        {
+            pool.slack_timer_active = true;
+            let at_ns = platform.now_ns() + SLACK_PERIOD_NS;
+            platform.arm_timer(slack_timer_of(group), TimerPhase::BeforeTicks, at_ns);
+        }
+    }
+
+    /// Queue `q` is throttled from now on. (Its entity has left its parent's queue.)
+    pub fn set_throttled(&mut self, platform: &mut Platform, q: u32, clock_ns: u64) {
+        let local = &mut self.locals[q as usize];
+        let pool = &mut self.pools[local.group as usize];
+        local.throttled = true;
+        local.throttled_at = clock_ns;
+        local.earlier = core::mem::replace(&mut pool.last_throttled, q);
+        local.later = NONE;
+        let (group, earlier) = (local.group, local.earlier);
+        if earlier == NONE {
+            pool.first_throttled = q;
+        } else {
+            self.locals[earlier as usize].later = q;
+        }
+        self.start_period_timer(platform, group);
+    }
+
+    /// Queue `q` is throttled no longer. (Its entity is about to come back.)
+    pub fn clear_throttled(&mut self, q: u32, clock_ns: u64) {
+        let local = &mut self.locals[q as usize];
+        let pool = &mut self.pools[local.group as usize];
+        local.throttled = false;
+        pool.throttled_ns += clock_ns - local.throttled_at;
+        let (earlier, later) = (local.earlier, local.later);
+        match earlier {
+            NONE => pool.first_throttled = later,
+            earlier => self.locals[earlier as usize].later = later,
+        }
+        match later {
+            NONE => pool.last_throttled = earlier,
+            later => self.locals[later as usize].earlier = earlier,
+        }
+    }
+
+    /// Whether a timer is one of these.
+    pub fn is_timer(key: TimerKey) -> bool {
+        key.0 >= 4 && key.0 % 4 < 2
+    }
+
+    /// One of the timers has fired.
+    pub fn timer(&mut self, platform: &mut Platform, key: TimerKey) -> Expiry {
+        let group = key.0 / 4 - 1;
+        if key == slack_timer_of(group) {
+            self.slack_timer(platform, group)
+        } else {
+            self.period_timer(platform, group)
+        }
+    }
+
+    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which nothing was drawn.
+    fn period_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
+        let now_ns = platform.now_ns();
+        let pool = &mut self.pools[group as usize];
+        pool.period_ends = None;
+        if pool.quota_ns.is_none() {
+            return Expiry::Nothing;
+        }
+        pool.nr_periods += 1;
+        if self.version.burst {
+            pool.refill(now_ns, true);
+        }
+        let throttled = pool.first_throttled != NONE;
+        if pool.idle && !throttled {
+            return Expiry::Nothing;
+        }
+        pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
+        if !self.version.burst {
+            pool.refill(now_ns, false);
+        }
+        if !throttled {
+            pool.idle = true;
+            return Expiry::Nothing;
+        }
+        pool.nr_throttled += 1;
+        pool.idle = false;
+        Expiry::Distribute(group)
+    }
+
+    /// `do_sched_cfs_slack_timer`: there is more in the pool than a slice, and throttled queues could use it.
+    fn slack_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
+        let pool = &mut self.pools[group as usize];
+        pool.slack_timer_active = false;
+        if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS) || pool.runtime_ns as i64 <= self.slice_ns {
+            return Expiry::Nothing;
+        }
+        Expiry::Distribute(group)
+    }
+
+    /// `distribute_cfs_runtime`, one step: brings the queue of `group` that is throttled longest just above zero. None if there
+    /// is none, or the pool is dry (then it has got what there was).
+    pub fn next_to_release(&mut self, group: u32) -> Option<u32> {
+        let pool = &mut self.pools[group as usize];
+        let q = pool.first_throttled;
+        if q == NONE || pool.runtime_ns == 0 {
+            return None;
+        }
+        let local = &mut self.locals[q as usize];
+        let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
+        pool.runtime_ns -= given;
+        local.remaining_ns += given as i64;
+        local.expires = pool.runtime_expires;
+        (local.remaining_ns > 0).then_some(q)
+    }
+
+    /// The queue of `group` that is throttled longest.
+    pub fn first_throttled(&self, group: u32) -> Option<u32> {
+        let q = self.pools[group as usize].first_throttled;
+        (q != NONE).then_some(q)
+    }
+
+    /// `tg_set_cfs_bandwidth`, but for the throttled queues, which the fair class lets go afterwards
+    /// ([`first_throttled`](Bandwidth::first_throttled)): whatever had been drawn is void, and the pool is full. `queues` are
+    /// those of the group.
+    ///
+    /// # Errors
+    /// What the kernel refuses with `EINVAL`, and bursts where the release has none.
+    pub fn set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: u32,
+        quota: &Quota,
+        queues: impl Iterator<Item = u32>,
+    ) -> Result<(), String> {
+        self.check(group, quota)?;
+        let version = self.version;
+        let pool = &mut self.pools[group as usize];
+        self.limited -= u32::from(pool.quota_ns.is_some());
+        self.limited += u32::from(quota.quota_us.is_some());
+        self.ever_used |= quota.quota_us.is_some();
+        pool.quota_ns = quota.quota_us.map(|us| us * 1000);
+        pool.period_ns = quota.period_us * 1000;
+        pool.burst_ns = quota.burst_us * 1000;
+        pool.refill(platform.now_ns(), version.burst);
+        let was_active = pool.period_ends.take().is_some();
+        platform.cancel_timer(period_timer_of(group));
+        if core::mem::take(&mut pool.slack_timer_active) {
+            platform.cancel_timer(slack_timer_of(group));
+        }
+        if quota.quota_us.is_some() && (was_active || version.burst) {
+            pool.arm_period_timer(platform, group, platform.now_ns() + pool.period_ns);
+        }
+        for q in queues {
+            let local = &mut self.locals[q as usize];
+            local.enabled = quota.quota_us.is_some();
+            local.remaining_ns = 0;
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel would take these numbers.
+    fn check(&self, group: u32, quota: &Quota) -> Result<(), String> {
+        if group == 0 {
+            return Err("the root group has no quota".into());
+        }
+        if group as usize >= self.pools.len() {
+            return Err("no such group".into());
+        }
+        let Quota { quota_us, period_us, burst_us } = *quota;
+        if !PERIOD_US.contains(&period_us) {
+            return Err(alloc::format!(
+                "the period must be {} to {} us, not {period_us}",
+                PERIOD_US.start(),
+                PERIOD_US.end()
+            ));
+        }
+        if let Some(quota_us) = quota_us
+            && !QUOTA_US.contains(&quota_us)
+        {
+            return Err(alloc::format!(
+                "the quota must be {} to {} us, not {quota_us}",
+                QUOTA_US.start(),
+                QUOTA_US.end()
+            ));
+        }
+        if burst_us > 0 && !self.version.burst {
+            return Err("this release has no burst: 5.14 brought it".into());
+        }
+        if burst_us > quota_us.unwrap_or(u64::MAX).min(*QUOTA_US.end()) {
+            return Err("the burst must not be more than the quota".into());
+        }
+        if self.version.child_within_parent {
+            self.check_hierarchy(group, quota_us.map(|us| ratio(us, period_us)))?;
+        }
+        Ok(())
+    }
+
+    /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in, if `group` had `part` (in
+    /// 2^-20; none = no limit).
+    fn check_hierarchy(&self, group: u32, part: Option<u64>) -> Result<(), String> {
+        let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
+        for (number, pool) in self.pools.iter().enumerate() {
+            let own = if number == group as usize {
+                part
+            } else {
+                pool.quota_ns.map(|quota_ns| ratio(quota_ns, pool.period_ns))
+            };
+            let above = parts.get(pool.parent as usize).copied().flatten();
+            if let (Some(own), Some(above)) = (own, above)
+                && own > above
+            {
+                return Err(alloc::format!(
+                    "the quota of group {number} would be a larger part of its period than that of the group it is in"
+                ));
+            }
+            parts.push(own.or(above));
+        }
+        Ok(())
+    }
+
+    /// `sched_cfs_bandwidth_slice_us`.
+    pub fn slice_us(&self) -> i64 {
+        self.slice_ns / 1000
+    }
+
+    /// Writes `sched_cfs_bandwidth_slice_us`.
+    pub fn set_slice_us(&mut self, value: i64) {
+        self.slice_ns = value * 1000;
+    }
+
+    /// The group's counters, without its usage.
+    pub fn stats(&self, group: u32) -> GroupStats {
+        let pool = &self.pools[group as usize];
+        GroupStats {
+            usage_ns: 0,
+            nr_periods: pool.nr_periods,
+            nr_throttled: pool.nr_throttled,
+            throttled_ns: pool.throttled_ns,
+            nr_bursts: pool.nr_bursts,
+            burst_ns: pool.burst_used_ns,
+        }
+    }
+
+    /// Checks the accounts against each other.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut throttled = 0;
+        for (group, pool) in self.pools.iter().enumerate() {
+            let mut earlier = NONE;
+            let mut q = pool.first_throttled;
+            while q != NONE {
+                let local = &self.locals[q as usize];
+                if local.group as usize != group || !local.throttled || local.earlier != earlier {
+                    return Err(alloc::format!("group {group}: its list of throttled queues is broken"));
+                }
+                throttled += 1;
+                earlier = q;
+                q = local.later;
+            }
+            if pool.last_throttled != earlier {
+                return Err(alloc::format!("group {group}: its list of throttled queues has another end"));
+            }
+            if pool.first_throttled != NONE && pool.period_ends.is_none() {
+                return Err(alloc::format!("group {group} is throttled and no timer will end it"));
+            }
+            if earlier != NONE && pool.quota_ns.is_none() {
+                return Err(alloc::format!("group {group} is throttled without a quota"));
+            }
+        }
+        for (q, local) in self.locals.iter().enumerate() {
+            if local.enabled != self.pools[local.group as usize].quota_ns.is_some() {
+                return Err(alloc::format!("queue {q} does not know whether it is limited"));
+            }
+        }
+        if throttled != self.locals.iter().filter(|local| local.throttled).count() {
+            return Err("a throttled queue is in no list".into());
+        }
+        Ok(())
+    }
+}
+
+/// `to_ratio`: a part of a period, in 2^-20.
+fn ratio(quota: u64, period: u64) -> u64 {
+    ((u128::from(quota) << 20) / u128::from(period)) as u64
+}
+
+impl Pool {
+    fn new(parent: u32) -> Pool {
+        Pool {
+            parent,
+            quota_ns: None,
+            period_ns: 100_000_000,
+            burst_ns: 0,
+            runtime_ns: 0,
+            runtime_snap_ns: 0,
+            runtime_expires: 0,
+            idle: true,
+            period_ends: None,
+            slack_timer_active: false,
+            first_throttled: NONE,
+            last_throttled: NONE,
+            nr_periods: 0,
+            nr_throttled: 0,
+            throttled_ns: 0,
+            nr_bursts: 0,
+            burst_used_ns: 0,
+        }
+    }
+
+    /// `__refill_cfs_bandwidth_runtime`: the quota of a new period. Without bursts what is left of the old one is lost.
+    fn refill(&mut self, now_ns: u64, burst: bool) {
+        let Some(quota_ns) = self.quota_ns else {
+            return;
+        };
+        self.runtime_expires = now_ns + self.period_ns;
+        if !burst {
+            self.runtime_ns = quota_ns;
+            return;
+        }
+        self.runtime_ns += quota_ns;
+        // More was used than a quota.
+        if self.runtime_snap_ns > self.runtime_ns {
+            self.nr_bursts += 1;
+            self.burst_used_ns += self.runtime_snap_ns - self.runtime_ns;
+        }
+        self.runtime_ns = self.runtime_ns.min(quota_ns + self.burst_ns);
+        self.runtime_snap_ns = self.runtime_ns;
+    }
+
+    fn arm_period_timer(&mut self, platform: &mut Platform, group: u32, at_ns: u64) {
+        self.period_ends = Some(at_ns);
+        platform.arm_timer(period_timer_of(group), TimerPhase::BeforeTicks, at_ns);
+    }
+
+    /// `runtime_refresh_within`: whether the next refill is less than `ns` away.
+    fn ends_within(&self, now_ns: u64, ns: u64) -> bool {
+        self.period_ends.is_some_and(|at_ns| at_ns < now_ns + ns)
+    }
+}
