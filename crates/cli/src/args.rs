@@ -72,6 +72,7 @@ Examples:
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
+  schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
 pub struct RunArgs {
     /// Workloads in rt-app's JSON language
@@ -102,6 +103,12 @@ pub struct RunArgs {
     /// One task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
+    /// Do things to the machine while it runs, by a file: a time and an action a line, e.g. `at 2s offline cpu 4-7`
+    #[arg(long, value_name = "FILE")]
+    pub timetable: Vec<PathBuf>,
+    /// Do one thing to the machine while it runs, e.g. "2s renice video -5" or "every 1s from 2s stop build"
+    #[arg(long, value_name = "ACTION")]
+    pub at: Vec<String>,
     /// Let simultaneous events happen in random order, by this seed, rather than in a fixed one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

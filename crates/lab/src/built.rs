@@ -95,6 +95,15 @@ impl Scheduler for Built {
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         either!(self.set_affinity(platform, task, allowed))
     }
+    fn honours_affinity(&self) -> bool {
+        either!(self.honours_affinity())
+    }
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        either!(self.cpu_offline(platform, cpu))
+    }
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        either!(self.cpu_online(platform, cpu))
+    }
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         either!(self.kill(platform, task))
     }

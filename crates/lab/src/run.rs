@@ -5,15 +5,16 @@ use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
 use schedlab_machine::description::Description;
-use schedlab_machine::{Config, Order, RunEnd, SplitMix64};
+use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, Scheduler, Tunable};
-use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Vm};
+use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
+use schedlab_workload::timetable::{Outcome, Surroundings};
+use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm};
 
 /// A workload with the machine it is to run on.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Experiment {
     pub seed: Option<u64>,
     /// Whether to record who ran where and when.
     pub record: bool,
+    /// What is done to the machine while it runs. Tunables that a scheduler has not are passed over.
+    pub timetable: Timetable,
 }
 
 /// What came of a run.
@@ -88,6 +91,7 @@ impl Experiment {
             limit_ns: None,
             seed: None,
             record: false,
+            timetable: Timetable::default(),
         })
     }
 
@@ -96,13 +100,16 @@ impl Experiment {
         let binds = |cpus: &Vec<u32>| (0..self.cpus).any(|cpu| !cpus.contains(&cpu));
         let phases = self.model.tasks.iter().flat_map(|task| &task.phases);
         let of_tasks = self.model.tasks.iter().map(|task| &task.properties);
+        let mut policies = self.model.policies();
+        policies.extend(self.timetable.policies());
         let mut properties = phases.map(|phase| &phase.properties).chain(of_tasks);
         Needs {
             cpus: self.cpus,
             hz: self.hz,
-            policies: self.model.policies(),
+            policies,
             groups: !self.groups.groups().is_empty(),
-            affinity: properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
+            affinity: self.timetable.sets_affinity()
+                || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }
     }
 
@@ -131,6 +138,25 @@ impl Experiment {
     /// When the run is stopped at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
         self.limit_ns.or(self.model.global.duration_ns)
+    }
+
+    /// That every name in the timetable means something, if the workload is run under `choices`.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check_timetable(&self, choices: &[Choice]) -> Result<(), Diagnostic> {
+        let mut tunables: Vec<&'static str> = vec![];
+        if self.timetable.tunables().next().is_some() {
+            let all = choices.iter().flat_map(|choice| self.tunables(choice));
+            tunables.extend(all.map(|tunable| tunable.name));
+        }
+        self.timetable.check(&Surroundings {
+            model: &self.model,
+            groups: &self.groups,
+            cpus: self.cpus,
+            tunables: &tunables,
+            limited: self.until_ns().is_some(),
+        })
     }
 
     /// The knobs of `choice` on this machine.
@@ -176,16 +202,21 @@ impl Experiment {
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         setup::administer(&mut machine, tunables, &groups)?;
-        let end = machine.run(self.until_ns().unwrap_or(u64::MAX))?;
-        let mut warning = None;
+        let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
+        let timetable = self.timetable.for_scheduler(&known);
+        let until_ns = self.until_ns().unwrap_or(u64::MAX);
+        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+        let end = outcome.end;
+        let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
         if end == RunEnd::Stuck {
-            let waits = machine.workload().who_waits().to_string();
+            let waits = who_is_stuck(&machine);
             if self.until_ns().is_none() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
-            warning = Some(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+            warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
         }
+        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
         let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
         let tasks: Vec<TaskInfo> = vm
@@ -219,10 +250,41 @@ impl Experiment {
     }
 }
 
+/// What of the timetable the machine refused.
+fn not_done(outcome: &Outcome) -> Option<String> {
+    if outcome.refused == 0 {
+        return None;
+    }
+    let told: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
+    let more = match outcome.refused - told.len() as u64 {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let told = told.join("\n  ");
+    Some(format!("not all of the timetable could be done:\n  {told}{more}"))
+}
+
+/// Who waits for whom, and who is stopped, in a run that is stuck.
+fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> String {
+    let is_held = |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
+    let held: Vec<String> = (0..machine.task_count() as u32)
+        .map(TaskId)
+        .filter(is_held)
+        .map(|task| machine.workload().thread_name(task))
+        .collect();
+    let waits = machine.workload().who_waits();
+    if held.is_empty() {
+        return waits.to_string();
+    }
+    let held = format!("nobody lets these go on: {}", held.join(", "));
+    if waits.waiting.is_empty() { held } else { format!("{held}; {waits}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::select;
+    use schedlab_sched::Policy;
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
@@ -273,6 +335,30 @@ mod tests {
             let cpu_ns: u64 = ran.report.tasks.iter().map(|task| task.cpu_ns).sum();
             assert_eq!(cpu_ns, 20 * 100_000_000, "{choice}");
         }
+    }
+
+    #[test]
+    fn what_a_timetable_asks_is_needed_and_what_it_cannot_do_is_told() {
+        let mut experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 20}}}"#);
+        experiment.cpus = 2;
+        experiment.timetable = Timetable::parse(
+            "t",
+            "at 10ms offline cpu 1\nat 20ms offline cpu 0\nat 30ms chrt a fifo 3\nat 40ms taskset a 0",
+        )
+        .expect("it is well formed");
+        assert!(experiment.needs().affinity && experiment.needs().policies.contains(&Policy::Fifo));
+        let choice = select::find("cfs").expect("it is there");
+        experiment.check_timetable(&[choice]).expect("all is there");
+        let ran = experiment.run(&choice, &[]).expect("it runs");
+        let warning = ran.warning.expect("the last CPU stays");
+        assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
+        assert_eq!(ran.report.end.at_ns, 100_000_000);
+        experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
+        let error = experiment.run(&choice, &[]).expect_err("nobody lets it go on");
+        assert!(error.to_string().contains("nobody lets these go on: a-0"), "{error}");
+        experiment.timetable =
+            Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
+        assert!(experiment.check_timetable(&[choice]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! nanoseconds; the same three parts give the same run, to the nanosecond, on any machine.
 //!
 //! * [`machine`]: the event loop, and what happens in which order within one nanosecond.
+//! * [`Action`]: what somebody may do to a machine while it runs.
 //! * [`workload`]: what a task may do, operation by operation.
 //! * [`observer`]: what can be noted.
 //! * [`queue`]: the two priority queues that events stand in.
@@ -20,7 +21,7 @@ pub mod queue;
 pub mod ticks;
 pub mod workload;
 
-pub use machine::{Config, Counts, Machine, RunEnd, TaskState};
+pub use machine::{Action, ActionError, Config, Counts, Machine, RunEnd, TaskState};
 pub use observer::Observer;
 pub use order::{Order, SplitMix64};
 pub use workload::{NewTask, Op, Workload};

@@ -11,6 +11,15 @@
 //! 5. Reschedules: the CPUs that were asked to, in rising order, round after round until none asks.
 //! 6. If a task that was just given a CPU has nothing to do on it but take its next operation, all again, without a second
 //!    tick.
+//!
+//! Between two calls of [`run_to`](Machine::run_to) somebody may [`act`](Machine::act) on the machine: what he does happens at
+//! the present nanosecond, before all of this.
+
+mod act;
+mod hotplug;
+mod signals;
+
+pub use act::{Action, ActionError};
 
 use crate::observer::Observer;
 use crate::order::{Order, SplitMix64};
@@ -20,8 +29,9 @@ use crate::workload::{Op, Workload};
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, TimerPhase, Waker,
+    TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
 };
+use signals::{Restart, Signals};
 
 /// The machine to build.
 #[derive(Clone, Debug)]
@@ -67,6 +77,8 @@ pub enum TaskState {
     Uninterruptible,
     /// Stopped by job control.
     Stopped,
+    /// Frozen by the freezer of its control group.
+    Frozen,
     /// Dead, and its parent has not yet taken note.
     Zombie,
     /// Dead and gone.
@@ -114,6 +126,13 @@ struct Task {
     attr: SchedAttr,
     /// The task that forked it.
     parent: Option<TaskId>,
+    /// Where it may run by its owner's will, whether those CPUs are on line or not.
+    allowed: CpuSet,
+    group: GroupId,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -156,6 +175,16 @@ pub struct Machine<S, W, O> {
     alive: usize,
     /// Tasks in [`TaskState::Running`].
     runnable: usize,
+    /// Tasks that are stopped or frozen.
+    held: usize,
+    /// Somebody may yet let them go on.
+    releases_expected: bool,
+    /// The CPUs that tasks may use now.
+    online: CpuSet,
+    /// By CPU: it is off line.
+    is_offline: Vec<bool>,
+    /// How many are.
+    offline: u32,
     now_ns: u64,
 }
 
@@ -205,6 +234,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             wake_from_interrupt: config.wake_from_interrupt,
             counts: Counts::default(),
             runnable: 0,
+            held: 0,
+            releases_expected: true,
+            online: CpuSet::All,
+            is_offline: vec![false; cpus],
+            offline: 0,
             now_ns: 0,
         }
     }
@@ -219,6 +253,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Lets an administrator act on the scheduler: set tunables, make groups.
     pub fn administer<R>(&mut self, act: impl FnOnce(&mut S, &mut Platform) -> R) -> R {
+        self.platform.set_now_ns(self.now_ns);
         let result = act(&mut self.scheduler, &mut self.platform);
         self.carry_out_orders();
         result
@@ -239,11 +274,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// # Errors
     /// When the workload says so.
     pub fn run_to(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
+        // What somebody did at the present instant has its consequences in it, even if nothing else falls on it.
+        if self.now_ns < until_ns && (self.platform.next_resched(0).is_some() || !self.is_over(self.now_ns)) {
+            self.happen()?;
+        }
         loop {
             if self.alive == 0 {
                 return Ok(RunEnd::AllEnded);
             }
-            if self.runnable == 0 && self.sleepers.is_empty() {
+            // Those who are stopped or frozen may be let go on.
+            if self.runnable == 0 && self.sleepers.is_empty() && !(self.held > 0 && self.releases_expected) {
                 return Ok(RunEnd::Stuck);
             }
             let next_ns = self
@@ -258,14 +298,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 return Ok(RunEnd::TimeUp);
             }
             self.now_ns = next_ns;
-            self.platform.set_now_ns(next_ns);
-            match &mut self.order {
-                Order::Golden => self.instant()?,
-                Order::Shuffled(random) => {
-                    let mut random = random.clone();
-                    self.shuffled_instant(&mut random)?;
-                    self.order = Order::Shuffled(random);
-                }
+            self.happen()?;
+        }
+    }
+
+    /// Everything that happens at the present nanosecond.
+    #[inline]
+    fn happen(&mut self) -> Result<(), W::Error> {
+        self.platform.set_now_ns(self.now_ns);
+        match &mut self.order {
+            Order::Golden => self.instant(),
+            Order::Shuffled(random) => {
+                let mut random = random.clone();
+                self.shuffled_instant(&mut random)?;
+                self.order = Order::Shuffled(random);
+                Ok(())
             }
         }
     }
@@ -291,19 +338,25 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.scheduler.timer(&mut self.platform, key);
                 self.carry_out_orders();
             }
-            let mut from = 0;
-            loop {
-                match self.platform.next_resched(from) {
-                    Some(cpu) => {
-                        self.reschedule(cpu);
-                        from = cpu.0 + 1;
-                    }
-                    None if from == 0 => break,
-                    None => from = 0,
-                }
-            }
+            self.reschedules();
             if self.is_over(now_ns) {
                 return Ok(());
+            }
+        }
+    }
+
+    /// The CPUs that were asked to reschedule do so, in rising order, round after round until none asks.
+    #[inline]
+    fn reschedules(&mut self) {
+        let mut from = 0;
+        loop {
+            match self.platform.next_resched(from) {
+                Some(cpu) => {
+                    self.reschedule(cpu);
+                    from = cpu.0 + 1;
+                }
+                None if from == 0 => break,
+                None => from = 0,
             }
         }
     }
@@ -386,6 +439,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     #[inline]
     fn tick_of(&mut self, cpu: CpuId) {
+        if self.offline > 0 && self.is_offline[cpu.index()] {
+            return;
+        }
         self.counts.ticks += 1;
         self.scheduler.tick(&mut self.platform, cpu);
         self.carry_out_orders();
@@ -419,7 +475,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if let Some(attr) = self.tasks[task.index()].unborn.take() {
             self.birth(task, &attr, Parent::Outside);
         } else {
-            let cpu = self.scheduler.cpu_of(task);
+            let cpu = self.cpu_near(task);
             let waker =
                 if self.wake_from_interrupt { Waker::Interrupt { cpu } } else { Waker::Process { cpu } };
             self.wake(task, waker);
@@ -430,7 +486,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     fn reveal(&mut self, task: TaskId) {
         if let Some(foresee) = self.foresee {
-            foresee(&mut self.scheduler, task, self.workload.burst_ns(task).unwrap_or(u64::MAX));
+            foresee(
+                &mut self.scheduler,
+                task,
+                match self.tasks[task.index()].signals.is_empty() {
+                    // What is left of the work it was interrupted in, and what follows.
+                    true => self
+                        .workload
+                        .burst_ns(task)
+                        .map_or(u64::MAX, |ns| ns.saturating_add(self.tasks[task.index()].remaining_ns)),
+                    false => 0,
+                },
+            );
         }
     }
 
@@ -439,6 +506,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
+        let narrowed;
+        let attr = if self.offline == 0 {
+            attr
+        } else {
+            narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
+            &narrowed
+        };
         self.scheduler.fork(&mut self.platform, task, attr, parent);
         if self.was_refused(task) {
             self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
@@ -453,11 +527,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn wake(&mut self, task: TaskId, waker: Waker) {
-        let state = &mut self.tasks[task.index()].state;
-        if !matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
-            return;
+        let state = self.tasks[task.index()].state;
+        if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
+            self.make_runnable(task, waker);
         }
-        *state = TaskState::Running;
+    }
+
+    fn make_runnable(&mut self, task: TaskId, waker: Waker) {
+        self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.reveal(task);
@@ -470,6 +547,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn work_ended(&mut self, cpu: CpuId) -> Result<(), W::Error> {
         let task = self.current[cpu.index()].expect("only a running task can end its work");
         self.completions.set(cpu.index(), NEVER);
+        if !self.tasks[task.index()].signals.is_empty() && self.attend(cpu, task) {
+            return Ok(());
+        }
         self.tasks[task.index()].remaining_ns = 0;
         loop {
             match self.workload.next(self.now_ns, task, cpu)? {
@@ -498,6 +578,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     // One that is woken before its time sleeps no longer.
                     if self.tasks[other.index()].unborn.is_none() {
                         self.sleepers.remove(other.0);
+                        self.tasks[other.index()].signals.remove(Signals::RESTART);
                     }
                     self.wake(other, Waker::Task { task, cpu, sync });
                 }
@@ -536,7 +617,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.tasks[task.index()].state = match reason {
             BlockReason::Interruptible => TaskState::Interruptible,
             BlockReason::Uninterruptible => TaskState::Uninterruptible,
-            BlockReason::Stopped => TaskState::Stopped,
+            BlockReason::Stopped => {
+                self.held += 1;
+                TaskState::Stopped
+            }
             BlockReason::Dead => {
                 self.alive -= 1;
                 TaskState::Zombie
@@ -570,6 +654,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
         self.tasks[child.index()].attr = attr.sched;
+        self.tasks[child.index()].allowed = attr.allowed.clone();
+        self.tasks[child.index()].group = attr.group;
         self.tasks[child.index()].parent = Some(parent);
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
@@ -603,10 +689,22 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) {
         match self.standing(task) {
-            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Standing::Unborn(unborn) => {
+                unborn.allowed = allowed.clone();
+                self.tasks[task.index()].allowed = allowed.clone();
+            }
             Standing::Dead => {}
             Standing::Alive => {
-                self.scheduler.set_affinity(&mut self.platform, task, allowed);
+                let Some(usable) = self.usable(allowed) else {
+                    // As sched_setaffinity(2): none of them is on line.
+                    self.platform.refuse(task, Refusal::Invalid);
+                    return;
+                };
+                let refused = self.platform.refusals.len();
+                self.scheduler.set_affinity(&mut self.platform, task, &usable);
+                if self.platform.refusals.len() == refused {
+                    self.tasks[task.index()].allowed = allowed.clone();
+                }
                 self.carry_out_orders();
             }
         }
@@ -614,12 +712,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     fn set_group(&mut self, task: TaskId, group: GroupId) {
         match self.standing(task) {
-            Standing::Unborn(unborn) => unborn.group = group,
+            Standing::Unborn(unborn) => {
+                unborn.group = group;
+                self.tasks[task.index()].group = group;
+            }
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler
                     .set_group(&mut self.platform, task, group)
                     .expect("the workload asks only for groups that the scheduler has");
+                self.tasks[task.index()].group = group;
                 self.observer.group_changed(self.now_ns, task, group);
                 self.carry_out_orders();
             }
@@ -645,10 +747,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
+        if self.offline > 0 && self.is_offline[cpu.index()] {
+            return;
+        }
         let prev = self.current[cpu.index()];
         if let Some(task) = prev {
             let done_ns = self.completions.get(cpu.index());
-            if done_ns != NEVER {
+            if done_ns != NEVER && self.tasks[task.index()].signals.is_empty() {
                 self.tasks[task.index()].remaining_ns = done_ns - now_ns;
             }
         }
@@ -677,6 +782,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             "picked task {} is not runnable",
             task.0
         );
+        if !self.tasks[task.index()].signals.is_empty() {
+            // Before it runs on it sees to them.
+            self.completions.set(cpu.index(), now_ns);
+            return;
+        }
         let remaining_ns = &mut self.tasks[task.index()].remaining_ns;
         if *remaining_ns == 0
             && let Some(ns) = self.workload.take_run(now_ns, task)
@@ -760,6 +870,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         &self.observer
     }
 
+    /// The observer, to tell it something.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     /// Takes the machine apart.
     pub fn into_parts(self) -> (S, W, O) {
         (self.scheduler, self.workload, self.observer)
@@ -772,6 +887,10 @@ impl Task {
             remaining_ns: 0,
             state: TaskState::New,
             attr: attr.sched,
+            allowed: attr.allowed.clone(),
+            group: attr.group,
+            signals: Signals::default(),
+            restart: Restart::default(),
             unborn: Some(Box::new(attr)),
             parent: None,
         }

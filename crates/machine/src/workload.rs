@@ -112,6 +112,11 @@ pub trait Workload {
         let _ = (now_ns, parent, child);
     }
 
+    /// `task` was killed: it will do nothing more, and whoever waits for it waits in vain.
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        let _ = (now_ns, task);
+    }
+
     /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns; [`u64::MAX`] = it never does.
     /// None if its program cannot know. Asked only on behalf of schedulers that are told the future.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {

@@ -148,6 +148,8 @@ const AVERAGES_USED: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Domains {
     hz: u64,
+    /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the sums.
+    online: u32,
     loads: Vec<CpuLoad>,
     domains: Vec<Domain>,
     /// The sums of all CPUs' source loads, by average.
@@ -188,6 +190,7 @@ impl Domains {
         let cpus = cpus as usize;
         Domains {
             hz: u64::from(hz),
+            online: cpus as u32,
             loads: alloc::vec![CpuLoad::default(); cpus],
             domains: alloc::vec![
                 Domain {
@@ -204,6 +207,27 @@ impl Domains {
             overloaded_count: 0,
             excluded: alloc::vec![false; cpus],
             excluded_list: Vec::with_capacity(cpus),
+        }
+    }
+
+    /// A CPU has gone off line: the domain is built anew over those that are left.
+    pub fn cpu_offline(&mut self, platform: &Platform) {
+        self.online -= 1;
+        self.rebuild(platform.jiffies());
+    }
+
+    /// A CPU has come back.
+    pub fn cpu_online(&mut self, platform: &Platform) {
+        self.online += 1;
+        self.rebuild(platform.jiffies());
+    }
+
+    fn rebuild(&mut self, jiffies: u64) {
+        for domain in &mut self.domains {
+            domain.balance_interval = MIN_INTERVAL_MS;
+            domain.last_balance = jiffies;
+            domain.next_balance = jiffies;
+            domain.nr_balance_failed = 0;
         }
     }
 
@@ -341,7 +365,7 @@ impl Domains {
             }
         }
         let cpu = busiest?;
-        let avg_load = total / cpus as u64;
+        let avg_load = total / u64::from(self.online);
         let per_task = self.load(cpu).per_task();
         if this_load >= max_load
             || this_load >= avg_load

@@ -204,6 +204,29 @@ pub trait Scheduler {
     /// The CPU whose runqueue `task` belongs to, or last belonged to.
     fn cpu_of(&self, task: TaskId) -> CpuId;
 
+    /// `cpu` is about to go off line (it is not the last that is on line). From now on the scheduler leaves it out of its
+    /// balancing and does as the release does with what depends on the number of CPUs on line. It has not to move tasks: the
+    /// machine next narrows the affinity of every task to the CPUs that are left, and tasks leave as they would after
+    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks nothing, and is not heard of until
+    /// [`cpu_online`](Scheduler::cpu_online).
+    ///
+    /// # Errors
+    /// A message, if the release cannot take CPUs off line, or refuses. Nothing has changed then.
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        let _ = (platform, cpu);
+        Err("this release cannot take CPUs off line".into())
+    }
+
+    /// `cpu`, which was off line, is back: it ticks again, and balances as it did. Next the machine tells which tasks may use
+    /// it, and asks it to reschedule.
+    ///
+    /// # Errors
+    /// A message, if the release cannot.
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        let _ = (platform, cpu);
+        Err("this release cannot bring CPUs back".into())
+    }
+
     /// Makes a task group below `parent`, with `shares` (v1 `cpu.shares`; 1024 is the default weight). Groups are numbered
     /// from 1 in the order of their making.
     ///
@@ -359,6 +382,12 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn cpu_of(&self, task: TaskId) -> CpuId {
         (**self).cpu_of(task)
+    }
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        (**self).cpu_offline(platform, cpu)
+    }
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        (**self).cpu_online(platform, cpu)
     }
     fn group_new(
         &mut self,

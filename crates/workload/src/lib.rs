@@ -4,6 +4,7 @@
 //! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
 //! - [`cgroups`] says which task groups a run needs and what holds in them.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.
+//! - [`timetable`] says what is done to the machine while the workload runs.
 //! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
 //!
 //! ```
@@ -29,6 +30,7 @@ pub mod model;
 mod program;
 pub mod rt_app;
 mod stop;
+pub mod timetable;
 mod vm;
 
 pub use cgroups::{self as groups, Group, GroupPlan, GroupSettings};
@@ -38,6 +40,7 @@ pub use golden::GoldenFile;
 pub use model::Model;
 pub use rt_app::Target;
 pub use stop::{Stop, StopReason};
+pub use timetable::Timetable;
 pub use vm::{
     AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
     EVENTS_AT_ONE_INSTANT_TOGETHER, Log, LogLine, Options, ThreadInfo, Vm, WaitingThread, WaitsFor,

@@ -148,6 +148,8 @@ struct Thread {
     /// The event before was a run: the thread is at the end of its work, and not at a start or the end of a sleep.
     after_run: bool,
     forked: bool,
+    /// It will do nothing more.
+    killed: bool,
     /// Rounds done of the present phase, and of the task.
     phase_round: u64,
     task_round: u64,
@@ -320,6 +322,7 @@ impl Vm {
             blocked: Blocked::No,
             after_run: false,
             forked,
+            killed: false,
             phase_round: 0,
             task_round: 0,
             attr: code.attr,
@@ -687,6 +690,15 @@ impl Workload for Vm {
                 .or_else(|| self.orders.pop_front().map(|order| self.op(order))),
             _ => None,
         }
+    }
+
+    /// It waits for nothing any more, and takes from nobody what it can no longer use. What it holds it holds for ever, as a
+    /// mutex that is not robust is held by the dead; see [`Vm::who_waits`].
+    fn killed(&mut self, _now_ns: u64, task: TaskId) {
+        let thread = &mut self.threads[task.index()];
+        thread.killed = true;
+        let blocked = std::mem::take(&mut thread.blocked);
+        self.waiting.forget(task.0, blocked);
     }
 
     fn burst_ns(&self, task: TaskId) -> Option<u64> {

@@ -11,7 +11,7 @@ use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_workload::{GroupSettings, Target, groups, rt_app};
+use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
@@ -20,12 +20,13 @@ use std::path::Path;
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
+    let timetable = timetable_of(args)?;
     let default = ["linux".to_string()];
     let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
-        let experiment = experiment(file, args, &settings)?;
+        let experiment = experiment(file, args, &settings, &timetable)?;
         tell_what_groups_lack(&experiment);
         let mut choices = vec![];
         let mut left_out = LeftOut::default();
@@ -46,6 +47,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
         }
+        experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
         let tunables = tunables_for(&experiment, &choices, &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
@@ -111,7 +113,26 @@ fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
     Ok(settings)
 }
 
-fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<Experiment, Failure> {
+/// What the files and the options say, in this order.
+fn timetable_of(args: &RunArgs) -> Result<Timetable, Failure> {
+    let mut timetable = Timetable::default();
+    for path in &args.timetable {
+        let text = read_text(path)?;
+        timetable
+            .add(Timetable::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
+    }
+    for option in &args.at {
+        timetable.add(Timetable::parse_option(option).map_err(|error| error.to_string())?);
+    }
+    Ok(timetable)
+}
+
+fn experiment(
+    path: &Path,
+    args: &RunArgs,
+    settings: &GroupSettings,
+    timetable: &Timetable,
+) -> Result<Experiment, Failure> {
     let text = read_text(path)?;
     let name = path.display().to_string();
     let limited = args.duration.is_some();
@@ -138,6 +159,7 @@ fn experiment(path: &Path, args: &RunArgs, settings: &GroupSettings) -> Result<E
         limit_ns: args.duration,
         seed: args.seed,
         record: args.timeline || args.format == RunFormat::Json,
+        timetable: timetable.clone(),
         ..Experiment::new(model, settings, cpus).map_err(|error| error.to_string())?
     })
 }

@@ -209,6 +209,11 @@ impl<W: Workload> Workload for Asked<W> {
         self.workload.burst_ns(task)
     }
 
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        self.task(task).ended = true;
+        self.workload.killed(now_ns, task);
+    }
+
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         self.task(child);
         self.workload.forked(now_ns, parent, child);

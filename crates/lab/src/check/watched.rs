@@ -478,6 +478,20 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
     }
 
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.advance(platform.now_ns());
+        let result = self.scheduler.cpu_offline(platform, cpu);
+        self.settle(platform);
+        result
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.advance(platform.now_ns());
+        let result = self.scheduler.cpu_online(platform, cpu);
+        self.settle(platform);
+        result
+    }
+
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         self.advance(platform.now_ns());
         self.alive -= 1;

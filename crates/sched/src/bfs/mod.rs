@@ -544,6 +544,15 @@ impl Scheduler for Bfs {
         }
     }
 
+    /// Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is worked out at boot and stays.
+    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        Ok(())
+    }
+
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         self.return_first_slice(task);
         let row = &mut self.tasks[task];

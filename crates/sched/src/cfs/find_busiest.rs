@@ -42,11 +42,12 @@ fn is_worthwhile(own: &GroupLoad, busiest: &GroupLoad, imbalance_pct: u32) -> bo
 
 /// By level and CPU: the power of the CPU's group as long as real-time tasks take nothing of it. Threads of a core have their part
 /// of what the core is worth; a group of several CPUs has what its parts have together.
-pub(super) fn power_at_boot(domains: &Domains) -> Vec<Vec<u64>> {
+pub(super) fn power_at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> Vec<Vec<u64>> {
     let mut power: Vec<Vec<u64>> = Vec::new();
     for number in 0..domains.levels() {
         let level = domains.level(number);
         let of_group = |cpu: CpuId| match domains.child(cpu, number) {
+            None if !is_online(cpu) => SCALE,
             None if level.params.share_cpupower => {
                 u64::from(level.params.smt_gain) / level.span(cpu).cpus.len() as u64
             }

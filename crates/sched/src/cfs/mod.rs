@@ -296,7 +296,7 @@ impl Cfs {
             last_update_ns: 0,
         };
         let levels = 0..domains.levels();
-        let power = find_busiest::power_at_boot(domains);
+        let power = find_busiest::power_at_boot(domains, |_| true);
         let weak_groups = power.iter().map(|level| find_busiest::weak_groups(level)).collect();
         Cfs {
             version,
@@ -482,6 +482,20 @@ impl FairClass for Cfs {
         cpu: CpuId,
     ) {
         self.rebalance_domains(core, rt, platform, cpu);
+    }
+
+    /// The domains begin anew. The tunables stay as they were scaled at boot.
+    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+        self.power = find_busiest::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
+        self.weak_groups = self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
+        for (level, rows) in self.balancing.iter_mut().enumerate() {
+            for row in rows {
+                row.last_balance = platform.jiffies();
+                row.interval_ms = u64::from(core.domains.level(level).params.min_interval_ms);
+                row.nr_failed = 0;
+            }
+        }
+        self.next_balance.fill(platform.jiffies());
     }
 
     fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {

@@ -460,6 +460,22 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         }
     }
 
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // A throttled CPU may have tasks to give away.
+        self.core.resched_curr(platform, cpu);
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        Ok(())
+    }
+
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);

@@ -138,15 +138,31 @@ impl Domains {
     /// The same, of levels that a release has made of the topology in its own way. Smallest level first; each span of a level
     /// lies within one of the next.
     pub fn of_levels(cpus: u32, machine: &[Level], params: impl Fn(LevelKind) -> DomainParams) -> Domains {
+        let levels = machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
+        Domains::build(cpus, levels.collect(), |_| true)
+    }
+
+    /// A CPU has gone off line or come back: the domains of those that are on line. The others have none.
+    pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
+        let levels = core::mem::take(&mut self.levels).into_iter();
+        let levels = levels.map(|level| (level.kind, level.params, level.span_of));
+        *self = Domains::build(self.cpus, levels.collect(), is_online);
+    }
+
+    fn build(
+        cpus: u32,
+        described: Vec<(LevelKind, DomainParams, Vec<u32>)>,
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> Domains {
         let mut present = alloc::vec![0u32; cpus as usize];
         // What the groups of the next level are: at first single CPUs.
         let mut below: Vec<u32> = (0..cpus).collect();
         // For each CPU the size of the largest span it has so far.
         let mut size_below = alloc::vec![1usize; cpus as usize];
         let mut levels = Vec::new();
-        for (number, level) in machine.iter().enumerate() {
-            let built = DomainLevel::new(level.kind, params(level.kind), &level.span_of, &below);
-            for cpu in 0..cpus as usize {
+        for (number, (kind, params, span_of)) in described.into_iter().enumerate() {
+            let built = DomainLevel::new(kind, params, &span_of, &below, &is_online);
+            for cpu in (0..cpus as usize).filter(|&cpu| is_online(CpuId(cpu as u32))) {
                 let size = built.span(CpuId(cpu as u32)).cpus.len();
                 if size > size_below[cpu] {
                     size_below[cpu] = size;
@@ -154,7 +170,7 @@ impl Domains {
                 }
             }
             levels.push(built);
-            below.clone_from(&level.span_of);
+            below = span_of;
         }
         Domains { cpus, levels, present }
     }
@@ -227,7 +243,13 @@ impl Domains {
 }
 
 impl DomainLevel {
-    fn new(kind: LevelKind, params: DomainParams, span_of: &[u32], below: &[u32]) -> DomainLevel {
+    fn new(
+        kind: LevelKind,
+        params: DomainParams,
+        span_of: &[u32],
+        below: &[u32],
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> DomainLevel {
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
             .map(|_| Span { cpus: Vec::new(), groups: Vec::new(), set: CpuSet::All, single_cpu_groups: true })
@@ -236,6 +258,9 @@ impl DomainLevel {
         // For each group of the machine its number within its span.
         let mut numbers = alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
+            if !is_online(CpuId(cpu as u32)) {
+                continue;
+            }
             let span = &mut spans[span as usize];
             let number = &mut numbers[below[cpu] as usize];
             if *number == u32::MAX {
@@ -260,7 +285,7 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `a` and `b` are in one domain of this level.
+    /// Whether `a` and `b`, both on line, are in one domain of this level.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
         self.span_of[a.index()] == self.span_of[b.index()]
@@ -331,5 +356,27 @@ pub(crate) mod tests {
         let groups = &domains.level(2).span(CpuId(1)).groups;
         assert_eq!(groups[1], [CpuId(2), CpuId(3)]);
         assert!(domains.is_top(CpuId(0), 2) && !domains.is_top(CpuId(0), 1));
+    }
+
+    #[test]
+    fn cpus_that_go_leave_no_gap_and_levels_that_become_empty_are_dropped() {
+        let span = |span_of: &[u32]| span_of.to_vec();
+        let topology = Topology::with_levels(
+            4,
+            alloc::vec![
+                Level { kind: LevelKind::MultiCore, span_of: span(&[0, 0, 1, 1]) },
+                Level { kind: LevelKind::Cpu, span_of: span(&[0, 0, 0, 0]) },
+            ],
+        );
+        let mut domains = Domains::new(&topology, |_| SOME);
+        domains.rebuild(|cpu| cpu.0 != 0);
+        assert_eq!(domains.of(CpuId(0)).count(), 0, "off line");
+        assert_eq!(domains.of(CpuId(1)).collect::<Vec<_>>(), [1], "alone in its package");
+        assert_eq!(domains.of(CpuId(2)).collect::<Vec<_>>(), [0, 1]);
+        let whole = domains.level(1).span(CpuId(3));
+        assert_eq!(whole.groups, [alloc::vec![CpuId(1)], alloc::vec![CpuId(2), CpuId(3)]]);
+        domains.rebuild(|_| true);
+        assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);
     }
 }

@@ -212,6 +212,9 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
+    /// A CPU has gone off line or come back, and [`Core::domains`] has been built anew.
+    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {}
+
     /// `cpu` is about to go idle: find it something to do.
     fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
 

@@ -145,6 +145,10 @@ pub struct Core {
     pub settings: Vec<Settings>,
     /// How the CPUs are balanced.
     pub domains: Domains,
+    /// By CPU: it is on line.
+    is_online: Vec<bool>,
+    /// How many are.
+    online_cpus: u32,
     /// The CPU on which the kernel is acting (`smp_processor_id()`).
     pub this_cpu: CpuId,
     /// The kernel acts there for somebody who is none of its threads (a parent outside the machine's workload).
@@ -193,6 +197,8 @@ impl Core {
             threads,
             settings,
             domains,
+            is_online: alloc::vec![true; cpus as usize],
+            online_cpus: cpus,
             this_cpu: CpuId(0),
             outsider: false,
             rt_avg_period_ns: 500_000_000,
@@ -204,6 +210,25 @@ impl Core {
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
+    }
+
+    /// How many CPUs are on line.
+    #[inline]
+    pub fn online_cpus(&self) -> u32 {
+        self.online_cpus
+    }
+
+    /// Whether `cpu` is on line.
+    #[inline]
+    pub fn is_online(&self, cpu: CpuId) -> bool {
+        self.is_online[cpu.index()]
+    }
+
+    /// `cpu`, which was not so, is on line from now on, or off line; the domains follow.
+    pub fn set_online(&mut self, cpu: CpuId, online: bool) {
+        self.is_online[cpu.index()] = online;
+        self.online_cpus = if online { self.online_cpus + 1 } else { self.online_cpus - 1 };
+        self.domains.rebuild(|cpu| self.is_online[cpu.index()]);
     }
 
     /// The idle thread of `cpu`.

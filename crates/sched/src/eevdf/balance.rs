@@ -219,7 +219,22 @@ impl Fair {
         let hz = u64::from(platform.hz());
         // The busy ones are kept from falling in step with the idle ones.
         let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy);
-        jiffies.clamp(1, (hz * u64::from(self.cpus) / 10).max(1))
+        jiffies.clamp(1, (hz * u64::from(self.online) / 10).max(1))
+    }
+
+    /// A CPU has gone off line or come back: the domain is built anew over those that are on line, and the base slice scaled
+    /// by their number, unless it was set by hand.
+    pub(super) fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+        self.online = core.online_cpus();
+        for row in &mut self.balance.cpus {
+            row.interval = self.online;
+            row.last_balance = platform.jiffies();
+            row.next_balance = platform.jiffies();
+            row.failures = 0;
+        }
+        if !self.base_slice_by_hand {
+            self.base_slice = self.base_slice_unscaled * super::knobs::scaling(self.online);
+        }
     }
 
     // ---- occasions ----
@@ -290,6 +305,7 @@ impl Fair {
                 self.balance.dropped[source.index()] = true;
                 dropped_any = true;
                 let left = self.balance.dropped.iter().filter(|&&dropped| !dropped).count() as u32;
+                let left = left - (self.cpus - self.online);
                 if left > 1 {
                     continue;
                 }
@@ -323,7 +339,7 @@ impl Fair {
                 }
             }
         }
-        self.balance.cpus[here.index()].interval = self.cpus;
+        self.balance.cpus[here.index()].interval = self.online;
         moved
     }
 
@@ -335,7 +351,7 @@ impl Fair {
     fn lengthen_interval(&mut self, here: CpuId, why: Occasion, pinned: bool) {
         let interval = &mut self.balance.cpus[here.index()].interval;
         if why != Occasion::NewlyIdle
-            && ((pinned && *interval < MAX_PINNED_INTERVAL) || *interval < 2 * self.cpus)
+            && ((pinned && *interval < MAX_PINNED_INTERVAL) || *interval < 2 * self.online)
         {
             *interval *= 2;
         }
@@ -343,7 +359,7 @@ impl Fair {
 
     /// How busy `cpu` is. One that is left out counts as empty.
     fn stats(&self, core: &Core, cpu: CpuId) -> Stats {
-        if self.balance.dropped[cpu.index()] {
+        if self.balance.dropped[cpu.index()] || !core.is_online(cpu) {
             let kind = Type::HasSpare;
             return Stats { kind, load: 0, util: 0, nr_running: 0, h_nr_runnable: 0, idle: false };
         }
@@ -376,11 +392,12 @@ impl Fair {
         let mut all = core::mem::take(&mut self.balance.stats);
         all.clear();
         all.extend((0..cpus).map(|cpu| self.stats(core, CpuId(cpu))));
+        let online = self.online;
         let total_load: u64 = all.iter().map(|stats| stats.load).sum();
         self.balance.overloaded = all.iter().any(|stats| stats.nr_running > 1);
         if why != Occasion::NewlyIdle {
             let util: u64 = all.iter().map(|stats| stats.util).sum();
-            self.balance.nr_idle_scan = idle_scan(cpus, util);
+            self.balance.nr_idle_scan = idle_scan(online, util);
         }
         let mut busiest: Option<(CpuId, Stats)> = None;
         for offset in 1..cpus {
@@ -393,7 +410,7 @@ impl Fair {
         let local = all[here.index()];
         self.balance.stats = all;
         let (source, busiest) = busiest?;
-        let average = total_load / u64::from(cpus);
+        let average = total_load / u64::from(online);
         let (kind, imbalance) = calculate_imbalance(&local, &busiest, average, why)?;
         // A CPU's only task is not to be moved if it is more than what is to be moved.
         if kind == Migrate::Load && busiest.h_nr_runnable == 1 && busiest.load > imbalance {

@@ -30,6 +30,10 @@ pub struct Fair {
     /// There has been a `SCHED_IDLE` task.
     pub(super) idle_seen: bool,
     pub(super) cpus: u32,
+    /// How many of them are on line.
+    pub(super) online: u32,
+    /// The base slice was written by an administrator.
+    pub(super) base_slice_by_hand: bool,
     /// Entities: what the tree looks at.
     pub(super) se: Vec<Entity>,
     /// Entities: the rest.
@@ -113,6 +117,8 @@ impl Fair {
             longest_slice: 0,
             idle_seen: false,
             cpus,
+            online: cpus,
+            base_slice_by_hand: false,
             se: Vec::new(),
             info: Vec::new(),
             nodes: Default::default(),

@@ -532,7 +532,7 @@ impl Scheduler for Eevdf {
         let cpu = self.core.cpu_of(pid);
         let nr = allowed.count(self.core.cpus());
         let class = self.class_of(pid);
-        if class == ClassId::Deadline && nr != self.core.cpus() {
+        if class == ClassId::Deadline && nr < self.core.online_cpus() {
             platform.refuse(task, Refusal::Busy);
             return;
         }
@@ -540,6 +540,8 @@ impl Scheduler for Eevdf {
         self.core.settings[pid.index()].allowed = allowed.clone();
         if class == ClassId::Rt {
             self.rt.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
+        } else if class == ClassId::Deadline {
+            self.deadline.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         }
         self.core.thread_mut(pid).nr_cpus_allowed = nr;
         if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
@@ -554,6 +556,24 @@ impl Scheduler for Eevdf {
             self.move_queued(platform, pid, to);
             self.tell_moves();
         }
+    }
+
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.deadline.cpu_offline()?;
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // Throttled real-time tasks must leave too.
+        self.core.resched_curr(platform, cpu);
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.deadline.cpu_online();
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        Ok(())
     }
 
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {

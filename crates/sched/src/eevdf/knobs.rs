@@ -70,7 +70,8 @@ impl Fair {
         match name {
             "base_slice_ns" => {
                 self.base_slice = value as u32;
-                self.base_slice_unscaled = value as u32 / scaling(self.cpus);
+                self.base_slice_unscaled = value as u32 / scaling(self.online);
+                self.base_slice_by_hand = true;
             }
             "migration_cost_ns" => self.balance.migration_cost_ns = value as u64,
             bandwidth::TUNABLE => self.limits.set_slice_us(value),

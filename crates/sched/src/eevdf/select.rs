@@ -64,7 +64,7 @@ impl Fair {
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
         let (a, b) = (flips(core.pid(by)), flips(task));
         let (more, less) = (a.max(b), a.min(b));
-        let n = u64::from(self.cpus);
+        let n = u64::from(self.online);
         less >= n && more >= less * n
     }
 

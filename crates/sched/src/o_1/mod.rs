@@ -116,6 +116,8 @@ pub static ENTRY: Entry = Entry {
 pub struct O1 {
     rules: Rules,
     cpus: u32,
+    /// How many of them are on line.
+    online: u32,
     tasks: Tasks,
     rqs: Vec<Runqueue>,
     loads: Loads,
@@ -137,6 +139,7 @@ impl O1 {
         O1 {
             rules: Rules::new(version, config.hz),
             cpus,
+            online: cpus,
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
             loads: Loads::new(rows),
@@ -212,6 +215,20 @@ impl Scheduler for O1 {
         if self.tasks.is_alive(task) {
             self.set_cpus_allowed(platform, task, allowed);
         }
+    }
+
+    /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken down too. It gets what they
+    /// had.)
+    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        self.online -= 1;
+        self.domains.cpu_offline(platform);
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        self.online += 1;
+        self.domains.cpu_online(platform);
+        Ok(())
     }
 
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {

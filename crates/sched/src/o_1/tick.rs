@@ -114,7 +114,7 @@ impl O1 {
     /// (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
     fn split_slice(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let task = &mut self.tasks[p];
-        let granularity = self.rules.timeslice_granularity(task, self.cpus);
+        let granularity = self.rules.timeslice_granularity(task, self.online);
         // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes it wrap.
         let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {

@@ -579,6 +579,17 @@ impl Scheduler for Staircase {
         }
     }
 
+    /// (`rr_interval` is worked out at boot and stays.)
+    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_offline(platform);
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_online(platform);
+        Ok(())
+    }
+
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.pid(task);
         self.sched_exit(p);

@@ -593,6 +593,15 @@ impl Scheduler for Textbook {
         }
     }
 
+    /// A free CPU that no task may use takes none.
+    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+        Ok(())
+    }
+
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let class = self.tasks[task].class as usize;
         self.ready[class].remove(task);

@@ -22,7 +22,7 @@
 pub mod cgconfig;
 pub mod cgrules;
 mod cpu_list;
-mod parameter;
+pub(crate) mod parameter;
 mod path;
 mod plan;
 mod settings;

@@ -52,6 +52,27 @@ pub(crate) struct Parameter {
     read: Reader,
 }
 
+/// The shares that a setting of the weight, such as `cpu.weight=200`, gives; or what is wrong, and what would be right. For
+/// places where only the weight can be changed.
+pub(crate) fn setting_shares(setting: &str) -> Result<u64, (String, Option<String>)> {
+    let wanted = || Some("for example `cpu.weight=200` or `cpu.shares=512`".to_string());
+    let Some((key, value)) = setting.split_once('=') else {
+        return Err((format!("`{setting}` is no setting"), wanted()));
+    };
+    let known = PARAMETERS.iter().find(|parameter| parameter.name == key.trim());
+    match known.map(|parameter| parameter.read(value)) {
+        Some(Ok(Write::Shares(shares))) => Ok(shares),
+        Some(Ok(_)) => {
+            Err((format!("`{}` cannot be changed in mid-run, only the weight can", key.trim()), wanted()))
+        }
+        Some(Err(fault)) => Err((fault.message, fault.help)),
+        None => {
+            let near = did_you_mean(key, ["cpu.weight", "cpu.shares", "cpu.weight.nice"]);
+            Err((format!("unknown setting `{}`", key.trim()), near.or_else(wanted)))
+        }
+    }
+}
+
 /// Takes the parameter's name and a value.
 type Reader = fn(&'static str, &str) -> Result<Write, Fault>;
 

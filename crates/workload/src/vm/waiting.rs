@@ -63,6 +63,18 @@ impl Waiting {
         begin as u32
     }
 
+    /// A thread that waited for `blocked` was killed. (Those that wait for mutexes, or are suspended, are passed over when their
+    /// turn comes.)
+    pub fn forget(&mut self, thread: u32, blocked: Blocked) {
+        let others = |&other: &u32| other != thread;
+        match blocked {
+            Blocked::Condition(condition) => self.conditions[condition as usize].retain(others),
+            Blocked::Barrier(barrier) => self.barriers[barrier as usize].retain(others),
+            Blocked::Semaphore(semaphore) => self.semaphores[semaphore as usize].waiters.retain(others),
+            Blocked::No | Blocked::Mutex(_) | Blocked::Suspended => {}
+        }
+    }
+
     /// A request that keeps the device busy for `device_ns`: when it will be done. One after the other, as they come.
     pub fn io_request(&mut self, now_ns: u64, device_ns: u64) -> u64 {
         self.io_free_ns = self.io_free_ns.max(now_ns).saturating_add(device_ns);

@@ -93,7 +93,7 @@ impl Vm {
                 let owner = self.mutexes.owner(mutex).map(TaskId);
                 WaitsFor::Mutex {
                     name: self.code.mutexes[mutex as usize].clone(),
-                    owner: owner.map(|owner| (owner, self.thread_name(owner))),
+                    owner: owner.map(|owner| (owner, self.owner_name(owner))),
                 }
             }
             Blocked::Condition(condition) => {
@@ -120,6 +120,12 @@ impl Vm {
             waits_for,
             since_ns: thread.since_ns,
         })
+    }
+
+    /// A mutex's owner for a message.
+    fn owner_name(&self, owner: TaskId) -> String {
+        let name = self.thread_name(owner);
+        if self.threads[owner.index()].killed { format!("{name}, which was killed") } else { name }
     }
 
     /// The owner of the mutex that a thread waits for.

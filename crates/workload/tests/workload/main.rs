@@ -11,3 +11,4 @@ mod properties;
 mod stuck;
 mod support;
 mod synchronisation;
+mod timetable;

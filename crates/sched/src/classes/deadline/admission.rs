@@ -45,6 +45,30 @@ impl Admission {
         self.period_us = period_us;
     }
 
+    /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not if less would be left than
+    /// is given out.
+    pub fn cpu_offline(&mut self, own: u64) -> bool {
+        self.cpus -= 1;
+        let enough = self.fits(own, 0);
+        if enough {
+            self.replace(own, 0);
+        } else {
+            self.cpus += 1;
+        }
+        enough
+    }
+
+    /// A CPU has come back, with `own` of bandwidth.
+    pub fn cpu_online(&mut self, own: u64) {
+        self.cpus += 1;
+        self.replace(0, own);
+    }
+
+    /// How many CPUs are on line.
+    pub fn cpus(&self) -> u64 {
+        self.cpus
+    }
+
     /// Whether `new` fits in place of `old` (0: nothing).
     pub fn fits(&self, old: u64, new: u64) -> bool {
         self.per_cpu.is_none_or(|limit| limit * self.cpus >= self.total_bw - old + new)

@@ -138,7 +138,7 @@ impl Deadline {
         allowed: &CpuSet,
     ) -> Result<(), Refusal> {
         let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
-        if allowed.count(core.cpus()) != core.cpus() {
+        if allowed.count(core.cpus()) < core.online_cpus() {
             // Bandwidth is given out for the machine as a whole.
             return Err(Refusal::NotPermitted);
         }
@@ -307,6 +307,23 @@ impl Deadline {
         ]
     }
 
+    /// A CPU is to go off line.
+    ///
+    /// # Errors
+    /// If the bandwidth that is given out would not be there any more.
+    pub fn cpu_offline(&mut self) -> Result<(), String> {
+        if self.admission.cpu_offline(self.server_bw()) {
+            Ok(())
+        } else {
+            Err("EBUSY: the deadline tasks need its bandwidth".into())
+        }
+    }
+
+    /// A CPU has come back.
+    pub fn cpu_online(&mut self) {
+        self.admission.cpu_online(self.server_bw());
+    }
+
     /// Writes a knob; its range has been checked. What is admitted stays so.
     pub fn set_tunable(&mut self, name: &str, value: i64) {
         if name == TUNABLES[0] {
@@ -345,7 +362,7 @@ impl Deadline {
                 ));
             }
         }
-        let mut bw = self.server_bw() * self.rqs.len() as u64;
+        let mut bw = self.server_bw() * self.admission.cpus();
         for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];

@@ -45,8 +45,8 @@ impl Deadline {
     /// # Errors
     /// If so much is not free. Nothing has changed then.
     pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Refusal> {
-        let cpus = self.rqs.len();
-        let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * cpus as u64);
+        let (cpus, online) = (self.rqs.len(), self.admission.cpus());
+        let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * online);
         if !self.admission.fits(old, new) {
             return Err(Refusal::Busy);
         }

@@ -87,6 +87,8 @@ struct RtRq {
     highest_next: u8,
     /// In the set of CPUs that others pull from.
     overloaded: bool,
+    /// Takes no part in borrowing and lending, and is not limited.
+    offline: bool,
     /// Used up its runtime; invisible to the pick.
     throttled: bool,
     /// Time used in this period, ns.
@@ -127,6 +129,7 @@ impl RealTime {
             highest_curr: NOBODY,
             highest_next: NOBODY,
             overloaded: false,
+            offline: false,
             throttled: false,
             rt_time: 0,
             rt_runtime: bandwidth.runtime_ns(),

@@ -74,6 +74,9 @@ impl RealTime {
     /// `sched_rt_runtime_exceeded`.
     fn runtime_exceeded(&mut self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
+        if rq.offline {
+            return false;
+        }
         if rq.throttled {
             return true;
         }
@@ -93,11 +96,11 @@ impl RealTime {
         if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
             return;
         }
-        let cpus = self.rqs.len() as u64;
+        let cpus = self.rqs.iter().filter(|rq| !rq.offline).count() as u64;
         let period = self.bandwidth.period_ns();
         let mut runtime = own.rt_runtime;
         for (number, other) in self.rqs.iter_mut().enumerate() {
-            if number == cpu.index() || other.rt_runtime <= other.rt_time {
+            if number == cpu.index() || other.offline || other.rt_runtime <= other.rt_time {
                 continue;
             }
             let part = ((other.rt_runtime - other.rt_time) / cpus).min(period - runtime);
@@ -110,12 +113,51 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
+    /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest CPU up as far as each has
+    /// it; what it has borrowed goes to the lowest CPU. From now on it is not limited, so that its tasks can leave.
+    pub fn cpu_offline(&mut self, cpu: CpuId) {
+        let fair_part = self.bandwidth.runtime_ns();
+        let mut own = self.rqs[cpu.index()].rt_runtime;
+        for (number, other) in self.rqs.iter_mut().enumerate() {
+            if number == cpu.index() || other.offline {
+                continue;
+            }
+            if own == fair_part {
+                break;
+            }
+            if own < fair_part {
+                let back = other.rt_runtime.min(fair_part - own);
+                other.rt_runtime -= back;
+                own += back;
+            } else {
+                other.rt_runtime += own - fair_part;
+                own = fair_part;
+            }
+        }
+        let rq = &mut self.rqs[cpu.index()];
+        rq.offline = true;
+        rq.throttled = false;
+        rq.rt_runtime = fair_part;
+    }
+
+    /// `__enable_runtime`: `cpu` is back, with a fresh allowance.
+    pub fn cpu_online(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.offline = false;
+        rq.throttled = false;
+        rq.rt_time = 0;
+        rq.rt_runtime = self.bandwidth.runtime_ns();
+    }
+
     /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts is `rt_time` as of the last
     /// charge.
     pub fn period_timer(&mut self, core: &mut Core, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {
             let cpu = CpuId(number as u32);
+            if self.rqs[number].offline {
+                continue;
+            }
             if self.rqs[number].rt_time > 0 {
                 if self.rqs[number].throttled {
                     self.borrow_runtime(cpu);
@@ -188,5 +230,49 @@ impl RealTime {
             self.start_period_timer(platform);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::rt::RtVersion;
+
+    const MS: u64 = 1_000_000;
+
+    fn runtimes(rt: &RealTime) -> Vec<u64> {
+        rt.rqs.iter().map(|rq| rq.rt_runtime / MS).collect()
+    }
+
+    /// Three CPUs of 950 ms each, CPU 0 having borrowed.
+    fn borrowed() -> RealTime {
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        rt.rqs[0].rt_time = 951 * MS;
+        rt.borrow_runtime(CpuId(0));
+        assert_eq!(runtimes(&rt), [1000, 900, 950]);
+        rt
+    }
+
+    #[test]
+    fn a_cpu_that_goes_off_line_settles_what_was_lent() {
+        let mut rt = borrowed();
+        rt.cpu_offline(CpuId(1));
+        assert_eq!(runtimes(&rt), [950, 950, 950], "the lender takes it back");
+        let mut rt = borrowed();
+        rt.cpu_offline(CpuId(0));
+        assert_eq!(runtimes(&rt), [950, 950, 950], "the borrower gives it back");
+    }
+
+    #[test]
+    fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
+        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        rt.cpu_offline(CpuId(1));
+        rt.rqs[1].rt_time = 2000 * MS;
+        assert!(!rt.runtime_exceeded(CpuId(1)));
+        rt.rqs[0].rt_time = 951 * MS;
+        rt.borrow_runtime(CpuId(0));
+        assert_eq!(runtimes(&rt), [1000, 950, 900]);
+        rt.cpu_online(CpuId(1));
+        assert_eq!((rt.rqs[1].rt_time, runtimes(&rt)[1]), (0, 950));
     }
 }

@@ -1,0 +1,224 @@
+//! What somebody (an administrator, a script) may do to the machine while it runs.
+
+use super::signals::Signals;
+use super::{Machine, Standing, TaskState};
+use crate::observer::Observer;
+use crate::workload::Workload;
+use schedlab_sched::platform::Refusal;
+use schedlab_sched::{CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId, TunableError};
+use std::fmt;
+
+/// Something done to a running machine, by [`Machine::act`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Other scheduling attributes: `renice(1)`, `chrt(1)`.
+    SetAttr {
+        /// Whose.
+        task: TaskId,
+        /// From now on.
+        attr: SchedAttr,
+    },
+    /// Another affinity: `taskset(1)`.
+    SetAffinity {
+        /// Whose.
+        task: TaskId,
+        /// Where it may run from now on.
+        allowed: CpuSet,
+    },
+    /// A task moves to another group.
+    SetGroup {
+        /// Who.
+        task: TaskId,
+        /// Where to.
+        group: GroupId,
+    },
+    /// A group's `cpu.shares`.
+    SetShares {
+        /// Whose.
+        group: GroupId,
+        /// 1024 is the default.
+        shares: u64,
+    },
+    /// A knob of the scheduler.
+    SetTunable {
+        /// Which.
+        name: String,
+        /// Its value from now on.
+        value: i64,
+    },
+    /// A CPU goes off line.
+    Offline(CpuId),
+    /// A CPU comes back.
+    Online(CpuId),
+    /// `SIGSTOP`.
+    Stop(TaskId),
+    /// `SIGCONT`.
+    Continue(TaskId),
+    /// `SIGKILL`.
+    Kill(TaskId),
+    /// The freezer of the task's control group stops it ...
+    Freeze(TaskId),
+    /// ... and lets it go on.
+    Thaw(TaskId),
+}
+
+/// Why an action could not be done. Nothing has changed then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ActionError {
+    /// There is no such CPU.
+    NoSuchCpu(CpuId),
+    /// There is no such task yet.
+    NoSuchTask(TaskId),
+    /// The task has ended.
+    Ended(TaskId),
+    /// It is off line.
+    AlreadyOffline(CpuId),
+    /// It is on line.
+    AlreadyOnline(CpuId),
+    /// It is the only one that is on line.
+    LastCpu(CpuId),
+    /// The kernel refuses the system call.
+    Refused(Refusal),
+    /// The scheduler refuses.
+    Scheduler(String),
+    /// The knob does not exist, or does not take the value.
+    Tunable(TunableError),
+}
+
+impl fmt::Display for ActionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ActionError::NoSuchCpu(cpu) => write!(f, "there is no CPU {}", cpu.0),
+            ActionError::NoSuchTask(task) => write!(f, "there is no task {}", task.0),
+            ActionError::Ended(task) => write!(f, "task {} has ended", task.0),
+            ActionError::AlreadyOffline(cpu) => write!(f, "CPU {} is off line already", cpu.0),
+            ActionError::AlreadyOnline(cpu) => write!(f, "CPU {} is on line already", cpu.0),
+            ActionError::LastCpu(cpu) => write!(f, "EBUSY: CPU {} is the last that is on line", cpu.0),
+            ActionError::Refused(why) => f.write_str(why.name()),
+            ActionError::Scheduler(message) => f.write_str(message),
+            ActionError::Tunable(TunableError::Unknown { .. }) => f.write_str("there is no such tunable"),
+            ActionError::Tunable(TunableError::Range { min, max }) => {
+                write!(f, "the kernel takes {min} to {max}")
+            }
+            ActionError::Tunable(TunableError::Refused(why)) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ActionError {}
+
+impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
+    /// Does something to the machine at the present instant, before anything else that falls on it. Its consequences (who is
+    /// preempted, who runs instead) follow with the next [`run_to`](Machine::run_to), still at this instant.
+    ///
+    /// # Errors
+    /// When it cannot be done; nothing has changed then.
+    pub fn act(&mut self, action: &Action) -> Result<(), ActionError> {
+        self.platform.set_now_ns(self.now_ns);
+        let result = self.perform(action);
+        self.carry_out_orders();
+        result
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<(), ActionError> {
+        match *action {
+            Action::SetAttr { task, attr } => {
+                self.living(task)?;
+                let present = self.tasks[task.index()].attr;
+                let by = self.cpu_near_if_born(task);
+                let result = self.ask(task, |machine| machine.set_attr(task, attr, by));
+                if result.is_err() {
+                    self.tasks[task.index()].attr = present;
+                }
+                result
+            }
+            Action::SetAffinity { task, ref allowed } => {
+                if allowed.first(self.platform.cpus()).is_none() {
+                    return Err(ActionError::Refused(Refusal::Invalid));
+                }
+                self.ask(task, |machine| machine.set_affinity(task, allowed))
+            }
+            Action::SetGroup { task, group } => self.move_to_group(task, group),
+            Action::SetShares { group, shares } => self
+                .scheduler
+                .group_set_shares(&mut self.platform, group, shares)
+                .map_err(ActionError::Scheduler),
+            Action::SetTunable { ref name, value } => {
+                self.scheduler.set_tunable(&mut self.platform, name, value).map_err(ActionError::Tunable)
+            }
+            Action::Offline(cpu) => self.known_cpu(cpu).and_then(|()| self.take_offline(cpu)),
+            Action::Online(cpu) => self.known_cpu(cpu).and_then(|()| self.bring_online(cpu)),
+            Action::Stop(task) => self.living(task).map(|()| self.post(task, Signals::STOP)),
+            Action::Freeze(task) => self.living(task).map(|()| self.post(task, Signals::FREEZE)),
+            Action::Kill(task) => self.living(task).map(|()| self.post(task, Signals::KILL)),
+            Action::Continue(task) => self.living(task).map(|()| self.release(task, Signals::STOP)),
+            Action::Thaw(task) => self.living(task).map(|()| self.release(task, Signals::FREEZE)),
+        }
+    }
+
+    /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is assumed). If not, a run in which
+    /// only such tasks are left is [`Stuck`](crate::RunEnd::Stuck).
+    pub fn set_releases_expected(&mut self, expected: bool) {
+        self.releases_expected = expected;
+    }
+
+    /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
+    pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
+        &self.tasks[task.index()].allowed
+    }
+
+    /// The group of `task`.
+    pub fn task_group(&self, task: TaskId) -> GroupId {
+        self.tasks[task.index()].group
+    }
+
+    /// What `task` was last given, or will be born with.
+    pub fn task_attr(&self, task: TaskId) -> SchedAttr {
+        self.tasks[task.index()].attr
+    }
+
+    fn known_cpu(&self, cpu: CpuId) -> Result<(), ActionError> {
+        if cpu.0 < self.platform.cpus() { Ok(()) } else { Err(ActionError::NoSuchCpu(cpu)) }
+    }
+
+    /// That there is such a task, born or not, and that it has not ended.
+    fn living(&self, task: TaskId) -> Result<(), ActionError> {
+        match self.tasks.get(task.index()) {
+            None => Err(ActionError::NoSuchTask(task)),
+            Some(row) if matches!(row.state, TaskState::Zombie | TaskState::Reaped) => {
+                Err(ActionError::Ended(task))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// A system call about `task`, which the kernel may refuse.
+    fn ask(&mut self, task: TaskId, call: impl FnOnce(&mut Self)) -> Result<(), ActionError> {
+        self.living(task)?;
+        let before = self.platform.refusals.len();
+        call(self);
+        match self.platform.refusals.get(before) {
+            Some(&(_, why)) => Err(ActionError::Refused(why)),
+            None => Ok(()),
+        }
+    }
+
+    fn cpu_near_if_born(&self, task: TaskId) -> CpuId {
+        match self.tasks[task.index()].unborn {
+            Some(_) => CpuId(0),
+            None => self.cpu_near(task),
+        }
+    }
+
+    fn move_to_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
+        self.living(task)?;
+        if let Standing::Alive = self.standing(task) {
+            self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Scheduler)?;
+            self.observer.group_changed(self.now_ns, task, group);
+        } else if let Standing::Unborn(unborn) = self.standing(task) {
+            unborn.group = group;
+        }
+        self.tasks[task.index()].group = group;
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Names that mean nothing, found before the run.
+
+use super::{Change, Tasks, Timetable};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::groups::GroupPlan;
+use crate::model::{Action as Step, Model};
+use std::collections::HashSet;
+
+/// What names in a timetable can mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The workload.
+    pub model: &'a Model,
+    /// Its groups.
+    pub groups: &'a GroupPlan,
+    /// The machine's CPUs.
+    pub cpus: u32,
+    /// The tunables of the schedulers that the workload is run under.
+    pub tunables: &'a [&'a str],
+    /// The run is stopped after some time, if the workload does not end before.
+    pub limited: bool,
+}
+
+impl Timetable {
+    /// That every task, group, CPU and tunable it names is there.
+    ///
+    /// # Errors
+    /// The first name that means nothing, with its place and what may have been meant.
+    pub fn check(&self, around: &Surroundings<'_>) -> Result<(), Diagnostic> {
+        let forked = forked_keys(around.model);
+        for entry in &self.entries {
+            let origin = &entry.origin;
+            if entry.when.period_ns.is_some() && entry.when.until_ns == u64::MAX && !around.limited {
+                return Err(origin
+                    .error(usize::MAX, "nothing ends this, as the run has no duration")
+                    .with_help("say `until` when, or give the run a duration"));
+            }
+            let tasks = |tasks: &Tasks| match tasks {
+                Tasks::InGroup(path) => group(around.groups, path)
+                    .map_err(|(message, help)| origin.error(0, message).with_help_if(help)),
+                Tasks::Named(names) => names.iter().try_for_each(|name| {
+                    task(around.model, &forked, name)
+                        .map_err(|(message, help)| origin.error(0, message).with_help_if(help))
+                }),
+            };
+            let cpus = |number: usize, cpus: &[schedlab_sched::CpuId]| match cpus
+                .iter()
+                .find(|cpu| cpu.0 >= around.cpus)
+            {
+                None => Ok(()),
+                Some(cpu) => {
+                    let message = match around.cpus {
+                        1 => format!("there is no CPU {}: the machine has one, number 0", cpu.0),
+                        cpus => format!("there is no CPU {}: the machine has 0 to {}", cpu.0, cpus - 1),
+                    };
+                    Err(origin.error(number, message))
+                }
+            };
+            match &entry.change {
+                Change::Nice(whom, _)
+                | Change::Policy(whom, _)
+                | Change::Stop(whom)
+                | Change::Continue(whom)
+                | Change::Kill(whom)
+                | Change::Freeze(whom)
+                | Change::Thaw(whom) => tasks(whom)?,
+                Change::Affinity(whom, _, list) => {
+                    tasks(whom)?;
+                    cpus(1, list)?;
+                }
+                Change::Move(whom, path) => {
+                    tasks(whom)?;
+                    group(around.groups, path)
+                        .map_err(|(message, help)| origin.error(1, message).with_help_if(help))?;
+                }
+                Change::Shares(path, _) => {
+                    if path.is_empty() {
+                        return Err(origin.error(0, "the root group has no weight"));
+                    }
+                    group(around.groups, path)
+                        .map_err(|(message, help)| origin.error(0, message).with_help_if(help))?;
+                }
+                Change::Tunable(name, _) => {
+                    if !around.tunables.contains(&name.as_str()) {
+                        let help = did_you_mean(name, around.tunables.iter().copied())
+                            .or_else(|| Some("`schedlab list` shows those there are".into()));
+                        return Err(origin.error(0, format!("unknown tunable `{name}`")).with_help_if(help));
+                    }
+                }
+                Change::Offline(list) | Change::Online(list) => cpus(0, list)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tasks that a `fork` makes more of.
+fn forked_keys(model: &Model) -> HashSet<&str> {
+    let phases = model.tasks.iter().flat_map(|task| &task.phases);
+    let events = phases.flat_map(|phase| &phase.events);
+    events
+        .filter_map(|event| match &event.action {
+            Step::Fork(key) => Some(key.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+type Wrong = (String, Option<String>);
+
+fn group(plan: &GroupPlan, path: &str) -> Result<(), Wrong> {
+    let mut paths = plan.groups().iter().map(|group| group.path.as_str());
+    if path.is_empty() || paths.clone().any(|known| known == path) {
+        return Ok(());
+    }
+    let help = did_you_mean(path, &mut paths)
+        .or_else(|| Some("name it in a file of groups, or in the workload's `taskgroup`".into()));
+    Err((format!("unknown group `{path}`"), help))
+}
+
+fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> {
+    for task in &model.tasks {
+        if matches(name, &task.key) {
+            return Ok(());
+        }
+        // A pattern may mean any of its threads.
+        let threads = u64::from(task.instances);
+        if (0..threads).any(|instance| matches(name, &format!("{}-{instance}", task.key))) {
+            return Ok(());
+        }
+        let of_key = name.strip_prefix(&task.key).and_then(|rest| rest.strip_prefix('-'));
+        if forked.contains(task.key.as_str())
+            && of_key
+                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'*'))
+        {
+            return Ok(());
+        }
+        if let Some(number) = of_key
+            && number.parse::<u64>().is_ok()
+        {
+            let help = format!("`{}` has {threads}, from {}-0 on", task.key, task.key);
+            return Err((format!("there is no thread `{name}`"), Some(help)));
+        }
+    }
+    let help = did_you_mean(name, model.tasks.iter().map(|task| task.key.as_str()));
+    Err((format!("unknown task `{name}`"), help))
+}
+
+/// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where to go on if what follows the last `*` does not fit.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            retry = Some((p + 1, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((after, from)) = retry {
+            retry = Some((after, from + 1));
+            (p, n) = (after, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, fits) in [
+            ("hog", "hog", true),
+            ("hog", "hog-0", false),
+            ("hog-*", "hog-12", true),
+            ("*", "", true),
+            ("h?g*", "hug-1", true),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b", "xxaxxbxx", false),
+            ("?", "", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}
