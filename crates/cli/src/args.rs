@@ -61,8 +61,8 @@ pub enum RunFormat {
 /// side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` (the default) stands for every scheduler that
-Linux had, in its default release, `textbook` for the policies of the textbooks, `all` for every release of everything. Those that cannot run the workload
+Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` stands for every scheduler that Linux had, in
+its default release, `textbook` for the policies of the textbooks; the default is both. `all` is every release of everything. Those that cannot run the workload
 or the machine (no real-time policies, one CPU only ...) are left out with a note, unless they were named.
 
 Examples:
@@ -78,7 +78,7 @@ pub struct RunArgs {
     /// Workloads in rt-app's JSON language
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Schedulers to compare: names, `linux`, `textbook` or `all`
+    /// Schedulers to compare: names, `linux`, `textbook` or `all` [default: linux,textbook]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
     /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]

@@ -20,14 +20,15 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn all_of_linux_is_compared_unless_told_otherwise() {
+fn every_scheduler_is_compared_unless_told_otherwise() {
     let scratch = Scratch::new("default");
     let hogs = scratch.file("hogs.json", HOGS);
     let text = schedlab(&["run", &hogs]).good();
-    for name in ["round_robin", "o_n", "o_1", "cfs"] {
+    for name in ["round_robin", "o_n", "o_1", "cfs", "eevdf", "fcfs", "mlfq"] {
         assert!(text.contains(name), "no {name} in:\n{text}");
     }
-    assert!(!text.contains("fcfs"), "{text}");
+    let text = schedlab(&["run", &hogs, "--scheduler", "linux"]).good();
+    assert!(text.contains("eevdf") && !text.contains("fcfs"), "{text}");
     let text = schedlab(&["run", &hogs, "--scheduler", "fcfs,o_1@2.6.22"]).good();
     assert!(text.contains("fcfs") && text.contains("2.6.22") && !text.contains("cfs\n"), "{text}");
 }

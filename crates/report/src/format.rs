@@ -1,5 +1,7 @@
 //! How numbers are written for people: three digits, and the unit that suits.
 
+use crate::{Style, text_width};
+
 /// Units of time, with their length in ns.
 const UNITS: [(u64, &str); 4] = [(1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
 
@@ -101,6 +103,26 @@ pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
         rest %= scale;
     }
     if decimals.is_empty() { format!("{whole} {unit}") } else { format!("{whole}.{decimals} {unit}") }
+}
+
+/// Writes phrases, separated, on as few lines as they fit on.
+pub(crate) fn wrapped(text: &mut String, phrases: &[String], style: Style) {
+    const SEPARATOR: &str = "   ";
+    let mut used = 0;
+    for phrase in phrases {
+        let width = text_width(phrase);
+        if used > 0 && used + SEPARATOR.len() + width > style.columns() {
+            text.push('\n');
+            used = 0;
+        }
+        if used > 0 {
+            text.push_str(SEPARATOR);
+            used += SEPARATOR.len();
+        }
+        text.push_str(phrase);
+        used += width;
+    }
+    text.push('\n');
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tables for people: schedulers side by side, and the tasks of a run.
 
-use crate::format::{count, duration, percent, signed_duration};
+use crate::format::{count, duration, percent, signed_duration, wrapped};
 use crate::metrics::{COMPARED, Metric, Value, best};
 use crate::model::{Report, RunReport, TaskFigures};
 use crate::{Style, shortened, text_width};
@@ -62,21 +62,22 @@ pub fn comparison(report: &Report, style: Style) -> String {
     text
 }
 
-/// What the figures do not say by themselves.
+/// What the figures do not say by themselves: who was still waiting when the run ended, beyond what is ordinary. Latencies know
+/// nothing of it.
 fn notes(report: &Report, style: Style) -> String {
-    let mut text = String::new();
+    let mut phrases = vec![];
     for run in report.runs.iter().filter(|run| run.totals.waiting_at_end > 0) {
         let longest_ns = run.tasks.iter().map(|task| task.wait_open_ns).max().unwrap_or(0);
-        // Only what has waited beyond the ordinary is worth a line: latencies know nothing of it.
         if run.wakeup_latency.max_ns.is_none_or(|max_ns| longest_ns > max_ns)
             && longest_ns == run.totals.wait_max_ns
         {
-            text.push_str(&format!(
-                "{}: the longest wait ({}) had not ended when the run did.\n",
-                run.spec(),
-                duration(longest_ns, style.unicode)
-            ));
+            phrases.push(format!("{} {}", run.spec(), duration(longest_ns, style.unicode)));
         }
+    }
+    let mut text = String::new();
+    if !phrases.is_empty() {
+        text.push_str("longest waits that were not over at the end:\n");
+        wrapped(&mut text, &phrases, style);
     }
     text
 }

@@ -21,7 +21,7 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let timetable = timetable_of(args)?;
-    let default = ["linux".to_string()];
+    let default = ["linux".to_string(), "textbook".to_string()];
     let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];

@@ -1,8 +1,8 @@
 //! One lane a CPU, or some neighbouring ones.
 
-use super::ink::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette, wrapped};
+use super::ink::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette};
 use super::scene::{Owners, Scene};
-use crate::format::percent;
+use crate::format::{percent, wrapped};
 use crate::model::SliceRow;
 
 /// No more lanes than this are drawn; with more CPUs, a lane is several.

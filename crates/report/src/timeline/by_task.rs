@@ -1,8 +1,8 @@
 //! One lane a task, or a key.
 
-use super::ink::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette, wrapped};
+use super::ink::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette};
 use super::scene::{Owners, Scene};
-use crate::format::percent;
+use crate::format::{percent, wrapped};
 use crate::model::{SliceRow, SpanRow};
 use crate::text_width;
 

@@ -1,7 +1,7 @@
 //! Characters, colours, the axis: how things are put on paper.
 
 use super::scene::Scene;
-use crate::format::{duration, instant, percent};
+use crate::format::{duration, instant, percent, wrapped};
 use crate::{Style, text_width};
 
 /// Room for a lane's label.
@@ -129,26 +129,6 @@ pub(super) fn figure(part: f64) -> String {
 pub(super) fn padded(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text_width(text));
     format!("{text}{}", " ".repeat(blanks))
-}
-
-/// Writes phrases, separated, on as few lines as they fit on.
-pub(super) fn wrapped(text: &mut String, phrases: &[String], style: Style) {
-    const SEPARATOR: &str = "   ";
-    let mut used = 0;
-    for phrase in phrases {
-        let width = text_width(phrase);
-        if used > 0 && used + SEPARATOR.len() + width > style.columns() {
-            text.push('\n');
-            used = 0;
-        }
-        if used > 0 {
-            text.push_str(SEPARATOR);
-            used += SEPARATOR.len();
-        }
-        text.push_str(phrase);
-        used += width;
-    }
-    text.push('\n');
 }
 
 /// Writes phrases below each other in columns of equal width, as many as fit.
