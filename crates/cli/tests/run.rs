@@ -64,6 +64,26 @@ fn groups_get_what_the_side_file_and_the_options_say() {
 }
 
 #[test]
+fn a_quota_is_kept_by_those_who_know_quotas() {
+    let scratch = Scratch::new("quota");
+    let text = r#"{"global": {"duration": 10}, "tasks": {
+        "in": {"instance": 3, "loop": -1, "run": 1000, "taskgroup": "/limited"}, "out": {"loop": -1, "run": 1000}}}"#;
+    let file = scratch.file("quota.json", text);
+    let args = ["run", &file, "--cpus", "2", "--group", "/limited:cpu.max=20000 100000", "-f", "json", "-s"];
+    for scheduler in ["cfs@3.2", "eevdf", "eevdf@6.6"] {
+        let report = json(&schedlab(&[&args[..], &[scheduler]].concat()).good());
+        let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
+        let limited = tasks.iter().filter(|task| task["key"] == "in");
+        let ms =
+            limited.map(|task| task["cpu_ns"].as_u64().expect("it is a number")).sum::<u64>() / 1_000_000;
+        // 100 periods of 20 ms, but for a slice of 5 ms.
+        assert!((1995..=2005).contains(&ms), "{scheduler}: {ms} ms");
+    }
+    schedlab(&[&args[..], &["cfs"]].concat())
+        .error(&["its groups cannot be limited", "cfs@3.2 and eevdf have quotas"]);
+}
+
+#[test]
 fn json_and_csv_are_for_programs_and_always_the_same() {
     let scratch = Scratch::new("formats");
     let hogs = scratch.file("hogs.json", HOGS);

@@ -108,6 +108,7 @@ impl Experiment {
             hz: self.hz,
             policies,
             groups: !self.groups.groups().is_empty(),
+            limits: self.groups.groups().iter().any(|group| group.quota_us.is_some()),
             affinity: self.timetable.sets_affinity()
                 || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }

@@ -1,8 +1,9 @@
 //! Which schedulers can run a given machine and workload.
 
-use schedlab_sched::Policy;
+use crate::built::Built;
 use schedlab_sched::registry::{self, BuildConfig, Entry, LookupError, Release};
 use schedlab_sched::topology::CPUS_MAX;
+use schedlab_sched::{GroupId, Platform, Policy, Scheduler};
 use std::fmt;
 
 /// One release of one scheduler, chosen to be run.
@@ -41,6 +42,8 @@ pub struct Needs {
     pub policies: Vec<Policy>,
     /// Task groups other than the root.
     pub groups: bool,
+    /// Groups with a limit to their CPU time.
+    pub limits: bool,
     /// Affinity: tasks that may not run everywhere.
     pub affinity: bool,
 }
@@ -142,10 +145,32 @@ impl Choice {
         if needs.groups && !release.groups {
             return Some("it has no task groups".into());
         }
+        if needs.limits && !self.has_limits() {
+            return Some("its groups cannot be limited: cfs@3.2 and eevdf have quotas".into());
+        }
         if needs.affinity && !self.has_affinity() {
             return Some("it has no CPU affinity".into());
         }
         None
+    }
+
+    /// Whether the CPU time of groups can be limited: one is built and asked.
+    fn has_limits(&self) -> bool {
+        self.group_takes(|scheduler, platform, group| {
+            scheduler.group_set_quota(platform, group, Some(50_000), 100_000, 0)
+        })
+    }
+
+    /// Whether groups can be idle as a whole: likewise.
+    pub fn has_idle_groups(&self) -> bool {
+        self.group_takes(|scheduler, platform, group| scheduler.group_set_idle(platform, group, true))
+    }
+
+    fn group_takes(&self, order: impl Fn(&mut Built, &mut Platform, GroupId) -> Result<(), String>) -> bool {
+        let config = BuildConfig::flat(1, self.release.hz_default);
+        let (mut scheduler, mut platform) = (Built::new(self, &config), config.platform());
+        let group = scheduler.group_new(&mut platform, GroupId::ROOT, 1024);
+        group.and_then(|group| order(&mut scheduler, &mut platform, group)).is_ok()
     }
 
     /// Whether tasks can be bound to CPUs: 2.2 had no call for it.
@@ -227,6 +252,7 @@ mod tests {
             (Needs { hz: Some(1000), ..needs.clone() }, "100 times a second"),
             (Needs { policies: vec![Policy::Other, Policy::Fifo], ..needs.clone() }, "SCHED_FIFO"),
             (Needs { groups: true, ..needs.clone() }, "no task groups"),
+            (Needs { limits: true, ..needs.clone() }, "cfs@3.2"),
         ];
         for (needs, part) in cases {
             let reason = choice.refuses(&needs).unwrap();

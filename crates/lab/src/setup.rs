@@ -12,11 +12,21 @@ pub struct NewGroup<'a> {
     pub parent: Option<usize>,
     /// Its weight as `cpu.shares`.
     pub shares: u64,
+    /// Whether it is idle as a whole (`cpu.idle`). A scheduler without such groups gives it the least weight.
+    pub idle: bool,
+    /// Quota, period and burst, us; none = no limit.
+    pub limit_us: Option<(u64, u64, u64)>,
 }
 
 impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
     fn from(group: &'a schedlab_workload::Group) -> NewGroup<'a> {
-        NewGroup { path: &group.path, parent: group.parent, shares: group.shares }
+        NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
+            idle: group.idle,
+            limit_us: group.quota_us.map(|quota_us| (quota_us, group.period_us, group.burst_us)),
+        }
     }
 }
 
@@ -87,12 +97,22 @@ where
         for (group, id) in groups.iter().zip(&ids) {
             let parent = group.parent.map_or(GroupId::ROOT, |parent| ids[parent]);
             let made = scheduler.group_new(platform, parent, group.shares);
-            let message = match made {
-                Ok(made) if made == *id => continue,
-                Ok(made) => format!("it became number {}, not {}", made.0, id.0),
-                Err(message) => message,
-            };
-            return Err(Refused::Group { path: group.path.into(), message });
+            let refused = |message: String| Refused::Group { path: group.path.into(), message };
+            let made = made.map_err(refused)?;
+            if made != *id {
+                return Err(refused(format!("it became number {}, not {}", made.0, id.0)));
+            }
+            if group.idle {
+                // Where there are no idle groups the weight, which is the least there is, has to do.
+                let _ = scheduler.group_set_idle(platform, made, true);
+            }
+        }
+        // Parents are limited before their children, whose part of the time may not be larger.
+        for (group, &id) in groups.iter().zip(&ids) {
+            let Some((quota_us, period_us, burst_us)) = group.limit_us else { continue };
+            scheduler
+                .group_set_quota(platform, id, Some(quota_us), period_us, burst_us)
+                .map_err(|message| Refused::Group { path: group.path.into(), message })?;
         }
         Ok(())
     })

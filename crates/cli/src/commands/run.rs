@@ -11,6 +11,7 @@ use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
+use schedlab_workload::groups::Feature;
 use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -27,7 +28,6 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut reports = vec![];
     for file in &args.files {
         let experiment = experiment(file, args, &settings, &timetable)?;
-        tell_what_groups_lack(&experiment);
         let mut choices = vec![];
         let mut left_out = LeftOut::default();
         for chosen in &chosen {
@@ -47,6 +47,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         if !left_out.by_reason.is_empty() {
             complain(&format!("note: left out: {left_out}"));
         }
+        tell_what_groups_lack(&experiment, &choices);
         experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
         let tunables = tunables_for(&experiment, &choices, &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
@@ -56,9 +57,18 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 }
 
 /// Says which settings of groups have no effect.
-fn tell_what_groups_lack(experiment: &Experiment) {
+fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
     const MOST: usize = 10;
     for (feature, group) in experiment.groups.features() {
+        // Who cannot limit groups does not run this; who has no idle groups runs it with the least weight.
+        let effective = match feature {
+            Feature::Limit => true,
+            Feature::Idle => choices.iter().all(Choice::has_idle_groups),
+            Feature::Cpuset | Feature::Frozen => false,
+        };
+        if effective {
+            continue;
+        }
         complain(&format!("note: {}: {feature}", group.path));
     }
     for note in experiment.groups.notes().take(MOST) {

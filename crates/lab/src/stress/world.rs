@@ -168,6 +168,7 @@ impl World {
             hz: Some(self.hz),
             policies: self.model.policies(),
             groups: !self.groups.is_empty(),
+            limits: false,
             affinity: false,
         }
     }

@@ -179,7 +179,13 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()
-        .map(|group| NewGroup { path: &group.path, parent: group.parent, shares: group.shares })
+        .map(|group| NewGroup {
+            path: &group.path,
+            parent: group.parent,
+            shares: group.shares,
+            idle: false,
+            limit_us: None,
+        })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
     let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));

@@ -58,13 +58,15 @@ pub enum Feature {
     Frozen,
 }
 
-/// What is missing of it where only weights count.
+/// What is missing of it where it has no effect.
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Feature::Idle => "an idle group weighs 3 and is otherwise like any other here",
-            Feature::Limit => "limits of groups are not simulated: only weights count",
-            Feature::Cpuset => "CPUs of groups are not simulated: only weights count",
+            Feature::Idle => {
+                "where a scheduler has no idle groups it weighs 3 and is otherwise like any other"
+            }
+            Feature::Limit => "the scheduler cannot limit groups",
+            Feature::Cpuset => "CPUs of groups are not simulated",
             Feature::Frozen => "stopping groups is not simulated: the tasks run",
         })
     }
