@@ -1,0 +1,151 @@
+//! Runs a scheduler of one's own beside the built-in ones, or checks it in random worlds. docs/tutorial.md goes through it.
+//!
+//! ```text
+//! my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...]
+//! my_scheduler stress [WORLDS]
+//! ```
+
+mod my_scheduler;
+
+use my_scheduler::MyScheduler;
+use schedlab_lab::run::{Experiment, cpus_named};
+use schedlab_lab::select::{self, Choice};
+use schedlab_lab::stress::{self, World};
+use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, table, timeline};
+use schedlab_sched::Policy;
+use schedlab_sched::registry::{Build, Entry, Release};
+use schedlab_sched::topology::CPUS_MAX;
+use schedlab_workload::{GroupSettings, Target, rt_app};
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What schedlab has to know about it: the same that it knows about its own.
+static ENTRY: Entry = Entry {
+    name: "mine",
+    title: "My scheduler",
+    summary: "one queue for all CPUs, turns of 10 ms",
+    releases: &[Release {
+        version: "1",
+        also: &[],
+        summary: "the first",
+        golden: &[],
+        hz_default: 1000,
+        hz_range: (100, 1000),
+        cpus_max: CPUS_MAX,
+        policies: &[Policy::Other],
+        groups: false,
+        build: Build::Ordinary(|config| Box::new(MyScheduler::new(config.topology.cpus()))),
+    }],
+};
+
+fn mine() -> Choice {
+    Choice { entry: &ENTRY, release: &ENTRY.releases[0] }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.first().map(String::as_str) {
+        None => {
+            Err("usage: my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...] | stress [WORLDS]".into())
+        }
+        Some("stress") => stress(args.get(1).map_or("200", String::as_str)),
+        Some(file) => compare(file, &args[1..]),
+    };
+    match done {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One workload under `mine` and under others, side by side.
+fn compare(file: &str, args: &[String]) -> Result<String, Box<dyn Error>> {
+    let (mut choices, mut draw, mut cpus) = (vec![mine()], false, None);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--timeline" => draw = true,
+            "--cpus" => cpus = Some(args.next().ok_or("--cpus needs a number")?.parse::<u32>()?),
+            name => choices.push(select::find(name)?),
+        }
+    }
+    if choices.len() == 1 {
+        choices.extend([select::find("o_1")?, select::find("cfs")?]);
+    }
+    if cpus.is_some_and(|cpus| !(1..=CPUS_MAX).contains(&cpus)) {
+        return Err(format!("--cpus: 1 to {CPUS_MAX}").into());
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let target = Target { cpus: cpus.unwrap_or(CPUS_MAX), limited: false };
+    let model = rt_app::load(file, &text, &target)?;
+    let cpus = cpus.unwrap_or_else(|| cpus_named(&model));
+    let experiment = Experiment { record: draw, ..Experiment::new(model, &GroupSettings::default(), cpus)? };
+    let mut runs = vec![];
+    for choice in &choices {
+        if let Some(why) = choice.refuses(&experiment.needs()) {
+            return Err(format!("{choice} cannot run {file}: {why}").into());
+        }
+        runs.push(experiment.run(choice, &[])?.report);
+    }
+    let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
+    let duration_ns = experiment.until_ns().unwrap_or(longest_ns);
+    let report = Report::new(WorkloadInfo { name: file.into(), duration_ns }, runs);
+    let style = Style::plain(100);
+    let mut text = table::comparison(&report, style);
+    if draw {
+        for run in &report.runs {
+            text += &format!("\n{}", timeline::draw(run, TimelineOptions::default(), style)?);
+        }
+    }
+    Ok(text)
+}
+
+/// Random worlds under every rule that a scheduler has to keep.
+fn stress(worlds: &str) -> Result<String, Box<dyn Error>> {
+    let worlds: u64 = worlds.parse()?;
+    // A scheduler that panics has broken a rule, and is told of like the others.
+    std::panic::set_hook(Box::new(|_| {}));
+    for seed in 0..worlds {
+        let world = World::random(seed, &mine());
+        if let Some(failure) = stress::check(&world, &mine()).failure {
+            let violation = failure.violation;
+            let before =
+                stress::recent_events(&world, &mine(), failure.turn, violation.at_ns, 8).join("\n  ");
+            return Err(format!("seed {seed}: {violation}\nthe last events before:\n  {before}").into());
+        }
+    }
+    Ok(format!("{worlds} worlds, no rule broken\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_every_rule() {
+        if let Err(error) = stress("100") {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn it_runs_beside_the_others() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../desktop.json");
+        let args = ["--timeline", "cfs"].map(String::from);
+        let text = compare(file, &args).unwrap_or_else(|error| panic!("{error}"));
+        assert!(text.contains("mine@1") && text.contains("cfs@"), "{text}");
+        let unknown = compare(file, &["cfz".into()]).expect_err("there is no such scheduler");
+        assert!(unknown.to_string().contains("did you mean cfs"), "{unknown}");
+    }
+
+    #[test]
+    fn it_is_less_than_a_hundred_lines() {
+        let code = include_str!("my_scheduler.rs").lines().map(str::trim);
+        assert!(code.filter(|line| !line.is_empty() && !line.starts_with("//")).count() < 100);
+    }
+}
