@@ -32,6 +32,7 @@ use schedlab_sched::{
     TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
 };
 use signals::{Restart, Signals};
+use std::collections::VecDeque;
 
 /// The machine to build.
 #[derive(Clone, Debug)]
@@ -164,7 +165,7 @@ pub struct Machine<S, W, O> {
     /// The scheduler's own timers, those that are due before wakeups and those before ticks.
     timers: [IndexedHeap; 2],
     /// Timers that were already due when armed.
-    overdue: Vec<TimerKey>,
+    overdue: VecDeque<TimerKey>,
     ticks: Ticks,
     order: Order,
     due: Vec<Due>,
@@ -226,7 +227,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             completions: SlotQueue::new(cpus),
             sleepers,
             timers: [IndexedHeap::new(), IndexedHeap::new()],
-            overdue: Vec::new(),
+            overdue: VecDeque::new(),
             ticks,
             order: config.order,
             due: Vec::new(),
@@ -334,7 +335,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             while self.ticks.next_ns() == now_ns {
                 self.tick();
             }
-            while let Some(key) = self.overdue.pop() {
+            while let Some(key) = self.overdue.pop_front() {
                 self.scheduler.timer(&mut self.platform, key);
                 self.carry_out_orders();
             }
@@ -392,7 +393,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     due.push(Due::Timer(phase, TimerKey(key)));
                 }
             }
-            due.extend(self.overdue.drain(..).map(|key| Due::Timer(TimerPhase::BeforeTicks, key)));
+            due.extend(self.overdue.drain(..).rev().map(|key| Due::Timer(TimerPhase::BeforeTicks, key)));
             while self.ticks.next_ns() == now_ns {
                 self.platform.set_jiffies(self.ticks.number());
                 due.push(Due::Tick(self.ticks.take()));
@@ -822,7 +823,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.overdue.retain(|&other| other != key);
             if let TimerOrder::Arm { phase, at_ns, .. } = order {
                 if at_ns <= self.now_ns {
-                    self.overdue.insert(0, key);
+                    self.overdue.push_back(key);
                 } else {
                     self.timers[phase as usize].set(key.0, at_ns);
                 }
