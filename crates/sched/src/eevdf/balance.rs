@@ -289,13 +289,16 @@ impl Fair {
     fn load_balance(&mut self, core: &mut Core, platform: &mut Platform, here: CpuId, why: Occasion) -> bool {
         let mut pinned = false;
         let mut dropped_any = false;
+        platform.touched.balances += 1;
         let moved = loop {
+            platform.touched.queues += u64::from(self.cpus);
             let Some((source, kind, imbalance)) = self.find_source(core, here, why) else {
                 self.found_balanced(here, why, pinned);
                 break None;
             };
             pinned = true;
             let moved = if core.nr_running[source.index()] > 1 {
+                platform.double_lock(here, source);
                 self.move_tasks(core, platform, source, here, why, kind, imbalance, &mut pinned)
             } else {
                 false
@@ -533,6 +536,7 @@ impl Fair {
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
+        platform.touched.moves += 1;
         self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }

@@ -12,7 +12,7 @@
 use super::O1;
 use super::loads::Loads;
 use super::task::Pid;
-use crate::Platform;
+use crate::{CpuId, Platform};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -146,9 +146,12 @@ impl O1 {
 
     /// Evens out the queues in favour of `this` CPU.
     pub(super) fn load_balance(&mut self, platform: &mut Platform, this: u32, idle: bool) {
+        platform.touched.balances += 1;
+        platform.touched.queues += u64::from(self.cpus);
         let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle) else {
             return;
         };
+        platform.double_lock(CpuId(this), CpuId(busiest));
         // May be 0, and then no count stops what follows.
         let mut left = imbalance / 2;
         let rq = &self.rqs[busiest as usize];
@@ -215,6 +218,7 @@ impl O1 {
     /// Moves the waiting task `p` to `this` CPU, into array `array`.
     #[inline]
     pub(super) fn pull_task(&mut self, platform: &mut Platform, p: Pid, this: u32, array: usize) {
+        platform.touched.moves += 1;
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, this);
         self.enqueue_task(p, array);
