@@ -91,6 +91,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.set_online(cpu, false);
         self.tell_all(cpu);
         self.platform.resched(cpu);
+        self.free_at_once(cpu);
         self.reschedules();
         if self.current[cpu.index()].is_some() {
             // A scheduler that does not obey; nothing else can have kept a task there.
