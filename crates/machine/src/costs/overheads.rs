@@ -63,7 +63,8 @@ impl Overhead {
 pub struct CpuOverheads {
     /// By kind, picoseconds. Together at most a nanosecond off the sum of the two below, which go by what has passed.
     kinds_ps: [u64; Overhead::ALL.len()],
-    /// While a task was the CPU's current one, ns: part of what counts as that task's CPU time.
+    /// While a task was the CPU's current one, ns: part of what counts as that task's CPU time. With getting out of idle states,
+    /// like the next.
     pub with_task_ns: u64,
     /// While the CPU idled, ns: part of what counts as idle time.
     pub idle_ns: u64,
@@ -80,9 +81,9 @@ impl CpuOverheads {
         self.kinds_ps[kind as usize] / 1000
     }
 
-    /// Kernel time, waiting for locks included, ns.
+    /// Kernel time, waiting for locks included and getting out of idle states left out, ns.
     pub fn kernel_ns(&self) -> u64 {
-        self.with_task_ns + self.idle_ns
+        (self.with_task_ns + self.idle_ns).saturating_sub(self.ns(Overhead::Awaken))
     }
 }
 
@@ -103,7 +104,7 @@ impl Overheads {
         self.cpus.iter().map(|cpu| cpu.kinds_ps[kind as usize]).sum::<u64>() / 1000
     }
 
-    /// Kernel time, waiting for locks included, all CPUs together, ns.
+    /// Kernel time, waiting for locks included and getting out of idle states left out, all CPUs together, ns.
     pub fn kernel_ns(&self) -> u64 {
         self.cpus.iter().map(CpuOverheads::kernel_ns).sum()
     }
