@@ -7,12 +7,14 @@
 //! * [`select`]: which schedulers can run a given machine and workload.
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`calibrate`]: fits a cost model's numbers to measurements.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
 //! Nothing here prints, ends the program or keeps global state.
 
 pub mod built;
+pub mod calibrate;
 pub mod check;
 pub mod compressed;
 mod panics;
