@@ -56,7 +56,7 @@ impl CostModel {
     }
 
     /// Sets one cost by name, in ns: `scan`; `o_n.scan` or `o_n@2.4.19.scan` under one scheduler only; `call.pipe_write`;
-    /// `refill.core` for a KiB of a level of caches.
+    /// `refill.core` for a KiB of a level of caches. Besides, in W: `power.base_watts`, `power.cpu_watts`, `power.package_watts`.
     ///
     /// # Errors
     /// What is wrong with name or value.
