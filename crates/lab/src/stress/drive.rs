@@ -235,7 +235,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let modelled = turn == Turn::Modelled;
     if modelled {
         // A reschedule waits for its CPU to be out of the kernel.
-        limits = Limits { waits: false, real_time: RealTimeRule::Nothing, ..limits };
+        limits = Limits { waits: false, idles: false, real_time: RealTimeRule::Nothing, ..limits };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
