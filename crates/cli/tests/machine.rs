@@ -18,20 +18,25 @@ fn machines_are_listed_and_domains_shown() {
 
 #[test]
 fn a_workload_runs_on_a_described_machine() {
-    let report = schedlab(&[
-        "run",
-        "examples/server.json",
-        "--scheduler",
-        "cfs",
-        "--machine",
-        "z800-2x6",
-        "--duration",
-        "0.1",
-        "--format",
-        "json",
-    ]);
-    let report = report.good();
-    assert!(report.contains("\"model\": \"idealised z800-2x6\""), "{}", &report[..report.len().min(2000)]);
+    let run = |more: &[&str]| {
+        let usual =
+            ["run", "examples/server.json", "--scheduler", "cfs", "--duration", "0.1", "--format", "json"];
+        let args: Vec<&str> = usual.iter().chain(more).copied().collect();
+        schedlab(&args)
+    };
+    let is = |report: &str, model: &str, costs: bool| {
+        let head = &report[..report.len().min(2000)];
+        assert!(report.contains(&format!("\"model\": \"{model}\"")), "{head}");
+        assert_eq!(report.contains("\"kernel_ns\": "), costs, "{head}");
+        assert_eq!(report.contains("\"mean_watts\": "), costs, "{head}");
+    };
+    is(&run(&["--machine", "z800-2x6"]).good(), "modelled z800-2x6", true);
+    is(&run(&["--machine", "z800-2x6", "--no-costs"]).good(), "idealised z800-2x6", false);
+    is(&run(&["--machine", "ideal"]).good(), "idealised", false);
+    let dear = ["--machine", "z800-2x6", "--nohz", "off", "--cost", "tick=50000"];
+    assert_ne!(run(&dear).good(), run(&dear[..4]).good());
+    run(&["--machine", "z800-2x6", "--cost", "swatch=3"]).error(&["--cost swatch: there is no cost swatch"]);
+    run(&["--machine", "z800-2x6", "--cost", "switch"]).error(&["it must be NAME=NS"]);
 }
 
 #[test]
