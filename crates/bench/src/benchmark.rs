@@ -3,6 +3,7 @@
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_machine::costs::CallCosts;
 use schedlab_measure::Stats;
+use schedlab_sched::Policy;
 use schedlab_workload::os::{Os, Profile};
 
 /// What a benchmark is run on, as far as its programs can tell.
@@ -112,6 +113,18 @@ pub trait Benchmark: Sync {
 
     /// What can be set, under the names that the real program has.
     fn parameters(&self) -> &'static [Parameter];
+
+    /// The policies that its tasks have at some time; a scheduler without them cannot run it.
+    fn policies(&self, values: &Values) -> Vec<Policy> {
+        let _ = values;
+        vec![Policy::Other]
+    }
+
+    /// Whether it binds tasks to CPUs.
+    fn binds(&self, values: &Values) -> bool {
+        let _ = values;
+        false
+    }
 
     /// Makes the tasks.
     ///

@@ -68,6 +68,10 @@ impl Benchmark for Hackbench {
         PARAMETERS
     }
 
+    fn policies(&self, values: &Values) -> Vec<Policy> {
+        if values.flag("fifo") { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
+    }
+
     fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
         let (groups, fds) = (values.whole("groups"), values.whole("fds"));
         if groups * fds * 2 > WORKERS_MAX {
@@ -185,33 +189,25 @@ fn parent(shape: Shape, times: Rc<Times>) -> impl Program + 'static {
     }
 }
 
-/// Says that it is there, and waits to be let go: the first two steps of every worker.
-fn begin(shape: &Shape, step: u64) -> Option<Step> {
-    match step {
-        0 => Some(Step::Write(shape.ready, 1)),
-        1 => Some(Step::Poll(shape.wake)),
-        _ => None,
+/// A worker: it says that it is there, waits to be let go, takes so many steps, and ends.
+fn worker(shape: Shape, mut step: impl FnMut(u64) -> Step + 'static) -> impl Program + 'static {
+    let mut steps = 0;
+    move |_: &mut Context<'_>| {
+        let number = steps;
+        steps += 1;
+        match number {
+            0 => Step::Write(shape.ready, 1),
+            1 => Step::Poll(shape.wake),
+            _ if number - 2 < shape.fds * shape.loops => step(number - 2),
+            _ => Step::Exit,
+        }
     }
 }
 
 fn receiver(shape: Shape, channel: ChannelId) -> impl Program + 'static {
-    let mut steps = 0;
-    move |_: &mut Context<'_>| {
-        steps += 1;
-        begin(&shape, steps - 1).unwrap_or(match steps - 2 <= shape.fds * shape.loops {
-            true => Step::Read(channel, shape.bytes),
-            false => Step::Exit,
-        })
-    }
+    worker(shape, move |_| Step::Read(channel, shape.bytes))
 }
 
 fn sender(shape: Shape, channels: Rc<[ChannelId]>) -> impl Program + 'static {
-    let mut steps = 0;
-    move |_: &mut Context<'_>| {
-        steps += 1;
-        begin(&shape, steps - 1).unwrap_or(match steps - 2 <= shape.fds * shape.loops {
-            true => Step::Write(channels[((steps - 3) % shape.fds) as usize], shape.bytes),
-            false => Step::Exit,
-        })
-    }
+    worker(shape, move |number| Step::Write(channels[(number % shape.fds) as usize], shape.bytes))
 }
