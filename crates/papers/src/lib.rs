@@ -12,8 +12,11 @@
 //! * [`targets`]: the ranges.
 //! * [`judge`]: the verdicts.
 //! * [`catalogue`]: all experiments together.
+//! * [`embedded`]: those that come with the program.
+//! * [`text`]: the results for the terminal, and as CSV.
 
 pub mod catalogue;
+pub mod embedded;
 pub mod expand;
 pub mod expression;
 pub mod file;
@@ -21,6 +24,7 @@ pub mod judge;
 pub mod measure;
 pub mod simulate;
 pub mod targets;
+pub mod text;
 
 pub use catalogue::{Catalogue, Outcome};
 pub use judge::{Judged, Verdict};
