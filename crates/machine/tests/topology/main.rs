@@ -211,6 +211,29 @@ fn bfs_looks_for_an_idle_cpu_near_by() {
 }
 
 #[test]
+fn nodes_even_out_slowly_under_2_6_0() {
+    // All twelve hogs start in the first node. Idle CPUs of the second look over every 5 ms.
+    let topology = preset("z800-2x6");
+    let program = |task: u32| {
+        let mut program = vec![Op::Run { ns: MS / 2 }];
+        if task == 0 {
+            // The first one lets all go where they like.
+            program.extend((0..12).map(|task| Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All }));
+        }
+        program.push(HOG);
+        (new_task(CpuSet::from_cpus((0..6).map(CpuId)), 0), program)
+    };
+    let programs = || Programs::new((0..12).map(program).collect(), Vec::new());
+    let second_node = |until_ms| {
+        let ran = run("o_1@2.6.0", &topology, programs(), until_ms);
+        ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum::<u64>()
+    };
+    assert_eq!(second_node(4), 0, "nobody looks before 5 ms");
+    assert!(second_node(10) > 0);
+    assert!(second_node(200) > 6 * 150);
+}
+
+#[test]
 fn who_treats_all_cpus_alike_says_so() {
     for spec in ["o_1@2.6.22", "sd"] {
         let text = scheduler(spec, &preset("server-2node")).describe_domains().unwrap();
