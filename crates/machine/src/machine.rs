@@ -180,12 +180,10 @@ pub struct Machine<S, W, O> {
     held: usize,
     /// Somebody may yet let them go on.
     releases_expected: bool,
-    /// The CPUs that tasks may use now.
+    /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
-    /// By CPU: it is off line.
-    is_offline: Vec<bool>,
-    /// How many are.
-    offline: u32,
+    /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
+    leaving: Option<CpuId>,
     now_ns: u64,
 }
 
@@ -238,8 +236,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             held: 0,
             releases_expected: true,
             online: CpuSet::All,
-            is_offline: vec![false; cpus],
-            offline: 0,
+            leaving: None,
             now_ns: 0,
         }
     }
@@ -440,7 +437,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     #[inline]
     fn tick_of(&mut self, cpu: CpuId) {
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         self.counts.ticks += 1;
@@ -508,7 +505,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         let narrowed;
-        let attr = if self.offline == 0 {
+        let attr = if matches!(self.online, CpuSet::All) {
             attr
         } else {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
@@ -748,7 +745,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         let prev = self.current[cpu.index()];
