@@ -64,12 +64,14 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
         let effective = match feature {
             Feature::Limit => true,
             Feature::Idle => choices.iter().all(Choice::has_idle_groups),
-            Feature::Cpuset | Feature::Frozen => false,
         };
         if effective {
             continue;
         }
         complain(&format!("note: {}: {feature}", group.path));
+    }
+    if experiment.timetable.sets_idle() && !choices.iter().all(Choice::has_idle_groups) {
+        complain(&format!("note: the timetable: cpu.idle: {}", Feature::Idle));
     }
     for note in experiment.groups.notes().take(MOST) {
         complain(&format!("note: {note}"));
@@ -323,6 +325,10 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
         }
         writeln!(output, "{}", heading(report))?;
         output.write_all(table::comparison(report, style).as_bytes())?;
+        let groups = table::groups(report, style);
+        if !groups.is_empty() {
+            write!(output, "\n{groups}")?;
+        }
         for run in &report.runs {
             if args.tasks {
                 writeln!(output, "\n{}", run.spec())?;

@@ -318,9 +318,14 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
 #[test]
 fn rsdl_quotas_are_whole_ticks() {
     use super::rsdl::whole_ticks_us;
-    for (hz, ms, us) in
-        [(1000, 6, 6000), (250, 6, 8000), (300, 6, 6666), (100, 6, 10_000), (100, 10, 10_000), (250, 60, 60_000)]
-    {
+    for (hz, ms, us) in [
+        (1000, 6, 6000),
+        (250, 6, 8000),
+        (300, 6, 6666),
+        (100, 6, 10_000),
+        (100, 10, 10_000),
+        (250, 60, 60_000),
+    ] {
         assert_eq!(whole_ticks_us(ms * 1000, 1_000_000_000 / hz), us, "{ms} ms at HZ {hz}");
     }
 }
