@@ -26,6 +26,7 @@ mod parse;
 use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
 pub use check::Surroundings;
+pub(crate) use check::matches;
 pub use drive::{Outcome, Refusal};
 use schedlab_sched::{CpuId, CpuSet, Policy};
 
