@@ -74,6 +74,7 @@ Examples:
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
+  schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna --user \"build,play=bob\" --cgrules /etc/cgrules.conf
   schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
 pub struct RunArgs {
@@ -105,6 +106,18 @@ pub struct RunArgs {
     /// One task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
+    /// Put tasks in groups by user and program, by libcgroup's rules: a cgrules.conf
+    #[arg(long, value_name = "FILE", conflicts_with = "user_groups")]
+    pub cgrules: Option<PathBuf>,
+    /// A group for each user, as kernels 2.6.24 to 2.6.32 could make them: /uid-1000 weighs 1024, root's /uid-0 2048
+    #[arg(long)]
+    pub user_groups: bool,
+    /// Whose tasks are, from a file: tasks and a user a line, e.g. `make-* bob/1001:students` [default: root's]
+    #[arg(long, value_name = "FILE")]
+    pub users: Vec<PathBuf>,
+    /// Whose some tasks are, e.g. video=anna or make-*=bob/1001:students
+    #[arg(long, value_name = "TASKS=USER")]
+    pub user: Vec<String>,
     /// Do things to the machine while it runs, by a file: a time and an action a line, e.g. `at 2s offline cpu 4-7`
     #[arg(long, value_name = "FILE")]
     pub timetable: Vec<PathBuf>,

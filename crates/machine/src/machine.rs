@@ -16,16 +16,19 @@
 //! the present nanosecond, before all of this.
 
 mod act;
+mod groups;
 mod hotplug;
 mod signals;
 
 pub use act::{Action, ActionError};
+pub use groups::MachineGroup;
 
 use crate::observer::Observer;
 use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
+use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
@@ -129,6 +132,8 @@ struct Task {
     parent: Option<TaskId>,
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
+    /// Where the scheduler was told that it may run.
+    told: CpuSet,
     group: GroupId,
     /// What it is to attend to before it runs user code again.
     signals: Signals,
@@ -180,6 +185,8 @@ pub struct Machine<S, W, O> {
     held: usize,
     /// Somebody may yet let them go on.
     releases_expected: bool,
+    /// The CPUs of groups, and who is frozen.
+    groups: Groups,
     /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
     /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
@@ -235,6 +242,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             runnable: 0,
             held: 0,
             releases_expected: true,
+            groups: Groups::default(),
             online: CpuSet::All,
             leaving: None,
             now_ns: 0,
@@ -456,7 +464,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         unborn.sched = attr;
                         self.tasks[task.index()].attr = attr;
                     }
-                    None => self.set_attr(task, attr, self.scheduler.cpu_of(task)),
+                    None => {
+                        let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
+                    }
                 },
                 Op::Exit => {
                     if newborn.is_none() {
@@ -505,14 +515,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         let narrowed;
-        let attr = if matches!(self.online, CpuSet::All) {
+        let attr = if matches!(self.online, CpuSet::All) && !self.groups.has_cpusets() {
             attr
         } else {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
+        self.tasks[task.index()].told = attr.allowed.clone();
         self.scheduler.fork(&mut self.platform, task, attr, parent);
-        if self.was_refused(task) {
+        if self.refusal_of(task).is_some() {
             self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
@@ -593,15 +604,29 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
                     self.carry_out_orders();
                 }
-                Op::SetAttr { task: whom, attr } => self.set_attr(whom, attr, cpu),
+                Op::SetAttr { task: whom, attr } => {
+                    let _ = self.set_attr(whom, attr, cpu);
+                }
                 Op::SetAffinity { task: whom, allowed } => {
-                    self.set_affinity(whom, &allowed);
+                    let _ = self.set_affinity(whom, &allowed);
                     if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
                 }
-                Op::SetGroup { task: whom, group } => self.set_group(whom, group),
+                Op::SetGroup { task: whom, group } => {
+                    // Refused (a deadline task and a group without its CPUs), it stays where it is.
+                    let _ = self.set_group(whom, group);
+                    if !self.tasks[task.index()].signals.is_empty() {
+                        // It has gone to a group that is frozen.
+                        return Ok(());
+                    }
+                    let left = !self.tasks[task.index()].told.contains(cpu);
+                    if whom == task && left && self.platform.resched_pending(cpu) {
+                        // The next operation is for when it is where it may be.
+                        return Ok(());
+                    }
+                }
             }
         }
     }
@@ -658,72 +683,68 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
+            self.freeze_by_group(child);
             self.birth(child, &attr, Parent::Task { task: parent, cpu });
         } else {
             self.tasks[child.index()].unborn = Some(attr);
             self.sleepers.set(child.0, self.now_ns.saturating_add(delay_ns));
+            self.freeze_by_group(child);
         }
     }
 
-    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
+    /// Other attributes for a task; says if the scheduler refuses them.
+    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
         let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
         if old == attr {
-            return;
+            return Ok(());
         }
         match self.standing(task) {
             Standing::Unborn(unborn) => unborn.sched = attr,
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
-                if self.was_refused(task) {
+                let refused = self.refusal_of(task);
+                if refused.is_some() {
                     self.tasks[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
                 self.carry_out_orders();
+                return refused.map_or(Ok(()), Err);
             }
         }
+        Ok(())
     }
 
-    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) {
+    /// Another affinity for a task; says if it is refused.
+    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
+        let group = self.tasks[task.index()].group;
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.allowed = allowed.clone();
-                self.tasks[task.index()].allowed = allowed.clone();
-            }
-            Standing::Dead => {}
+            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Standing::Dead => return Ok(()),
             Standing::Alive => {
-                let Some(usable) = self.usable(allowed) else {
-                    // As sched_setaffinity(2): none of them is on line.
+                let Some(usable) = self.usable(allowed, group) else {
+                    // As sched_setaffinity(2): none of them is on line, or none is its group's.
                     self.platform.refuse(task, Refusal::Invalid);
-                    return;
+                    self.carry_out_orders();
+                    return Err(Refusal::Invalid);
                 };
-                let refused = self.platform.refusals.len();
-                self.scheduler.set_affinity(&mut self.platform, task, &usable);
-                if self.platform.refusals.len() == refused {
-                    self.tasks[task.index()].allowed = allowed.clone();
-                }
-                self.carry_out_orders();
+                self.tell_usable(task, usable)?;
             }
         }
+        self.tasks[task.index()].allowed = allowed.clone();
+        Ok(())
     }
 
-    fn set_group(&mut self, task: TaskId, group: GroupId) {
+    fn set_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.group = group;
-                self.tasks[task.index()].group = group;
-            }
-            Standing::Dead => {}
-            Standing::Alive => {
-                self.scheduler
-                    .set_group(&mut self.platform, task, group)
-                    .expect("the workload asks only for groups that the scheduler has");
-                self.tasks[task.index()].group = group;
-                self.observer.group_changed(self.now_ns, task, group);
-                self.carry_out_orders();
-            }
+            Standing::Unborn(unborn) => unborn.group = group,
+            Standing::Dead => return Ok(()),
+            Standing::Alive => return self.change_group(task, group),
         }
+        self.tasks[task.index()].group = group;
+        self.freeze_by_group(task);
+        Ok(())
     }
 
     /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
@@ -736,9 +757,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether the scheduler has just refused `task` the attributes that were asked for.
-    fn was_refused(&self, task: TaskId) -> bool {
-        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
+    /// Why the scheduler has just refused `task` the attributes that were asked for, if it has.
+    fn refusal_of(&self, task: TaskId) -> Option<Refusal> {
+        self.platform.refusals.iter().find(|&&(whom, _)| whom == task).map(|&(_, why)| why)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
@@ -886,6 +907,7 @@ impl Task {
             state: TaskState::New,
             attr: attr.sched,
             allowed: attr.allowed.clone(),
+            told: attr.allowed.clone(),
             group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
