@@ -450,6 +450,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// A task's time has come: it is born, or its sleep is over.
+    #[inline]
     fn start_or_wake(&mut self, task: TaskId) {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
@@ -527,6 +528,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
+    #[inline]
     fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
@@ -534,6 +536,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn make_runnable(&mut self, task: TaskId, waker: Waker) {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
@@ -609,6 +612,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
         self.scheduler.block(&mut self.platform, cpu, task, reason);
@@ -745,6 +749,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
+    #[inline]
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
@@ -800,18 +805,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
     fn carry_out_orders(&mut self) {
-        if !self.platform.timer_orders.is_empty() {
-            self.carry_out_timer_orders();
+        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
+        // One test, as there is nothing to do as a rule.
+        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+            self.carry_out_some();
         }
-        if !self.platform.migrations.is_empty() {
-            for moved in self.platform.migrations.drain(..) {
-                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
-            }
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self) {
+        self.carry_out_timer_orders();
+        for moved in self.platform.migrations.drain(..) {
+            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
-        if !self.platform.refusals.is_empty() {
-            for (task, why) in self.platform.refusals.drain(..) {
-                self.observer.refused(self.now_ns, task, why);
-            }
+        for (task, why) in self.platform.refusals.drain(..) {
+            self.observer.refused(self.now_ns, task, why);
         }
     }
 

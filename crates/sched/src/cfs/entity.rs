@@ -115,6 +115,8 @@ pub struct Entity {
     pub my_q: u32,
     /// The task, if it is one.
     pub pid: Pid,
+    /// The number of its arrival in the timeline, while it waits.
+    pub arrival: u32,
     /// Neighbours in the queue's list of tasks.
     pub newer: u32,
     /// Neighbours in the queue's list of tasks.
@@ -140,6 +142,7 @@ impl Entity {
             parent,
             my_q: NIL,
             pid: Pid(NIL),
+            arrival: 0,
             newer: NIL,
             older: NIL,
             depth: 0,

@@ -83,7 +83,6 @@ impl Cfs {
         let e = self.entities.len() as u32;
         self.entities.push(entity);
         self.averages.push(Averages::default());
-        self.nodes.make_room(self.entities.len());
         e
     }
 

@@ -37,6 +37,7 @@ impl Cfs {
     }
 
     /// `select_task_rq_fair` at a wakeup.
+    #[inline]
     pub(super) fn select_for_wakeup(
         &mut self,
         core: &mut Core,
@@ -46,6 +47,10 @@ impl Cfs {
     ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
         if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
+            return prev;
+        }
+        if this == prev && self.groups.len() == 1 {
+            // There is nothing to choose, and there are no shares to bring up to date.
             return prev;
         }
         let affine = core.domains.of(this).find(|&level| {
