@@ -115,14 +115,23 @@ impl Counts {
     }
 }
 
-/// What the machine keeps of a task.
+/// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
     /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
     remaining_ns: u64,
     state: TaskState,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
+}
+
+/// What else it keeps of a task.
+#[derive(Clone, Debug)]
+struct Settings {
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
     /// The task that forked it.
@@ -130,10 +139,6 @@ struct Task {
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
     group: GroupId,
-    /// What it is to attend to before it runs user code again.
-    signals: Signals,
-    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
-    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -156,6 +161,8 @@ pub struct Machine<S, W, O> {
     workload: W,
     observer: O,
     tasks: Vec<Task>,
+    /// The same rows.
+    settings: Vec<Settings>,
     /// The task each CPU runs; none = idle.
     current: Vec<Option<TaskId>>,
     /// When each CPU's current task has done its work.
@@ -206,8 +213,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut sleepers = IndexedHeap::new();
         sleepers.reserve(initial.len());
         let mut tasks = Vec::with_capacity(initial.len());
+        let mut settings = Vec::with_capacity(initial.len());
         for (number, new) in initial.into_iter().enumerate() {
             sleepers.set(number as u32, new.start_ns);
+            settings.push(Settings::of(&new.attr, None));
             tasks.push(Task::unborn(new.attr));
         }
         let ticks = if config.tick_offsets_ns.is_empty() {
@@ -223,6 +232,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             observer,
             alive: tasks.len(),
             tasks,
+            settings,
             current: vec![None; cpus],
             completions: SlotQueue::new(cpus),
             sleepers,
@@ -458,7 +468,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::SetAttr { task: whom, attr } if whom == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
-                        self.tasks[task.index()].attr = attr;
+                        self.settings[task.index()].attr = attr;
                     }
                     None => self.set_attr(task, attr, self.scheduler.cpu_of(task)),
                 },
@@ -517,7 +527,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         };
         self.scheduler.fork(&mut self.platform, task, attr, parent);
         if self.was_refused(task) {
-            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
             Parent::Outside => None,
@@ -648,7 +658,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let alive = |&parent: &TaskId| {
                 !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
-            let parent = self.tasks[task.index()].parent.filter(alive);
+            let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
@@ -658,10 +668,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let child = TaskId(self.tasks.len() as u32);
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
-        self.tasks[child.index()].attr = attr.sched;
-        self.tasks[child.index()].allowed = attr.allowed.clone();
-        self.tasks[child.index()].group = attr.group;
-        self.tasks[child.index()].parent = Some(parent);
+        self.settings.push(Settings::of(&attr, Some(parent)));
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
@@ -673,7 +680,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
-        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+        let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
             return;
         }
@@ -683,7 +690,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Standing::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
                 if self.was_refused(task) {
-                    self.tasks[task.index()].attr = old;
+                    self.settings[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
@@ -696,7 +703,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match self.standing(task) {
             Standing::Unborn(unborn) => {
                 unborn.allowed = allowed.clone();
-                self.tasks[task.index()].allowed = allowed.clone();
+                self.settings[task.index()].allowed = allowed.clone();
             }
             Standing::Dead => {}
             Standing::Alive => {
@@ -708,7 +715,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 let refused = self.platform.refusals.len();
                 self.scheduler.set_affinity(&mut self.platform, task, &usable);
                 if self.platform.refusals.len() == refused {
-                    self.tasks[task.index()].allowed = allowed.clone();
+                    self.settings[task.index()].allowed = allowed.clone();
                 }
                 self.carry_out_orders();
             }
@@ -719,14 +726,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match self.standing(task) {
             Standing::Unborn(unborn) => {
                 unborn.group = group;
-                self.tasks[task.index()].group = group;
+                self.settings[task.index()].group = group;
             }
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler
                     .set_group(&mut self.platform, task, group)
                     .expect("the workload asks only for groups that the scheduler has");
-                self.tasks[task.index()].group = group;
+                self.settings[task.index()].group = group;
                 self.observer.group_changed(self.now_ns, task, group);
                 self.carry_out_orders();
             }
@@ -895,13 +902,15 @@ impl Task {
         Task {
             remaining_ns: 0,
             state: TaskState::New,
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
             unborn: Some(Box::new(attr)),
-            parent: None,
         }
+    }
+}
+
+impl Settings {
+    fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
+        Settings { attr: attr.sched, parent, allowed: attr.allowed.clone(), group: attr.group }
     }
 }

@@ -124,11 +124,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match *action {
             Action::SetAttr { task, attr } => {
                 self.living(task)?;
-                let present = self.tasks[task.index()].attr;
+                let present = self.settings[task.index()].attr;
                 let by = self.cpu_near_if_born(task);
                 let result = self.ask(task, |machine| machine.set_attr(task, attr, by));
                 if result.is_err() {
-                    self.tasks[task.index()].attr = present;
+                    self.settings[task.index()].attr = present;
                 }
                 result
             }
@@ -164,17 +164,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
     pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
-        &self.tasks[task.index()].allowed
+        &self.settings[task.index()].allowed
     }
 
     /// The group of `task`.
     pub fn task_group(&self, task: TaskId) -> GroupId {
-        self.tasks[task.index()].group
+        self.settings[task.index()].group
     }
 
     /// What `task` was last given, or will be born with.
     pub fn task_attr(&self, task: TaskId) -> SchedAttr {
-        self.tasks[task.index()].attr
+        self.settings[task.index()].attr
     }
 
     fn known_cpu(&self, cpu: CpuId) -> Result<(), ActionError> {
@@ -218,7 +218,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         } else if let Standing::Unborn(unborn) = self.standing(task) {
             unborn.group = group;
         }
-        self.tasks[task.index()].group = group;
+        self.settings[task.index()].group = group;
         Ok(())
     }
 }

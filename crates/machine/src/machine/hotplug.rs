@@ -46,10 +46,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Where `task` may run now. If no CPU of its own is on line it may run on any from now on.
     pub(super) fn narrow(&mut self, task: TaskId) -> CpuSet {
-        if let Some(usable) = self.usable(&self.tasks[task.index()].allowed) {
+        if let Some(usable) = self.usable(&self.settings[task.index()].allowed) {
             return usable;
         }
-        self.tasks[task.index()].allowed = CpuSet::All;
+        self.settings[task.index()].allowed = CpuSet::All;
         self.online.clone()
     }
 
@@ -59,7 +59,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let task = TaskId(number as u32);
             let row = &self.tasks[number];
             let gone = matches!(row.state, TaskState::New | TaskState::Zombie | TaskState::Reaped);
-            if !gone && row.allowed.contains(cpu) {
+            if !gone && self.settings[number].allowed.contains(cpu) {
                 let usable = self.narrow(task);
                 self.scheduler.set_affinity(&mut self.platform, task, &usable);
                 self.carry_out_orders();

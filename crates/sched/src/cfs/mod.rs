@@ -86,7 +86,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use balance::{Balancing, Candidates};
 pub use domain_levels::domains;
-use entity::{Averages, Entity, update_avg};
+use entity::{Entity, update_avg};
 use groups::{Group, ROOT};
 use interactive::Interactive;
 use queue::CfsRq;
@@ -229,8 +229,6 @@ pub struct Cfs {
     knobs: Knobs,
     /// Tasks and groups' presences on CPUs.
     entities: Vec<Entity>,
-    /// The same rows: running means.
-    averages: Vec<Averages>,
     /// The entity of each thread; [`NIL`] for those that are no tasks.
     entity_of: Vec<u32>,
     /// Queues: first those of the root group by CPU, then those of other groups as they were needed.
@@ -302,7 +300,6 @@ impl Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
             entities: Vec::new(),
-            averages: Vec::new(),
             entity_of: alloc::vec![NIL; 2 * cpus as usize],
             queues: all().map(|cpu| CfsRq::new(cpu, ROOT, NIL)).collect(),
             groups: alloc::vec![Group::root()],
@@ -387,7 +384,7 @@ impl FairClass for Cfs {
         entity.is_idle_policy = attr.sched.policy == Policy::Idle;
         let e = self.new_entity(entity);
         self.entity_of[pid.index()] = e;
-        self.averages[e as usize].avg_wakeup = self.knobs.wakeup_granularity_ns;
+        self.entities[e as usize].averages.avg_wakeup = self.knobs.wakeup_granularity_ns;
         let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
         self.join_queue(e, group, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
@@ -434,7 +431,7 @@ impl FairClass for Cfs {
         }
         let ran = self.total_exec(core, e);
         let granularity = self.knobs.wakeup_granularity_ns;
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         if averages.last_wakeup != 0 {
             update_avg(&mut averages.avg_overlap, ran.wrapping_sub(averages.last_wakeup));
             averages.last_wakeup = 0;
@@ -448,7 +445,7 @@ impl FairClass for Cfs {
             return;
         };
         let ran = self.total_exec(core, e);
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         let since = if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
         update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
         averages.last_wakeup = ran;
@@ -459,7 +456,7 @@ impl FairClass for Cfs {
     fn task_put(&mut self, core: &Core, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
         let ran = self.total_exec(core, e) - self.entities[e as usize].prev_sum_exec;
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         update_avg(&mut averages.avg_running, ran);
         if core.thread(pid).runnable {
             let limit = 2i64.wrapping_mul(self.knobs.migration_cost_ns) as u64;

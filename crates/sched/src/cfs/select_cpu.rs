@@ -101,7 +101,7 @@ impl Cfs {
     fn believes_sync(&self, core: &Core, waker: Pid, woken: u32, sync: bool) -> bool {
         let _ = core;
         let overlaps = [self.entity_if_any(waker), Some(woken)]
-            .map(|e| e.map_or(0, |e| self.averages[e as usize].avg_overlap as i64));
+            .map(|e| e.map_or(0, |e| self.entities[e as usize].averages.avg_overlap as i64));
         let cost = self.knobs.migration_cost_ns;
         if sync {
             !(self.knobs.has(Feature::SyncLess) && overlaps.iter().any(|&overlap| overlap > cost))

@@ -111,9 +111,8 @@ impl Cfs {
                 // (True at wakeups, false inside the pick.)
                 if self.queues[r.cfs_rq as usize].curr != NIL && self.knobs.has(Feature::AdaptiveGran) {
                     let ran = r.sum_exec.wrapping_sub(r.prev_sum_exec);
-                    let wanted = 2u64
-                        .wrapping_mul(self.averages[woken as usize].avg_wakeup)
-                        .wrapping_mul(u64::from(queue.nr_running));
+                    let wanted =
+                        2u64.wrapping_mul(w.averages.avg_wakeup).wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
                 fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
@@ -244,7 +243,7 @@ impl Cfs {
     #[inline]
     fn verdict_by_feature(&mut self, curr: u32, woken: u32, sync: bool) -> Option<bool> {
         let knobs = &self.knobs;
-        let [a, b] = [curr, woken].map(|e| &self.averages[e as usize]);
+        let [a, b] = [curr, woken].map(|e| &self.entities[e as usize].averages);
         let brief = |ns: u64| (ns as i64) < knobs.migration_cost_ns;
         if (knobs.has(Feature::WakeupSync) && sync)
             || (knobs.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap))
@@ -338,7 +337,7 @@ impl Class for super::Cfs {
         let e = self.entity_of(pid);
         let wakeup = why == Enqueue::Wakeup;
         if wakeup {
-            self.averages[e as usize].start_runtime = self.total_exec(core, e);
+            self.entities[e as usize].averages.start_runtime = self.total_exec(core, e);
             if self.version.interactive {
                 self.note_wakeup(core, pid);
             }

@@ -15,7 +15,7 @@
 //! | [`domains`] | which CPUs are balanced against each other |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
-//! | [`sorted`] | the same order without a tree |
+//! | [`sorted`] | sorted numbers, where only the order matters and not the tree (CFS) |
 //!
 //! The classes are known types, so that every hook is called directly.
 
