@@ -118,14 +118,23 @@ impl Counts {
     }
 }
 
-/// What the machine keeps of a task.
+/// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
     /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
     remaining_ns: u64,
     state: TaskState,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
+}
+
+/// What else it keeps of a task.
+#[derive(Clone, Debug)]
+struct Settings {
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
     /// The task that forked it.
@@ -135,10 +144,6 @@ struct Task {
     /// Where the scheduler was told that it may run.
     told: CpuSet,
     group: GroupId,
-    /// What it is to attend to before it runs user code again.
-    signals: Signals,
-    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
-    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -161,6 +166,8 @@ pub struct Machine<S, W, O> {
     workload: W,
     observer: O,
     tasks: Vec<Task>,
+    /// The same rows.
+    settings: Vec<Settings>,
     /// The task each CPU runs; none = idle.
     current: Vec<Option<TaskId>>,
     /// When each CPU's current task has done its work.
@@ -211,8 +218,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut sleepers = IndexedHeap::new();
         sleepers.reserve(initial.len());
         let mut tasks = Vec::with_capacity(initial.len());
+        let mut settings = Vec::with_capacity(initial.len());
         for (number, new) in initial.into_iter().enumerate() {
             sleepers.set(number as u32, new.start_ns);
+            settings.push(Settings::of(&new.attr, None));
             tasks.push(Task::unborn(new.attr));
         }
         let ticks = if config.tick_offsets_ns.is_empty() {
@@ -228,6 +237,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             observer,
             alive: tasks.len(),
             tasks,
+            settings,
             current: vec![None; cpus],
             completions: SlotQueue::new(cpus),
             sleepers,
@@ -455,6 +465,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// A task's time has come: it is born, or its sleep is over.
+    #[inline]
     fn start_or_wake(&mut self, task: TaskId) {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
@@ -462,7 +473,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::SetAttr { task: whom, attr } if whom == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
-                        self.tasks[task.index()].attr = attr;
+                        self.settings[task.index()].attr = attr;
                     }
                     None => {
                         let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
@@ -521,10 +532,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
-        self.tasks[task.index()].told = attr.allowed.clone();
+        self.settings[task.index()].told = attr.allowed.clone();
         self.scheduler.fork(&mut self.platform, task, attr, parent);
         if self.refusal_of(task).is_some() {
-            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
             Parent::Outside => None,
@@ -535,6 +546,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
+    #[inline]
     fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
@@ -542,6 +554,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn make_runnable(&mut self, task: TaskId, waker: Waker) {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
@@ -621,7 +634,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         // It has gone to a group that is frozen.
                         return Ok(());
                     }
-                    let left = !self.tasks[task.index()].told.contains(cpu);
+                    let left = !self.settings[task.index()].told.contains(cpu);
                     if whom == task && left && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
@@ -631,6 +644,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
         self.scheduler.block(&mut self.platform, cpu, task, reason);
@@ -666,7 +680,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let alive = |&parent: &TaskId| {
                 !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
-            let parent = self.tasks[task.index()].parent.filter(alive);
+            let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
@@ -676,10 +690,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let child = TaskId(self.tasks.len() as u32);
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
-        self.tasks[child.index()].attr = attr.sched;
-        self.tasks[child.index()].allowed = attr.allowed.clone();
-        self.tasks[child.index()].group = attr.group;
-        self.tasks[child.index()].parent = Some(parent);
+        self.settings.push(Settings::of(&attr, Some(parent)));
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
@@ -694,7 +705,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Other attributes for a task; says if the scheduler refuses them.
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
-        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+        let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
             return Ok(());
         }
@@ -705,7 +716,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
                 let refused = self.refusal_of(task);
                 if refused.is_some() {
-                    self.tasks[task.index()].attr = old;
+                    self.settings[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
@@ -718,7 +729,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Another affinity for a task; says if it is refused.
     fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
-        let group = self.tasks[task.index()].group;
+        let group = self.settings[task.index()].group;
         match self.standing(task) {
             Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
             Standing::Dead => return Ok(()),
@@ -732,7 +743,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.tell_usable(task, usable)?;
             }
         }
-        self.tasks[task.index()].allowed = allowed.clone();
+        self.settings[task.index()].allowed = allowed.clone();
         Ok(())
     }
 
@@ -742,7 +753,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Standing::Dead => return Ok(()),
             Standing::Alive => return self.change_group(task, group),
         }
-        self.tasks[task.index()].group = group;
+        self.settings[task.index()].group = group;
         self.freeze_by_group(task);
         Ok(())
     }
@@ -763,6 +774,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
+    #[inline]
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
@@ -818,18 +830,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
     fn carry_out_orders(&mut self) {
-        if !self.platform.timer_orders.is_empty() {
-            self.carry_out_timer_orders();
+        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
+        // One test, as there is nothing to do as a rule.
+        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+            self.carry_out_some();
         }
-        if !self.platform.migrations.is_empty() {
-            for moved in self.platform.migrations.drain(..) {
-                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
-            }
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self) {
+        self.carry_out_timer_orders();
+        for moved in self.platform.migrations.drain(..) {
+            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
-        if !self.platform.refusals.is_empty() {
-            for (task, why) in self.platform.refusals.drain(..) {
-                self.observer.refused(self.now_ns, task, why);
-            }
+        for (task, why) in self.platform.refusals.drain(..) {
+            self.observer.refused(self.now_ns, task, why);
         }
     }
 
@@ -905,14 +920,16 @@ impl Task {
         Task {
             remaining_ns: 0,
             state: TaskState::New,
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            told: attr.allowed.clone(),
-            group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
             unborn: Some(Box::new(attr)),
-            parent: None,
         }
+    }
+}
+
+impl Settings {
+    fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
+        let (allowed, told) = (attr.allowed.clone(), attr.allowed.clone());
+        Settings { attr: attr.sched, parent, allowed, told, group: attr.group }
     }
 }

@@ -66,6 +66,8 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
         counts,
         tasks: &infos,
         stats: &stats,
+        groups: &[],
+        group_usage: None,
         fairness: Some(&fairness),
         slices: Some(slices.into_slices()),
         spans: Some(spans.into_spans()),

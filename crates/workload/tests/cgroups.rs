@@ -234,7 +234,9 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 period_us: PERIOD_DEFAULT_US,
                 burst_us: 0,
                 cpuset: CpuSet::All,
+                own_cpus: None,
                 frozen,
+                own_frozen: frozen,
                 notes: Vec::new(),
             };
             if let Some(weight) = weight {

@@ -43,9 +43,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
             let by_group = self.groups.has_cpusets();
-            if self.is_about(task) && (by_group || self.tasks[number].allowed.contains(cpu)) {
+            if self.is_about(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
                 let usable = self.narrow(task);
-                if !by_group || usable != self.tasks[number].told {
+                if !by_group || usable != self.settings[number].told {
                     let _ = self.tell_usable(task, usable);
                 }
             }
