@@ -65,6 +65,8 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
         end,
         counts,
         tasks: &infos,
+        groups: &[],
+        group_usage: None,
         stats: &stats,
         groups: &[],
         group_usage: None,

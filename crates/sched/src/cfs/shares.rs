@@ -59,7 +59,7 @@ impl Cfs {
         let mut shares = 0;
         let mut absent = domain.span(cpu).cpus.len() as u64;
         for &(other, q) in &row.queues {
-            if domain.share(other, cpu) {
+            if core.is_online(other) && domain.share(other, cpu) {
                 let queue = &self.queues[q as usize];
                 total += if queue.load == 0 { ABSENT_LOAD } else { queue.load };
                 shares += queue.shares;
@@ -74,7 +74,7 @@ impl Cfs {
         let thresh = self.knobs.shares_thresh;
         for place in 0..row.queues.len() {
             let (other, q) = self.groups[group as usize].queues[place];
-            if !core.domains.level(level).share(other, cpu) {
+            if !core.is_online(other) || !core.domains.level(level).share(other, cpu) {
                 continue;
             }
             let queue = &mut self.queues[q as usize];
