@@ -7,14 +7,41 @@
 //! One file a benchmark; [`ALL`] lists them.
 
 pub mod benchmark;
+pub mod chew;
+mod common;
+pub mod cyclictest;
+pub mod fiftyp;
 pub mod hackbench;
+pub mod irman2;
+pub mod lat_ctx;
+pub mod latt;
+pub mod massive_intr;
 pub mod parameter;
+pub mod ring_test;
+pub mod schbench;
+pub mod test_starve;
+pub mod thud;
+pub mod yield_loops;
 
 pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared};
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
 /// All benchmarks, in the order in which they are listed.
-pub const ALL: &[&dyn Benchmark] = &[&hackbench::Hackbench];
+pub const ALL: &[&dyn Benchmark] = &[
+    &hackbench::Hackbench,
+    &lat_ctx::LatCtx,
+    &latt::Latt,
+    &schbench::Schbench,
+    &cyclictest::Cyclictest,
+    &massive_intr::MassiveIntr,
+    &fiftyp::Fiftyp,
+    &thud::Thud,
+    &irman2::Irman2,
+    &test_starve::TestStarve,
+    &chew::Chew,
+    &ring_test::RingTest,
+    &yield_loops::YieldLoops,
+];
 
 /// The benchmark called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {

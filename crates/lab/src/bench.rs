@@ -105,7 +105,7 @@ impl Bench {
         }
         let conditions = Conditions {
             cpus: self.cpus,
-            profile: Profile::of(choice.release.version),
+            profile: Profile::of(choice.kernel()),
             costs: CallCosts::default(),
             seed: self.seed,
         };
