@@ -8,13 +8,14 @@
 
 pub mod benchmark;
 pub mod hackbench;
+pub mod interbench;
 pub mod parameter;
 
-pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared};
+pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table};
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
 /// All benchmarks, in the order in which they are listed.
-pub const ALL: &[&dyn Benchmark] = &[&hackbench::Hackbench];
+pub const ALL: &[&dyn Benchmark] = &[&hackbench::Hackbench, &interbench::Interbench];
 
 /// The benchmark called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
