@@ -7,15 +7,35 @@
 //! One file a benchmark; [`ALL`] lists them.
 
 pub mod benchmark;
+pub mod chat;
+pub mod compile;
+pub mod endless;
+pub mod game;
 pub mod hackbench;
 pub mod interbench;
+pub mod mixes;
+pub mod oltp;
 pub mod parameter;
+mod parts;
 
 pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table};
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
 /// All benchmarks, in the order in which they are listed.
-pub const ALL: &[&dyn Benchmark] = &[&hackbench::Hackbench, &interbench::Interbench];
+pub const ALL: &[&dyn Benchmark] = &[
+    &hackbench::Hackbench,
+    &chat::Chat,
+    &interbench::Interbench,
+    &oltp::Oltp,
+    &game::Game,
+    &compile::Compile,
+    &endless::Li,
+    &endless::Cf,
+    &mixes::Editor,
+    &mixes::PeriodicMix,
+    &mixes::NiceLadder,
+    &mixes::ForkStorm,
+];
 
 /// The benchmark called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {

@@ -11,6 +11,7 @@ mod tasks;
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::parts;
 use schedlab_sched::{CpuId, CpuSet, Policy, SchedAttr};
 use schedlab_workload::os::{CHUNK_KIB, Context, LatchId, Program, SemaphoreId, Spawn, Step};
 use std::cell::{Cell, RefCell};
@@ -127,16 +128,6 @@ impl Benchmark for Interbench {
     }
 }
 
-/// The nice value that `name` was set to.
-fn nice(values: &Values, name: &str) -> Result<i32, BadValue> {
-    let value = values.real(name);
-    if value.fract() == 0.0 {
-        Ok(value as i32)
-    } else {
-        Err(BadValue::new(name, format!("{value} is no whole number; give -20 to 19")))
-    }
-}
-
 impl Setting {
     fn new(values: &Values, conditions: &Conditions) -> Result<Setting, BadValue> {
         let realtime = values.flag("realtime");
@@ -148,8 +139,8 @@ impl Setting {
         };
         let interval_us = values.whole("custom-interval");
         let run_us = (interval_us as f64 * values.real("custom-percent") / 100.0) as u64;
-        let bench_nice = SchedAttr::nice(nice(values, "bench-nice")?);
-        let load_nice = SchedAttr::nice(nice(values, "load-nice")?);
+        let bench_nice = SchedAttr::nice(parts::nice(values, "bench-nice")?);
+        let load_nice = SchedAttr::nice(parts::nice(values, "load-nice")?);
         let allowed = if values.flag("uniprocessor") { CpuSet::only(CpuId(0)) } else { CpuSet::All };
         let timekeeper = |fifo: bool, otherwise| if fifo { TIMEKEEPER } else { otherwise };
         Ok(Setting {
