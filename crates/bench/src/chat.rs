@@ -106,7 +106,10 @@ impl Benchmark for Chat {
             left: Cell::new(rooms * users),
         });
         os.start(0, Spawn::new("chat", parent(shape.clone())));
-        Ok(Prepared { os, limit_ns: None, finish: Box::new(move |end| findings(&shape, end)) })
+        // An hour, and ten times what one CPU needs for the messages.
+        let limit_ns = (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
+        let limit_ns = Some(limit_ns.saturating_add(3_600_000_000_000));
+        Ok(Prepared { os, limit_ns, finish: Box::new(move |end| findings(&shape, end)) })
     }
 }
 
