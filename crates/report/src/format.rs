@@ -83,6 +83,40 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
+/// A number in four digits: `0`, `0.01234`, `1.234`, `1234`, `123,456`.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if size >= 9999.5 {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(size.round() as u64));
+    }
+    // From which size on how many decimals do.
+    const DECIMALS: [(f64, usize); 6] =
+        [(999.95, 0), (99.995, 1), (9.9995, 2), (0.99995, 3), (0.1, 4), (0.01, 5)];
+    match DECIMALS.iter().find(|(from, _)| size >= *from) {
+        Some(&(_, decimals)) => format!("{value:.decimals$}"),
+        None => format!("{value:.3e}"),
+    }
+}
+
+/// An amount in a unit as people read it. `ns`, `part`, `count`, `1/s` and `index` are those of
+/// [`Value::unit`](crate::metrics::Value::unit); others are put behind the number.
+pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
+    match unit {
+        "ns" if value >= 0.0 => duration(value.round() as u64, unicode),
+        "part" => percent(value),
+        "count" if value >= 0.0 => count(value.round() as u64),
+        "1/s" => per_second(value),
+        "index" => format!("{value:.4}"),
+        "" => number(value),
+        "us" if unicode => format!("{} µs", number(value)),
+        _ => format!("{} {unit}", number(value)),
+    }
+}
+
 /// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs, no more.
 pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     if ns == 0 {
@@ -145,6 +179,19 @@ mod tests {
         assert_eq!(told(1_234_567_890_123), "1235 s");
         assert_eq!(duration(1_500, false), "1.50 us");
         assert_eq!(told(u64::MAX), "18446744074 s");
+    }
+
+    #[test]
+    fn numbers_have_four_digits_and_amounts_their_units() {
+        assert_eq!(
+            [0.0, 0.012_345, 1.234_56, 99.999, 1234.5].map(number),
+            ["0", "0.01235", "1.235", "100.0", "1234"]
+        );
+        assert_eq!([-123_456.0, 0.000_123_45].map(number), ["-123,456", "1.234e-4"]);
+        assert_eq!(amount(1_500.0, "ns", true), "1.50 µs");
+        assert_eq!(amount(0.5, "part", true), "50.0 %");
+        assert_eq!(amount(3.5, "us", false), "3.500 us");
+        assert_eq!(amount(12_345.4, "count", true), "12,345");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::model::RunReport;
+use serde::{Deserialize, Serialize};
 
 /// A figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,7 +20,8 @@ pub enum Value {
 }
 
 /// Which of two values one would rather have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller one.
     Less,
@@ -85,7 +87,8 @@ impl Value {
         }
     }
 
-    fn as_f64(self) -> f64 {
+    /// The [`number`](Value::number) as one.
+    pub fn as_f64(self) -> f64 {
         match self {
             Value::Duration(number) | Value::Count(number) => number as f64,
             Value::Part(number) | Value::PerSecond(number) | Value::Index(number) => number,
