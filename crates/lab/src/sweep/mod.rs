@@ -17,7 +17,6 @@ use schedlab_report::bench::{self, Axis, BenchPoint, BenchReport, BenchRow, Benc
 use schedlab_report::metrics;
 use schedlab_report::model::TunableValue;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 
 /// More runs than this are refused.
 const RUNS_MAX: usize = 1_000_000;
@@ -172,7 +171,6 @@ impl Sweep {
         let runs = self.runs();
         let mut rows = Vec::with_capacity(runs.len());
         let mut failed = None;
-        let done = Mutex::new(done);
         let one = |run: &Run<'_>| -> Result<BenchRow, SweepError> {
             let key = run.key();
             if let Some(row) = results.and_then(|results| results.get(&key)) {
@@ -182,9 +180,7 @@ impl Sweep {
             if let Some(results) = results {
                 results.add(&key, &row)?;
             }
-            if let Ok(done) = done.lock() {
-                done();
-            }
+            done();
             Ok(row)
         };
         parallel::for_each_in_order(&runs, threads, one, |_, result| match result {
