@@ -180,14 +180,15 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
     if let Some(first) = about.get(..1) {
         about.replace_range(..1, &first.to_uppercase());
     }
-    let mut command = Command::new(benchmark.name()).about(about).after_help(
+    let mut command = Command::new(benchmark.name()).after_help(
         "Every parameter takes a list, as 50,100 or 25..200:25 (a flag: --flag=false,true), and then the first figure is shown over it \
          as a table and a curve. With several lists there is a curve for each choice of values of all but the first.",
     );
     command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
     let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
     command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
-    command = Common::augment_args(command);
+    // The words about the shared options are not about the benchmark.
+    command = Common::augment_args(command).about(about).long_about(None);
     for id in SHARED {
         let long = &id["lab-".len()..];
         if parameters.iter().any(|parameter| parameter.name == long) {

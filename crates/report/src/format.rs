@@ -102,18 +102,32 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// The unit of time that suits for durations of `most` `unit`s, and how many `unit`s it is; None if that is no unit of time.
+pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
+    const UNITS_OF_TIME: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
+    let (own, unit_ns) = UNITS_OF_TIME.into_iter().find(|(name, _)| *name == unit)?;
+    let suits = |(_, other_ns): &(&str, f64)| most.abs() * unit_ns >= *other_ns;
+    let (name, other_ns) = UNITS_OF_TIME.into_iter().find(suits).unwrap_or((own, unit_ns));
+    Some((name, other_ns / unit_ns))
+}
+
 /// An amount in a unit as people read it. `ns`, `part`, `count`, `1/s` and `index` are those of
-/// [`Value::unit`](crate::metrics::Value::unit); others are put behind the number.
+/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get the unit that suits, with four digits; others
+/// are put behind the number.
 pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     match unit {
-        "ns" if value >= 0.0 => duration(value.round() as u64, unicode),
-        "part" => percent(value),
-        "count" if value >= 0.0 => count(value.round() as u64),
-        "1/s" => per_second(value),
-        "index" => format!("{value:.4}"),
-        "" => number(value),
-        "us" if unicode => format!("{} µs", number(value)),
-        _ => format!("{} {unit}", number(value)),
+        "ns" if value >= 0.0 => return duration(value.round() as u64, unicode),
+        "part" => return percent(value),
+        "count" if value >= 0.0 => return count(value.round() as u64),
+        "1/s" => return per_second(value),
+        "index" => return format!("{value:.4}"),
+        "" => return number(value),
+        _ => {}
+    }
+    match time_unit(unit, value) {
+        Some(("us", scale)) if unicode => format!("{} µs", number(value / scale)),
+        Some((name, scale)) => format!("{} {name}", number(value / scale)),
+        None => format!("{} {unit}", number(value)),
     }
 }
 
@@ -191,6 +205,10 @@ mod tests {
         assert_eq!(amount(1_500.0, "ns", true), "1.50 µs");
         assert_eq!(amount(0.5, "part", true), "50.0 %");
         assert_eq!(amount(3.5, "us", false), "3.500 us");
+        assert_eq!(amount(0.0136, "s", true), "13.60 ms");
+        assert_eq!(amount(1500.0, "ms", true), "1.500 s");
+        assert_eq!(amount(0.0, "ms", true), "0 ms");
+        assert_eq!(amount(5.0, "pages", true), "5.000 pages");
         assert_eq!(amount(12_345.4, "count", true), "12,345");
     }
 

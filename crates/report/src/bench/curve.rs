@@ -1,6 +1,7 @@
 //! One figure over what was swept, as a [`Chart`].
 
 use super::{BenchReport, Summary, written};
+use crate::format::time_unit;
 use crate::plot::{Chart, Point, Series};
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
     let under = if one_scheduler { format!(" under {}", report.schedulers[0].spec()) } else { String::new() };
     let cpus = if report.cpus == 1 { "1 CPU".into() } else { format!("{} CPUs", report.cpus) };
     Some(Chart {
-        title: format!("{}: {name} by {}{under}, {} of {cpus}", report.benchmark, x.name, report.model),
+        title: format!("{}: {name} by {}{under} on {cpus} ({})", report.benchmark, x.name, report.model),
         x_label: format!("{} ({})", x.name, x.about),
         y_label: if unit.is_empty() { name.into() } else { format!("{name} ({unit})") },
         x_names: if are_numbers { vec![] } else { x.values.iter().map(written).collect() },
@@ -59,11 +60,8 @@ fn scaled(x: f64, figure: &Summary, scale: f64) -> Point {
 /// The unit that suits for values up to `most`, and how many of the given unit it is.
 fn readable(unit: &str, most: f64) -> (&str, f64) {
     match unit {
-        "ns" if most >= 1e9 => ("s", 1e9),
-        "ns" if most >= 1e6 => ("ms", 1e6),
-        "ns" if most >= 1e3 => ("us", 1e3),
         "part" => ("%", 0.01),
         "count" | "index" => ("", 1.0),
-        unit => (unit, 1.0),
+        unit => time_unit(unit, most).unwrap_or((unit, 1.0)),
     }
 }

@@ -90,12 +90,27 @@ impl Chart {
         Some(if least < most { (least, most) } else { (least - 0.5, most + 0.5) })
     }
 
-    /// The least and the most y that must be on the chart: 0 is, unless all is far from it.
+    /// Where there are marks on the axis to the right, about `most` of them, and what is written there.
+    fn x_marks(&self, range: (f64, f64), most: usize) -> Vec<(f64, String)> {
+        if !self.x_names.is_empty() {
+            return self
+                .x_names
+                .iter()
+                .enumerate()
+                .map(|(place, name)| (place as f64, name.clone()))
+                .collect();
+        }
+        // Between whole numbers there is nothing to be marked.
+        let whole = self.points().all(|point| point.x.fract() == 0.0);
+        let most = if whole { most.min((range.1 - range.0) as usize) } else { most };
+        scale::Ticks::within(range.0, range.1, most).marks().collect()
+    }
+
+    /// The least and the most y that must be on the chart. 0 is always there: a small difference is to look small.
     fn y_range(&self) -> Option<(f64, f64)> {
         let (least, most) = range(self.points().flat_map(|point| [point.low, point.high, point.y]))?;
-        let least = if least >= 0.0 && least < most * 0.75 { 0.0 } else { least };
-        let most = if most <= 0.0 && most > least * 0.75 { 0.0 } else { most };
-        Some(if least < most { (least, most) } else { (least - 0.5, most + 0.5) })
+        let (least, most) = (least.min(0.0), most.max(0.0));
+        Some(if least < most { (least, most) } else { (0.0, 1.0) })
     }
 }
 

@@ -110,11 +110,7 @@ fn axes(svg: &mut String, chart: &Chart, place: &Place, ticks: Ticks) {
         line(svg, (LEFT, y), (RIGHT, y), &faint);
         text(svg, (LEFT - 8.0, y + 4.0), "end", &label);
     }
-    let marks: Vec<(f64, String)> = match chart.x_names.as_slice() {
-        [] => Ticks::within(place.x.0, place.x.1, 8).marks().collect(),
-        names => names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect(),
-    };
-    for (at, label) in marks {
+    for (at, label) in chart.x_marks(place.x, 8) {
         let x = place.x(at);
         line(svg, (x, BOTTOM), (x, BOTTOM + 5.0), &solid);
         text(svg, (x, BOTTOM + 20.0), "middle", &label);

@@ -70,3 +70,12 @@ fn x_may_be_words_and_points_may_be_missing() {
     assert!(chart.to_text(Style::plain(60)).contains("nothing to draw"));
     assert!(chart.to_svg().contains("nothing to draw"));
 }
+
+#[test]
+fn whole_numbers_are_marked_at_whole_numbers() {
+    let mut chart = chart();
+    chart.series.truncate(1);
+    chart.series[0].points = vec![Point::new(1.0, 3.0), Point::new(2.0, 4.0), Point::new(3.0, 6.0)];
+    let marks: Vec<String> = chart.x_marks((1.0, 3.0), 8).into_iter().map(|(_, label)| label).collect();
+    assert_eq!(marks, ["1", "2", "3"]);
+}

@@ -152,12 +152,7 @@ pub fn draw(chart: &Chart, style: Style) -> String {
 fn x_axis(text: &mut String, chart: &Chart, canvas: &Canvas, indent: usize, style: Style) {
     const ROOM_FOR_LABEL: usize = 10;
     let (corner, line, mark) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
-    let marks: Vec<(f64, String)> = match chart.x_names.as_slice() {
-        [] => {
-            Ticks::within(canvas.x.0, canvas.x.1, (canvas.columns / ROOM_FOR_LABEL).max(2)).marks().collect()
-        }
-        names => names.iter().enumerate().map(|(place, name)| (place as f64, name.clone())).collect(),
-    };
+    let marks = chart.x_marks(canvas.x, (canvas.columns / ROOM_FOR_LABEL).max(2));
     let mut axis = vec![line; canvas.columns];
     // Two more columns for labels than for the axis: one before it, and those after it.
     let mut labels = vec![' '; canvas.columns + 3];
