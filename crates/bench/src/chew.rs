@@ -108,5 +108,5 @@ fn findings(nice: i32, gaps: &[Gap], end: &End<'_>) -> Findings {
         // One that never came back has no gap to show.
         Figure::lower("longest wait", "ms", ms(common::longest_wait_ns(end, "chew") as f64)),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -293,7 +293,7 @@ fn findings(options: &Options, results: &Results, _end: &End<'_>) -> Findings {
         Figure::lower("99th percentile of latency", "us", percentile(99)),
         Figure::plain("samples", "", all.count as f64),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }
 
 fn print_histogram(printed: &mut String, options: &Options, threads: &[Latencies]) {

@@ -110,5 +110,5 @@ fn findings(end: &End<'_>) -> Findings {
         Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
         Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -112,5 +112,5 @@ fn findings(end: &End<'_>) -> Findings {
         Figure::plain("CPU time of the ring", "%", ring_percent),
         Figure::plain("wakeups in the ring", "", turns as f64),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

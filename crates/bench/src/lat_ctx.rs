@@ -283,7 +283,11 @@ fn findings(options: &Options, times: &Times) -> Findings {
     let (Some(overhead_ns), Some(turn_ns), true) =
         (median(&times.overhead), median(&times.ring), times.ring.len() == expected)
     else {
-        return Findings { printed: "cut off before all rings were timed\n".into(), figures: vec![] };
+        return Findings {
+            printed: "cut off before all rings were timed\n".into(),
+            figures: vec![],
+            ..Findings::default()
+        };
     };
     let overhead_us = overhead_ns / 1e3;
     let switch_us = (turn_ns / options.processes as f64 - overhead_ns) / 1e3;
@@ -296,7 +300,7 @@ fn findings(options: &Options, times: &Times) -> Findings {
         Figure::plain("overhead", "us", overhead_us),
         Figure::lower("turn", "us", turn_ns / 1e3),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }
 
 #[cfg(test)]

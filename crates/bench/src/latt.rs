@@ -200,5 +200,5 @@ fn findings(options: &Options, delays: &Delays) -> Findings {
         Figure::lower("deviation of work delay", "us", us(common::deviation(&delays.work))),
         Figure::plain("entries", "", delays.wakeup.count as f64),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -161,5 +161,5 @@ fn findings(counts: &[(TaskId, u64)], end: &End<'_>) -> Findings {
         Figure::lower("CPU time of the luckiest 8", "%", luckiest(8)),
         Figure::lower("longest wait", "s", common::longest_wait_ns(end, "worker") as f64 / 1e9),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -74,5 +74,5 @@ fn findings(tasks: usize, hops: u64, end: &End<'_>) -> Findings {
         Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
         Figure::lower("longest wait in the ring", "us", common::longest_wait_ns(end, "ring") as f64 / 1e3),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -504,7 +504,7 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
     }
     figures.push(Figure::lower("run delay of message threads", "us", message_us));
     figures.push(Figure::lower("run delay of workers", "us", worker_us));
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }
 
 /// Time waited for a CPU each time that one was given, mean over the threads called `name`, us.

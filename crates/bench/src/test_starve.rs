@@ -55,5 +55,5 @@ fn findings(end: &End<'_>) -> Findings {
         Figure::higher("sleeps", "", rounds as f64),
         Figure::higher("CPU time of the partner", "%", common::share_percent(end, common::HOG)),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -70,5 +70,5 @@ fn findings(end: &End<'_>) -> Findings {
         Figure::plain("CPU time of thud", "%", common::share_percent(end, "thud")),
         Figure::lower("longest wait of thud", "s", longest_s("thud")),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -65,5 +65,5 @@ fn findings(yields: &[u64], end: &End<'_>) -> Findings {
         Figure::lower("spread of yields", "% of mean", common::spread_percent(&each)),
         Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
     ];
-    Findings { printed, figures }
+    Findings { printed, figures, ..Findings::default() }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::bench_args::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ const MAIN_EXAMPLES: &str = "\
 Examples:
   schedlab run examples/desktop.json               one workload under every scheduler, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
+  schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
@@ -30,6 +32,7 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(RunArgs),
+    Bench(BenchArgs),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
@@ -277,7 +280,7 @@ pub struct PapersArgs {
 }
 
 /// Seconds with a fraction, as ns.
-fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     const LIMIT_S: f64 = 1e9;
     let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -295,7 +298,7 @@ fn cost_setting(text: &str) -> Result<(String, f64), String> {
 }
 
 /// `KEY=VALUE` with a whole number.
-fn setting(text: &str) -> Result<(String, i64), String> {
+pub fn setting(text: &str) -> Result<(String, i64), String> {
     let (key, value) =
         text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {
