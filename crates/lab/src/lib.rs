@@ -9,6 +9,7 @@
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`calibrate`]: fits a cost model's numbers to measurements.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
@@ -16,6 +17,7 @@
 
 pub mod bench;
 pub mod built;
+pub mod calibrate;
 pub mod check;
 pub mod compressed;
 mod panics;

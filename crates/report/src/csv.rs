@@ -2,15 +2,15 @@
 //! quote or a line break in quotes (RFC 4180, but for lines that end in a bare newline). A figure that a run does not have is an
 //! empty field.
 
-use crate::metrics::COMPARED;
+use crate::metrics::compared;
 use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are those of
-/// [`COMPARED`], then `group_...:PATH` of each control group; the unit is `ns`, `part`, `1/s`, `index` or `count`.
+/// [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`, `1/s`, `index`, `count` or `W`.
 pub fn comparison(report: &Report) -> String {
     let mut text = String::from("scheduler,release,metric,value,unit\n");
     for run in &report.runs {
-        for metric in COMPARED {
+        for metric in compared(report) {
             let value = (metric.of)(run);
             row(
                 &mut text,

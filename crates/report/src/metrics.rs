@@ -1,7 +1,7 @@
 //! Which figures schedulers are compared by: [`COMPARED`], used by the table and by CSV alike.
 
 use crate::format;
-use crate::model::RunReport;
+use crate::model::{Report, RunReport};
 use schedlab_machine::costs::Overhead;
 use serde::{Deserialize, Serialize};
 
@@ -240,7 +240,10 @@ pub const COMPARED: &[Metric] = &[
         better: Better::Neither,
         of: |run| Some(Value::Count(run.totals.migrations_cpu)),
     },
-    // On modelled machines only.
+];
+
+/// What schedulers are compared by on modelled machines besides.
+pub const MODELLED: &[Metric] = &[
     Metric {
         id: "kernel_time",
         group: "kernel time",
@@ -264,6 +267,12 @@ pub const COMPARED: &[Metric] = &[
     },
 ];
 
+/// What the runs of `report` are compared by: of machines on which nothing costs anything, not what it costs.
+pub fn compared(report: &Report) -> impl Iterator<Item = &'static Metric> {
+    let modelled = report.runs.iter().any(|run| run.kernel.is_some());
+    COMPARED.iter().chain(MODELLED.iter().filter(move |_| modelled))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,9 +289,9 @@ mod tests {
 
     #[test]
     fn ids_differ() {
-        let mut ids: Vec<_> = COMPARED.iter().map(|metric| metric.id).collect();
+        let mut ids: Vec<_> = COMPARED.iter().chain(MODELLED).map(|metric| metric.id).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), COMPARED.len());
+        assert_eq!(ids.len(), COMPARED.len() + MODELLED.len());
     }
 }

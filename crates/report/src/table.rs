@@ -1,7 +1,7 @@
 //! Tables for people: schedulers side by side, and the tasks of a run.
 
 use crate::format::{count, duration, percent, signed_duration, wrapped};
-use crate::metrics::{COMPARED, Metric, Value, best};
+use crate::metrics::{Metric, Value, best, compared};
 use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::{Style, shortened, text_width};
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
@@ -14,7 +14,7 @@ pub fn comparison(report: &Report, style: Style) -> String {
     }
     // Rows of which no scheduler has a value say nothing.
     let metrics: Vec<&Metric> =
-        COMPARED.iter().filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some())).collect();
+        compared(report).filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some())).collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
     let columns: Vec<Vec<Option<Value>>> =
         report.runs.iter().map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect()).collect();

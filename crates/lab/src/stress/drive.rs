@@ -7,9 +7,10 @@ use crate::check::{Accounts, Asked, Fingerprint, Limits, RealTimeRule, Rule, Vio
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
+use schedlab_machine::costs::{Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
 use schedlab_sched::interface::Load;
-use schedlab_sched::{Clairvoyant, Policy, Scheduler, TaskId};
+use schedlab_sched::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
 use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
 use std::fmt;
 
@@ -22,6 +23,11 @@ pub enum Turn {
     Again,
     /// Simultaneous events in random order.
     Shuffled,
+    /// On a modelled machine where nothing costs anything, which must come to the same as an idealised one.
+    Free,
+    /// On a modelled machine where everything costs much. Only what holds in any case is checked: nobody is lost, and the books
+    /// are in order.
+    Modelled,
 }
 
 impl fmt::Display for Turn {
@@ -30,6 +36,8 @@ impl fmt::Display for Turn {
             Turn::Golden => "simultaneous events in golden order",
             Turn::Again => "the same run once more",
             Turn::Shuffled => "simultaneous events in random order",
+            Turn::Free => "on a modelled machine where nothing costs anything",
+            Turn::Modelled => "on a modelled machine where everything costs much",
         })
     }
 }
@@ -61,13 +69,14 @@ struct Ran {
     violation: Option<Violation>,
 }
 
-/// Runs a world in all three ways, until a rule is broken.
+/// Runs a world in all five ways, until a rule is broken.
 pub fn check(world: &World, choice: &Choice) -> Checked {
     let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
-    for turn in [Turn::Golden, Turn::Again, Turn::Shuffled] {
+    let mut golden = 0;
+    for turn in [Turn::Golden, Turn::Again, Turn::Shuffled, Turn::Free, Turn::Modelled] {
         let ran = panics::caught(|| match turn {
-            Turn::Again => unwatched(world, choice),
-            Turn::Golden | Turn::Shuffled => watched(world, choice, turn),
+            Turn::Again | Turn::Free => unwatched(world, choice, turn),
+            Turn::Golden | Turn::Shuffled | Turn::Modelled => watched(world, choice, turn),
         });
         let mut ran = ran.unwrap_or_else(|message| Ran {
             events: 0,
@@ -75,6 +84,11 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
             violation: Some(Violation::new(Rule::Panic, 0, message)),
         });
         checked.events += ran.events;
+        golden = if turn == Turn::Golden { ran.fingerprint } else { golden };
+        if turn == Turn::Free && ran.violation.is_none() && ran.fingerprint != golden {
+            let what = "the run came out differently where costs are modelled, but all are 0".into();
+            ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
+        }
         if turn == Turn::Again && ran.violation.is_none() && ran.fingerprint != checked.fingerprint {
             let what = "the run came out differently when it was not watched".into();
             ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
@@ -82,8 +96,8 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
         // All three count, each in its place.
         checked.fingerprint = match turn {
             Turn::Golden => ran.fingerprint,
-            Turn::Again => checked.fingerprint,
-            Turn::Shuffled => checked.fingerprint.rotate_left(32) ^ ran.fingerprint,
+            Turn::Again | Turn::Free => checked.fingerprint,
+            Turn::Shuffled | Turn::Modelled => checked.fingerprint.rotate_left(32) ^ ran.fingerprint,
         };
         if let Some(violation) = ran.violation {
             checked.failure = Some(Failure { turn, violation });
@@ -143,14 +157,33 @@ where
     let built = Built::new(choice, &choice.build_config(&world.needs()));
     let told_the_future = built.is_clairvoyant();
     let mut machine = built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
+    match turn {
+        Turn::Golden | Turn::Again | Turn::Shuffled => {}
+        Turn::Free => machine.set_costs(Setup::free(&Topology::flat(world.cpus))),
+        Turn::Modelled => machine.set_costs(dear(world)),
+    }
     let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
     setup::administer(&mut machine, &world.tunables, &groups)
         .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"));
     machine
 }
 
-fn unwatched(world: &World, choice: &Choice) -> Ran {
-    let mut machine = prepare(world, choice, Turn::Again, |built| built, |vm| vm, Fingerprint::default());
+/// Everything costs something, a tick the most: 3 us; a switch 2.
+fn dear(world: &World) -> Setup {
+    let mut model = CostModel::default();
+    for (number, cost) in Cost::ALL.into_iter().enumerate() {
+        model.kernel[cost] = 20_000 + 1_777 * number as u64;
+    }
+    model.kernel[Cost::Switch] = 2_000_000;
+    model.kernel[Cost::Tick] = 3_000_000;
+    model.kernel[Cost::Wakeup] = 1_000_000;
+    model.kernel[Cost::IpiReceive] = 1_500_000;
+    let nohz = world.seed.is_multiple_of(2);
+    Setup::new(&model, &Topology::flat(world.cpus), ("", ""), nohz)
+}
+
+fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {
+    let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Fingerprint::default());
     let stopped = machine.run(world.until_ns).err();
     Ran {
         events: machine.counts().events(),
@@ -203,7 +236,12 @@ type Witness = (Accounts, Fingerprint);
 fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     /// Into so many parts a run is cut, to look at it in between.
     const PARTS: u64 = 64;
-    let limits = limits(world, choice);
+    let mut limits = limits(world, choice);
+    let modelled = turn == Turn::Modelled;
+    if modelled {
+        // A reschedule waits for its CPU to be out of the kernel.
+        limits = Limits { waits: false, idling: false, real_time: RealTimeRule::Nothing, ..limits };
+    }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
     let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
@@ -217,7 +255,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
         }
         violation = violation
             .or_else(|| machine.scheduler().violation().cloned())
-            .or_else(|| shares_so_far(world, &machine));
+            .or_else(|| if modelled { None } else { shares_so_far(world, &machine) });
         if violation.is_some() || end != RunEnd::TimeUp {
             break;
         }
@@ -233,10 +271,14 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let end_ns = machine.now_ns();
     let (mut scheduler, asked, (accounts, fingerprint)) = machine.into_parts();
     violation = violation.or_else(|| scheduler.finish(end_ns).cloned());
-    if violation.is_none() {
+    if violation.is_none() && !modelled {
         violation = accounts.settle(end_ns, &asked).err();
     }
-    if violation.is_none() && world.kind == Kind::Finite && end != RunEnd::AllEnded {
+    if violation.is_none()
+        && world.kind == Kind::Finite
+        && end != RunEnd::AllEnded
+        && !(modelled && end == RunEnd::TimeUp)
+    {
         violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {
                 lost.what = format!("{}; {}", lost.what, asked.workload().who_waits());

@@ -56,12 +56,27 @@ impl CostModel {
     }
 
     /// Sets one cost by name, in ns: `scan`; `o_n.scan` or `o_n@2.4.19.scan` under one scheduler only; `call.pipe_write`;
-    /// `refill.core` for a KiB of a level of caches.
+    /// `refill.core` for a KiB of a level of caches. Besides, in W: `power.base_watts`, `power.cpu_watts`, `power.package_watts`.
     ///
     /// # Errors
     /// What is wrong with name or value.
     pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
         let ps = kernel::picoseconds(ns)?;
+        if let Some(part) = name.strip_prefix("power.") {
+            let power = self.power.as_mut().ok_or("nothing is known of the machine's power")?;
+            let watts = match part {
+                "base_watts" => &mut power.base_watts,
+                "cpu_watts" => &mut power.cpu_watts,
+                "package_watts" => &mut power.package_watts,
+                _ => {
+                    return Err(format!(
+                        "there is no power.{part}; there are base_watts, cpu_watts, package_watts"
+                    ));
+                }
+            };
+            *watts = ns;
+            return Ok(());
+        }
         if let Some(cost) = Cost::find(name) {
             self.kernel[cost] = ps;
             // It is meant for all.

@@ -12,8 +12,11 @@
 //! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run so, how many ticks a second it
 //! had; and, if it is a modelled machine, what things cost on it ([`CostModel`]). The file's form ([`form`]) carries a number, so that later ones can hold more.
 
+mod calibrated;
 mod form;
 mod sections;
+
+pub use calibrated::with_calibrated;
 
 use crate::costs::CostModel;
 use schedlab_sched::Topology;
@@ -111,6 +114,11 @@ impl Description {
     pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
         form::parse(text).map_err(|(place, message)| DescriptionError { file: file.into(), place, message })
     }
+}
+
+/// The text of a preset's file, to make another of it.
+pub fn preset_text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(preset, _)| *preset == name).map(|(_, text)| *text)
 }
 
 /// All machines that come with the program, flat ones apart.

@@ -1,0 +1,95 @@
+//! Writing what was calibrated into a description.
+
+use super::{Description, DescriptionError};
+use serde_json::{Value, json};
+
+/// The description in `text` with the numbers of `fitted` in place of its own, each marked as calibrated on `on` (for example
+/// "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` is what errors call it. Names are those of
+/// [`CostModel::set`](crate::costs::CostModel::set).
+///
+/// # Errors
+/// If `text` is no description, or has no place for a name.
+pub fn with_calibrated(
+    file: &str,
+    text: &str,
+    fitted: &[(String, f64)],
+    on: &str,
+) -> Result<String, DescriptionError> {
+    Description::parse(file, text)?;
+    let error =
+        |place: &str, message: String| DescriptionError { file: file.into(), place: place.into(), message };
+    let mut whole: Value =
+        serde_json::from_str(text).map_err(|why| error("", format!("is not understood: {why}")))?;
+    for (name, value) in fitted {
+        let place = place_of(&mut whole, name)
+            .ok_or_else(|| error(name, "the description has no place for this number".into()))?;
+        *place = json!({ "value": value, "calibrated_on": on });
+    }
+    let text = serde_json::to_string_pretty(&whole).expect("a value that was read can be written") + "\n";
+    // Checks the names and the numbers.
+    Description::parse(file, &text)?;
+    Ok(text)
+}
+
+/// Where the number of that name stands.
+fn place_of<'a>(whole: &'a mut Value, name: &str) -> Option<&'a mut Value> {
+    if let Some(call) = name.strip_prefix("call.") {
+        return Some(&mut whole.get_mut("costs")?["calls"][call]);
+    }
+    if let Some(of) = name.strip_prefix("refill.") {
+        let caches = whole.get_mut("caches")?.as_array_mut()?;
+        return caches.iter_mut().find(|cache| cache["of"] == of)?.get_mut("refill_kib");
+    }
+    if let Some(part) = name.strip_prefix("power.") {
+        return whole.get_mut("power")?.get_mut(part);
+    }
+    let costs = whole.get_mut("costs")?;
+    Some(match name.rsplit_once('.') {
+        Some((scheduler, cost)) => &mut costs["by_scheduler"][scheduler][cost],
+        None => &mut costs["kernel"][name],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description;
+
+    fn calibrated(names: &[&str]) -> Result<Description, DescriptionError> {
+        let text = description::preset_text("z800-2x6").expect("it is there");
+        let fitted: Vec<(String, f64)> = names.iter().map(|name| (name.to_string(), 77.5)).collect();
+        Description::parse("m", &with_calibrated("m", text, &fitted, "a test")?)
+    }
+
+    #[test]
+    fn what_was_fitted_is_marked_and_all_else_stays() {
+        let names = ["switch", "o_n@2.4.19.scan", "call.pipe_read", "refill.core", "power.base_watts"];
+        let machine = calibrated(&names).unwrap();
+        let marked: Vec<_> = machine.numbers.iter().filter(|number| number.calibrated).collect();
+        let keys: Vec<&str> = marked.iter().map(|number| number.key.as_str()).collect();
+        assert_eq!(
+            keys,
+            [
+                "costs.kernel.switch",
+                "costs.by_scheduler.o_n@2.4.19.scan",
+                "costs.calls.pipe_read",
+                "caches[0].refill_kib",
+                "power.base_watts"
+            ]
+        );
+        assert!(marked.iter().all(|number| number.value == 77.5 && number.source == "a test"));
+        let before = description::find("z800-2x6").unwrap();
+        let mut costs = before.costs.unwrap();
+        for name in names {
+            costs.set(name, 77.5).unwrap();
+        }
+        // A call is whole nanoseconds.
+        assert_eq!(machine.costs.unwrap(), costs);
+    }
+
+    #[test]
+    fn names_without_a_place_are_refused() {
+        assert!(calibrated(&["swatch"]).unwrap_err().to_string().contains("there is no cost swatch"));
+        assert!(calibrated(&["refill.node"]).unwrap_err().to_string().contains("no place"));
+    }
+}
