@@ -3,6 +3,7 @@
 pub mod bench;
 mod choose;
 pub mod list;
+pub mod papers;
 pub mod run;
 pub mod stress;
 pub mod verify;

@@ -157,6 +157,8 @@ impl Bench {
             fairness: None,
             slices: None,
             spans: None,
+            groups: &[],
+            group_usage: None,
         });
         Ok(BenchRun { findings, report, warning })
     }

@@ -155,7 +155,7 @@ impl Choice {
     }
 
     /// Whether the CPU time of groups can be limited: one is built and asked.
-    fn has_limits(&self) -> bool {
+    pub fn has_limits(&self) -> bool {
         self.group_takes(|scheduler, platform, group| {
             scheduler.group_set_quota(platform, group, Some(50_000), 100_000, 0)
         })

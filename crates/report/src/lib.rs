@@ -20,7 +20,9 @@ pub mod plot;
 pub mod table;
 pub mod timeline;
 
-pub use model::{MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, TaskInfo, WorkloadInfo};
+pub use model::{
+    GroupInfo, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, TaskInfo, WorkloadInfo,
+};
 pub use timeline::{Lanes, TimelineOptions};
 
 /// What the place where the text is shown can do. The caller knows; nothing here looks.

@@ -2,7 +2,7 @@
 
 use crate::format::{count, duration, percent, signed_duration, wrapped};
 use crate::metrics::{COMPARED, Metric, Value, best};
-use crate::model::{Report, RunReport, TaskFigures};
+use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::{Style, shortened, text_width};
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
 
@@ -81,6 +81,69 @@ pub(crate) fn grid(labels: &[(String, Vec<String>)], columns: &[GridColumn], sty
     }
     text
 }
+
+/// The control groups: a row for each group's part of the machine, and more for what its quota did, if it was ever throttled; a
+/// column a scheduler. Empty if there are none.
+pub fn groups(report: &Report, style: Style) -> String {
+    let Some(longest) = report.runs.iter().map(|run| &run.groups).max_by_key(|groups| groups.len()) else {
+        return String::new();
+    };
+    let of = |run: &RunReport, path: &str| run.groups.iter().find(|group| group.path == path).cloned();
+    let mut labels: Vec<String> = Vec::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for group in longest {
+        let found: Vec<Option<GroupFigures>> = report.runs.iter().map(|run| of(run, &group.path)).collect();
+        let mut add = |label: String, text: &dyn Fn(&GroupFigures) -> Option<String>| {
+            let text = |group: &Option<GroupFigures>| {
+                group.as_ref().and_then(text).unwrap_or_else(|| none_text(style).into())
+            };
+            labels.push(label);
+            rows.push(found.iter().map(text).collect());
+        };
+        add(shortened(&group.path, GROUP_WIDTH, style), &|group| group.machine_share.map(percent));
+        let throttled =
+            |group: &GroupFigures| group.throttling.as_ref().is_some_and(|it| it.nr_throttled > 0);
+        if found.iter().flatten().any(throttled) {
+            add("  throttled, of periods".into(), &|group| {
+                let it = group.throttling.as_ref()?;
+                Some(format!("{} of {}", count(it.nr_throttled), count(it.nr_periods)))
+            });
+            add("  throttled, all CPUs".into(), &|group| {
+                Some(duration(group.throttling.as_ref()?.throttled_ns, style.unicode))
+            });
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let label_width = widest(labels.iter().map(String::as_str));
+    let column = |run: usize| rows.iter().map(move |row| row[run].as_str());
+    let widths: Vec<usize> = (report.runs.iter().enumerate())
+        .map(|(number, run)| {
+            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
+            widest(column(number).chain(heads))
+        })
+        .collect();
+    let mut text = String::new();
+    for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let mut table = new_table(style);
+        let heads = block.clone().map(|run| &report.runs[run].scheduler);
+        let heads = heads.map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
+        table.set_header(std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)));
+        for (label, row) in labels.iter().zip(&rows) {
+            let cells = block.clone().map(|run| right(Cell::new(&row[run])));
+            table.add_row(std::iter::once(Cell::new(label)).chain(cells));
+        }
+        push_table(&mut text, table);
+    }
+    text
+}
+
+/// Paths longer than this are cut.
+const GROUP_WIDTH: usize = 28;
 
 /// What the figures do not say by themselves: who was still waiting when the run ended, beyond what is ordinary. Latencies know
 /// nothing of it.

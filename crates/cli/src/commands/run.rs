@@ -11,8 +11,9 @@ use schedlab_lab::select::Choice;
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_workload::groups::Feature;
-use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
+use schedlab_workload::groups::cgrules::{self, Rules};
+use schedlab_workload::groups::{Feature, Users};
+use schedlab_workload::{GroupSettings, Model, Target, Timetable, groups, rt_app};
 use std::io::Write;
 use std::path::Path;
 
@@ -20,16 +21,20 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let timetable = timetable_of(args)?;
+    let owners = Owners::read(args)?;
     let default = ["linux".to_string(), "textbook".to_string()];
     let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
-        let experiment = experiment(file, args, &settings, &timetable)?;
+        let experiment = experiment(file, args, &settings, &timetable, &owners)?;
         let choices = those_who_can(&chosen, &file.display().to_string(), |choice| {
             choice.refuses(&experiment.needs())
         })?;
         tell_what_groups_lack(&experiment, &choices);
+        if args.user_groups {
+            tell_who_had_no_user_groups(&choices);
+        }
         experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
         let tunables = tunables_for(&choices, |choice| experiment.tunables(choice), &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
@@ -46,12 +51,14 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
         let effective = match feature {
             Feature::Limit => true,
             Feature::Idle => choices.iter().all(Choice::has_idle_groups),
-            Feature::Cpuset | Feature::Frozen => false,
         };
         if effective {
             continue;
         }
         complain(&format!("note: {}: {feature}", group.path));
+    }
+    if experiment.timetable.sets_idle() && !choices.iter().all(Choice::has_idle_groups) {
+        complain(&format!("note: the timetable: cpu.idle: {}", Feature::Idle));
     }
     for note in experiment.groups.notes().take(MOST) {
         complain(&format!("note: {note}"));
@@ -59,6 +66,72 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
     match experiment.groups.notes().count() {
         0..=MOST => {}
         many => complain(&format!("note: and {} more like these", many - MOST)),
+    }
+}
+
+/// Groups by user went when control groups had come.
+fn tell_who_had_no_user_groups(choices: &[Choice]) {
+    let had = |choice: &Choice| choice.entry.name == "cfs" && choice.release.version.starts_with("2.6.");
+    let others: Vec<String> = choices.iter().filter(|choice| !had(choice)).map(Choice::to_string).collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        complain(&format!(
+            "note: {others}: no groups by user then; they are control groups of the same weights"
+        ));
+    }
+}
+
+/// Whose the tasks are, and the rules that ask for it.
+struct Owners {
+    users: Users,
+    rules: Option<Rules>,
+}
+
+impl Owners {
+    fn read(args: &RunArgs) -> Result<Owners, Failure> {
+        let mut owners = Owners { users: Users::default(), rules: None };
+        for path in &args.users {
+            let text = read_text(path)?;
+            let name = path.display().to_string();
+            owners.users.add(Users::parse(&name, &text).map_err(|error| error.to_string())?);
+        }
+        for option in &args.user {
+            owners.users.add(Users::parse_option(option).map_err(|error| error.to_string())?);
+        }
+        if let Some(path) = &args.cgrules {
+            let text = read_text(path)?;
+            let name = path.display().to_string();
+            owners.rules = Some(cgrules::parse(&name, &text).map_err(|error| error.to_string())?);
+        }
+        if !owners.users.is_empty() && owners.rules.is_none() && !args.user_groups {
+            complain("note: whose tasks are matters only with --cgrules or --user-groups");
+        }
+        Ok(owners)
+    }
+
+    /// Puts the tasks of `model` in the groups of their users, and adds these to `settings`.
+    fn place(
+        &self,
+        args: &RunArgs,
+        model: &mut Model,
+        settings: &GroupSettings,
+    ) -> Result<GroupSettings, Failure> {
+        self.users.check(model).map_err(|error| error.to_string())?;
+        let mut settings = settings.clone();
+        if args.user_groups {
+            if !args.groups.is_empty() || !model.group_paths().is_empty() {
+                let message = "--user-groups: kernels had groups by user or control groups, not both; \
+                               leave out --groups and the workload's `taskgroup` (weights: --group /uid-1000:cpu.shares=512)";
+                return Err(Failure::Message(message.into()));
+            }
+            let mut by_user = groups::place_by_user(model, &self.users);
+            by_user.add(settings);
+            settings = by_user;
+        }
+        if let Some(rules) = &self.rules {
+            rules.place(model, &self.users, &mut settings).map_err(|error| error.to_string())?;
+        }
+        Ok(settings)
     }
 }
 
@@ -98,6 +171,7 @@ fn experiment(
     args: &RunArgs,
     settings: &GroupSettings,
     timetable: &Timetable,
+    owners: &Owners,
 ) -> Result<Experiment, Failure> {
     let text = read_text(path)?;
     let name = path.display().to_string();
@@ -111,7 +185,7 @@ fn experiment(
         None => None,
     };
     let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
-    let (model, cpus) = match cpus {
+    let (mut model, cpus) = match cpus {
         Some(cpus) => (load(cpus)?, cpus),
         None => {
             let model = load(CPUS_MAX)?;
@@ -119,6 +193,7 @@ fn experiment(
             (model, cpus)
         }
     };
+    let settings = owners.place(args, &mut model, settings)?;
     Ok(Experiment {
         hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
         machine,
@@ -126,7 +201,7 @@ fn experiment(
         seed: args.seed,
         record: args.timeline || args.format == RunFormat::Json,
         timetable: timetable.clone(),
-        ..Experiment::new(model, settings, cpus).map_err(|error| error.to_string())?
+        ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
     })
 }
 
@@ -230,6 +305,10 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
         }
         writeln!(output, "{}", heading(report))?;
         output.write_all(table::comparison(report, style).as_bytes())?;
+        let groups = table::groups(report, style);
+        if !groups.is_empty() {
+            write!(output, "\n{groups}")?;
+        }
         for run in &report.runs {
             if args.tasks {
                 writeln!(output, "\n{}", run.spec())?;

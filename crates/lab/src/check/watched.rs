@@ -29,6 +29,8 @@ pub struct Limits {
     pub look_every: u64,
     /// Hold the scheduler to what it promises about waiting.
     pub waits: bool,
+    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be throttled.
+    pub idling: bool,
 }
 
 impl Default for Limits {
@@ -39,6 +41,7 @@ impl Default for Limits {
             audit_every: 1,
             look_every: 1,
             waits: true,
+            idling: true,
         }
     }
 }
@@ -268,7 +271,7 @@ impl<S: Scheduler> Watched<S> {
         if self.idle == 0 || self.waiting.is_empty() {
             return None;
         }
-        let bound_ns = self.promises.idle_beside_waiting_ns?;
+        let bound_ns = self.promises.idle_beside_waiting_ns.filter(|_| self.limits.idling)?;
         for (cpu, current) in self.current.iter().enumerate() {
             let cpu = CpuId(cpu as u32);
             let idle_since_ns = self.idle_since_ns[cpu.index()];

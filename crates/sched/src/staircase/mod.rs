@@ -289,7 +289,11 @@ impl Staircase {
         task.quota = if task.is_realtime() {
             (self.rr_interval * 1000) as i32
         } else {
-            task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval)
+            let quota_us = task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval);
+            match self.edition {
+                Edition::Sd => quota_us,
+                Edition::Rsdl => rsdl::whole_ticks_us(quota_us, self.tick_ns),
+            }
         };
         task.load_weight = if is_thread { 0 } else { task::load_weight(task, self.rr_interval) };
     }
