@@ -48,6 +48,15 @@ pub enum ListFormat {
     Json,
 }
 
+/// Yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum OnOff {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
 /// How to print a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunFormat {
@@ -97,6 +106,15 @@ pub struct RunArgs {
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
+    /// Nothing costs anything, even if the machine's description says what it does
+    #[arg(long)]
+    pub no_costs: bool,
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    #[arg(long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "no_costs")]
+    pub cost: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub nohz: Option<OnOff>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
@@ -270,6 +288,13 @@ pub fn seconds(text: &str) -> Result<u64, String> {
         return Err(wrong());
     }
     Ok((seconds * 1e9).round() as u64)
+}
+
+/// `NAME=NS`.
+fn cost_setting(text: &str) -> Result<(String, f64), String> {
+    let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
+    let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
+    Ok((name.into(), ns))
 }
 
 /// `KEY=VALUE` with a whole number.

@@ -116,7 +116,7 @@ impl Bench {
         let build = self.build_config(choice);
         let conditions = Conditions {
             cpus: self.cpus,
-            profile: Profile::of(choice.release.version),
+            profile: Profile::of(choice.kernel()),
             costs: CallCosts::default(),
             seed: self.seed,
         };

@@ -16,6 +16,7 @@
 //! the present nanosecond, before all of this.
 
 mod act;
+mod costs;
 mod groups;
 mod hotplug;
 mod signals;
@@ -28,6 +29,7 @@ use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
+use costs::{Modelled, Work};
 use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
@@ -198,6 +200,8 @@ pub struct Machine<S, W, O> {
     online: CpuSet,
     /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
     leaving: Option<CpuId>,
+    /// What operations cost; none on an idealised machine.
+    costs: Option<Box<Modelled>>,
     now_ns: u64,
 }
 
@@ -255,6 +259,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             groups: Groups::default(),
             online: CpuSet::All,
             leaving: None,
+            costs: None,
             now_ns: 0,
         }
     }
@@ -308,7 +313,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 .min(self.sleepers.earliest())
                 .min(self.timers[0].earliest())
                 .min(self.timers[1].earliest())
-                .min(self.ticks.next_ns());
+                .min(self.ticks.next_ns())
+                .min(self.next_put_off_ns());
             if next_ns >= until_ns {
                 self.now_ns = until_ns;
                 return Ok(RunEnd::TimeUp);
@@ -322,6 +328,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     fn happen(&mut self) -> Result<(), W::Error> {
         self.platform.set_now_ns(self.now_ns);
+        self.take_due_reschedules();
         match &mut self.order {
             Order::Golden => self.instant(),
             Order::Shuffled(random) => {
@@ -364,6 +371,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The CPUs that were asked to reschedule do so, in rising order, round after round until none asks.
     #[inline]
     fn reschedules(&mut self) {
+        if self.costs.is_some() {
+            return self.reschedules_when_free();
+        }
         let mut from = 0;
         loop {
             match self.platform.next_resched(from) {
@@ -426,7 +436,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
             }
             let cpus = u64::from(self.platform.cpus());
-            while self.platform.next_resched(0).is_some() {
+            if self.costs.is_some() {
+                self.reschedules_when_free();
+            }
+            while self.costs.is_none() && self.platform.next_resched(0).is_some() {
                 let from = random.below(cpus) as u32;
                 let cpu = self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
                 self.reschedule(cpu.expect("one asks"));
@@ -459,7 +472,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return;
         }
         self.counts.ticks += 1;
+        self.enter_kernel(cpu);
         self.scheduler.tick(&mut self.platform, cpu);
+        self.charge_tick(cpu);
         self.carry_out_orders();
         self.observer.ticked(self.now_ns, cpu);
     }
@@ -533,7 +548,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             &narrowed
         };
         self.settings[task.index()].told = attr.allowed.clone();
+        if let Parent::Task { cpu, .. } = parent {
+            self.enter_kernel(cpu);
+        }
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        if let Parent::Task { cpu, .. } = parent {
+            self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
+        }
         if self.refusal_of(task).is_some() {
             self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
@@ -560,7 +581,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.reveal(task);
+        self.enter_kernel(waker.cpu());
         self.scheduler.wake(&mut self.platform, task, waker);
+        let from_interrupt = !matches!(waker, Waker::Task { .. });
+        self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, self.scheduler.cpu_of(task));
         self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
         self.carry_out_orders();
     }
@@ -573,7 +597,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         self.tasks[task.index()].remaining_ns = 0;
+        if self.is_preempted_between_operations(cpu) {
+            return Ok(());
+        }
         loop {
+            if self.next_operation_waits(cpu) {
+                return Ok(());
+            }
             match self.workload.next(self.now_ns, task, cpu)? {
                 Op::Run { ns } => {
                     debug_assert!(ns > 0);
@@ -606,7 +636,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::Fork { attr, delay_ns } => self.fork(task, cpu, attr, delay_ns),
                 Op::Yield => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                     if self.platform.resched_pending(cpu) {
                         // The next operation is for when it has the CPU again.
@@ -614,7 +646,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 }
                 Op::YieldAndGoOn => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                 }
                 Op::SetAttr { task: whom, attr } => {
@@ -647,7 +681,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
+        self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
+        self.charge(cpu, Work::Block, cpu);
         self.observer.blocked(self.now_ns, task, cpu, reason);
         self.carry_out_orders();
         self.platform.resched(cpu);
@@ -788,6 +824,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.tasks[task.index()].remaining_ns = done_ns - now_ns;
             }
         }
+        self.enter_kernel(cpu);
         let next = self.scheduler.schedule(&mut self.platform, cpu);
         debug_assert!(
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
@@ -795,6 +832,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         self.carry_out_orders();
         self.current[cpu.index()] = next;
+        if self.costs.is_some() {
+            self.completions.set(cpu.index(), NEVER);
+            self.charge_schedule(cpu, prev, next);
+        }
         if prev != next {
             self.counts.switches += 1;
             let state = prev.map(|task| self.tasks[task.index()].state);
@@ -815,16 +856,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         if !self.tasks[task.index()].signals.is_empty() {
             // Before it runs on it sees to them.
-            self.completions.set(cpu.index(), now_ns);
+            self.completions.set(cpu.index(), self.user_from_ns(cpu));
             return;
         }
+        let user_from_ns = self.user_from_ns(cpu);
         let remaining_ns = &mut self.tasks[task.index()].remaining_ns;
         if *remaining_ns == 0
             && let Some(ns) = self.workload.take_run(now_ns, task)
         {
             *remaining_ns = ns;
         }
-        self.completions.set(cpu.index(), now_ns.saturating_add(*remaining_ns));
+        self.completions.set(cpu.index(), user_from_ns.saturating_add(*remaining_ns));
     }
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.

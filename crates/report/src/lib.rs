@@ -21,7 +21,8 @@ pub mod table;
 pub mod timeline;
 
 pub use model::{
-    GroupInfo, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, TaskInfo, WorkloadInfo,
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo,
+    TaskInfo, WorkloadInfo,
 };
 pub use timeline::{Lanes, TimelineOptions};
 

@@ -68,8 +68,6 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
         groups: &[],
         group_usage: None,
         stats: &stats,
-        groups: &[],
-        group_usage: None,
         fairness: Some(&fairness),
         slices: Some(slices.into_slices()),
         spans: Some(spans.into_spans()),

@@ -1,7 +1,7 @@
 //! `schedlab run`.
 
 use super::choose::{choose, those_who_can, tunables_for};
-use crate::args::{RunArgs, RunFormat};
+use crate::args::{OnOff, RunArgs, RunFormat};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::compressed::{self, LIMIT};
@@ -180,9 +180,9 @@ fn experiment(
         let target = Target { cpus, limited };
         rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
     };
-    let machine = match &args.machine {
+    let machine = match args.machine.as_deref() {
+        None | Some(description::IDEAL) => None,
         Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
-        None => None,
     };
     let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
     let (mut model, cpus) = match cpus {
@@ -194,7 +194,14 @@ fn experiment(
         }
     };
     let settings = owners.place(args, &mut model, settings)?;
+    let mut costs = machine.as_ref().and_then(|machine| machine.costs.clone()).filter(|_| !args.no_costs);
+    for (name, ns) in &args.cost {
+        let costs = costs.get_or_insert_default();
+        costs.set(name, *ns).map_err(|message| format!("--cost {name}: {message}"))?;
+    }
     Ok(Experiment {
+        costs,
+        nohz: args.nohz.map(|nohz| nohz == OnOff::On),
         hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
         machine,
         limit_ns: args.duration,

@@ -75,6 +75,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.leaving = Some(cpu);
         self.tell_all(cpu);
         self.platform.resched(cpu);
+        self.free_at_once(cpu);
         self.reschedules();
         self.leaving = None;
         if self.current[cpu.index()].is_some() {

@@ -203,6 +203,8 @@ impl Cfs {
         if wakeup {
             self.place_entity(q, e, false);
         }
+        platform.touched.enqueues += 1;
+        platform.touched.tree(self.queues[q as usize].nr_running);
         if self.queues[q as usize].curr != e {
             self.timeline_insert(q, e);
         }
@@ -214,7 +216,9 @@ impl Cfs {
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);
         self.clear_buddies(e);
+        platform.touched.dequeues += 1;
         if self.queues[q as usize].curr != e {
+            platform.touched.tree(self.queues[q as usize].nr_running);
             self.timeline_remove(q, e);
         }
         self.account_dequeue(q, e);

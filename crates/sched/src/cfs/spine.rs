@@ -405,6 +405,7 @@ impl Class for super::Cfs {
         }
         loop {
             let e = self.pick_next_entity(q);
+            platform.touched.tree(self.queues[q as usize].nr_running);
             self.set_next_entity(core, q, e);
             q = self.entities[e as usize].my_q;
             if q == NIL {
@@ -428,6 +429,7 @@ impl Class for super::Cfs {
             }
             self.check_runtime(core, platform, q);
             if waits {
+                platform.touched.tree(self.queues[q as usize].nr_running);
                 self.timeline_insert(q, e);
             }
             self.queues[q as usize].curr = NIL;
