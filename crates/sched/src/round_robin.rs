@@ -255,6 +255,7 @@ impl Scheduler for RoundRobin {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((u64::from(load.tasks) + 1) * 2 * most_ticks * TICK_NS),
             hog_spread_ns: Some(2 * most_ticks * TICK_NS),
+            real_time_first: false,
         }
     }
 

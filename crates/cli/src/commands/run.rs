@@ -7,12 +7,12 @@ use crate::{Failure, Status};
 use schedlab_lab::compressed::{self, LIMIT};
 use schedlab_lab::parallel;
 use schedlab_lab::run::{Experiment, RunError, cpus_named};
-use schedlab_lab::select::{self, Choice};
+use schedlab_lab::select::Choice;
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::groups::Feature;
-use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
+use schedlab_workload::{GroupSettings, Target, Timetable, close_names, groups, rt_app};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
@@ -212,7 +212,7 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
     };
-    let close = select::close_names(name, &names);
+    let close = close_names(name, names.iter().copied());
     let hint = if !close.is_empty() {
         format!("did you mean {}?", close.join(" or "))
     } else if names.is_empty() {

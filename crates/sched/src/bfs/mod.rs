@@ -622,6 +622,8 @@ impl Scheduler for Bfs {
             ),
             // Equal hogs take turns, slice by slice.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
+            // There is one queue for all CPUs, and two that wake at once may choose the same CPU to preempt.
+            real_time_first: alone,
         }
     }
 

@@ -591,6 +591,7 @@ impl FairClass for Cfs {
             wait_ns: Some(tasks.saturating_mul(each_ns)),
             // Hogs whose nice values are raised at different times are equal no longer.
             hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
+            ..Promises::default()
         }
     }
 

@@ -323,6 +323,7 @@ impl Scheduler for O1 {
             // in expired wait without end.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
+            real_time_first: true,
         }
     }
 

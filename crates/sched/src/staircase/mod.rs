@@ -657,7 +657,7 @@ impl Scheduler for Staircase {
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by itself.
-            return Promises::default();
+            return Promises { real_time_first: true, ..Promises::default() };
         }
         // What one task can run in a rotation: a quota for each level that it may use, and one more as the best is had twice.
         // Each may end a tick late.
@@ -670,6 +670,7 @@ impl Scheduler for Staircase {
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
             // Hogs of one nice level have the same staircase. Of several, the better ones end the others' rotation early.
             hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
+            real_time_first: true,
         }
     }
 
