@@ -20,6 +20,7 @@ Examples:
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
+  schedlab papers                                  published experiments, run again and judged
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -32,6 +33,7 @@ pub enum Command {
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
+    Papers(PapersArgs),
 }
 
 /// How to print.
@@ -207,6 +209,40 @@ pub struct ListArgs {
     /// Show the scheduling domains that the schedulers build of this machine instead: a preset, flat-N, or a file
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]
     pub machine: Option<String>,
+}
+
+/// Run published experiments again and judge them
+///
+/// Each experiment of the documents that the project began from is a file in `papers/`: what is run, what is measured, and what must come
+/// out. It is shown what was published, what came out here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft`
+/// ones should come out with sensible costs. Nothing is adjusted to pass.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab papers                                  all of them
+  schedlab papers HB DIS-4.4 --report report       some; tables and a page with figures go to report/
+  schedlab papers --from my-papers                 the files of a directory of your own
+
+Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
+pub struct PapersArgs {
+    /// Which: an id, or the beginning of several, e.g. DIS-4.4 or HB [default: all]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only name them
+    #[arg(long)]
+    pub list: bool,
+    /// Fewer and smaller simulations: what the tests run
+    #[arg(long)]
+    pub reduced: bool,
+    /// Write tables as CSV, and a page with the figures, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// The experiments of this directory instead of those that come with the program
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// On so many cores [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
 }
 
 /// Seconds with a fraction, as ns.

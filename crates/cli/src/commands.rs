@@ -2,6 +2,7 @@
 
 mod choose;
 pub mod list;
+pub mod papers;
 pub mod run;
 pub mod stress;
 pub mod verify;

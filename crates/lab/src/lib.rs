@@ -1,6 +1,7 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
 //! * [`run`]: runs a workload under schedulers of one's choice.
+//! * [`bench`]: runs benchmarks under schedulers of one's choice.
 //! * [`verify`]: replays golden schedules and says where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -12,6 +13,7 @@
 //!
 //! Nothing here prints, ends the program or keeps global state.
 
+pub mod bench;
 pub mod built;
 pub mod check;
 pub mod compressed;

@@ -112,6 +112,18 @@ pub static ENTRY: Entry = Entry {
             build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
         },
         Release {
+            version: "2.6.32.60",
+            also: &[],
+            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
+            golden: &[],
+            hz_default: 1000,
+            hz_range: (100, 1000),
+            cpus_max: crate::topology::CPUS_MAX,
+            policies: POLICIES,
+            groups: true,
+            build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
+        },
+        Release {
             version: "3.2",
             also: &[],
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
@@ -225,6 +237,10 @@ pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> Clas
 pub struct Cfs {
     version: Version,
     knobs: Knobs,
+    /// The number of CPUs that the knobs are scaled for.
+    scaled_for: u32,
+    /// How many CPUs were on line when one last came or went.
+    online_before: u32,
     /// Tasks and groups' presences on CPUs.
     entities: Vec<Entity>,
     /// The same rows: running means.
@@ -301,6 +317,8 @@ impl Cfs {
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
+            scaled_for: cpus,
+            online_before: cpus,
             entities: Vec::new(),
             averages: Vec::new(),
             nodes: Nodes::new(),
@@ -484,8 +502,15 @@ impl FairClass for Cfs {
         self.rebalance_domains(core, rt, platform, cpu);
     }
 
-    /// The domains begin anew. The tunables stay as they were scaled at boot.
+    /// The domains begin anew, and in releases that do so the tunables are scaled again.
     fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+        if self.version.rescales {
+            // A CPU that goes away is still counted.
+            let online = core.online_cpus();
+            let counted = online + u32::from(online < self.online_before);
+            self.knobs.rescale(&self.version, self.scaled_for, counted);
+            (self.online_before, self.scaled_for) = (online, counted);
+        }
         self.power = find_busiest::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
         self.weak_groups = self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
         for (level, rows) in self.balancing.iter_mut().enumerate() {

@@ -1,0 +1,54 @@
+//! What programs pay: system calls, copying, processes.
+
+/// What a program's own calls cost it, apart from what the scheduler does in them (wakeups, switches), in ns of CPU time.
+///
+/// The default is the reference machine of the workload specifications: what a call is said to cost where no machine is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallCosts {
+    /// Writing one message of up to 100 bytes into a stream socket, ns.
+    pub socket_write_ns: u64,
+    /// Reading one message of up to 100 bytes from a stream socket, ns.
+    pub socket_read_ns: u64,
+    /// Writing one message of up to 100 bytes into a pipe, ns.
+    pub pipe_write_ns: u64,
+    /// Reading one message of up to 100 bytes from a pipe, ns.
+    pub pipe_read_ns: u64,
+    /// Copying 1024 bytes more than those 100 in either direction, ns.
+    pub copy_kib_ns: u64,
+    /// A call on a semaphore or a futex that enters the kernel, ns.
+    pub futex_ns: u64,
+    /// One try at a user-space lock, ns.
+    pub try_lock_ns: u64,
+    /// Reading the clock, ns.
+    pub clock_ns: u64,
+    /// `fork(2)`, of the parent's time, ns.
+    pub fork_ns: u64,
+    /// `execve(2)`, ns.
+    pub exec_ns: u64,
+    /// `sched_yield(2)`, ns; never 0, or yield loops would stand still.
+    pub yield_ns: u64,
+    /// Reading 4096 bytes through the page cache, or writing them into it, ns.
+    pub block_io_ns: u64,
+    /// Reading 1024 bytes of memory that is in the nearest cache, ns.
+    pub touch_kib_ns: u64,
+}
+
+impl Default for CallCosts {
+    fn default() -> CallCosts {
+        CallCosts {
+            socket_write_ns: 1_700,
+            socket_read_ns: 1_700,
+            pipe_write_ns: 1_000,
+            pipe_read_ns: 1_000,
+            copy_kib_ns: 0,
+            futex_ns: 0,
+            try_lock_ns: 100,
+            clock_ns: 0,
+            fork_ns: 150_000,
+            exec_ns: 400_000,
+            yield_ns: 500,
+            block_io_ns: 4_000,
+            touch_kib_ns: 128,
+        }
+    }
+}
