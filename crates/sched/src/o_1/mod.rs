@@ -81,35 +81,35 @@ use rules::Rules;
 use runqueue::Runqueue;
 use task::{Pid, State, Tasks};
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.6.0",
+    also: &["2.6.0-test9"],
+    summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
+    golden: &[("o_1", "2.6.0")],
+    hz_default: 1000,
+    hz_range: (100, 1024),
+    cpus_max: crate::topology::CPUS_MAX,
+    policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
+    groups: false,
+    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "o_1",
     title: "O(1) scheduler",
     summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
     releases: &[
-        Release {
-            version: "2.6.0",
-            also: &["2.6.0-test9"],
-            summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
-            golden: &[("o_1", "2.6.0")],
-            hz_default: 1000,
-            hz_range: (100, 1024),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-            groups: false,
-            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
-        },
+        DEFAULT,
         Release {
             version: "2.6.22",
             also: &[],
             summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
-            hz_default: 1000,
-            hz_range: (100, 1024),
-            cpus_max: crate::topology::CPUS_MAX,
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            groups: false,
             build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
+            ..DEFAULT
         },
     ],
 };
