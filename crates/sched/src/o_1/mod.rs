@@ -114,7 +114,7 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// Linux 2.6.0 or 2.6.22 on a flat machine.
+/// Linux 2.6.0 or 2.6.22.
 #[derive(Clone, Debug)]
 pub struct O1 {
     rules: Rules,
@@ -130,7 +130,7 @@ pub struct O1 {
     history: Vec<LoadHistory>,
     /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
     own_length: Vec<u32>,
-    /// 2.6.22: the weights on the CPUs, and each CPU's part of the one domain.
+    /// 2.6.22: the weights on the CPUs, and the domains.
     domains: Domains,
     /// 2.6.0: for how long a task's data stays in the cache after it ran, jiffies.
     cache_decay_ticks: u64,
@@ -155,7 +155,7 @@ impl O1 {
             history: (0..nodes.count()).map(|node| LoadHistory::new(rows, nodes.cpus(node))).collect(),
             own_length: vec![0; rows],
             nodes,
-            domains: Domains::new(cpus, config.hz),
+            domains: Domains::new(&config.topology, config.hz),
             cache_decay_ticks: 1,
             cache_hot_time_ns: 2_500_000,
         }
@@ -230,15 +230,15 @@ impl Scheduler for O1 {
 
     /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken down too. It gets what they
     /// had.)
-    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.online -= 1;
-        self.domains.cpu_offline(platform);
+        self.domains.cpu_offline(platform, cpu);
         Ok(())
     }
 
-    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.online += 1;
-        self.domains.cpu_online(platform);
+        self.domains.cpu_online(platform, cpu);
         Ok(())
     }
 

@@ -213,7 +213,7 @@ impl Staircase {
             tasks: config.topology.iter().map(migration_thread).collect(),
             links: alloc::vec![Link::UNLINKED; cpus as usize],
             cpus: alloc::vec![Runqueue::new(); cpus as usize],
-            domains: Domains::new(cpus, config.hz),
+            domains: Domains::new(&config.topology, config.hz),
         }
     }
 
@@ -580,13 +580,13 @@ impl Scheduler for Staircase {
     }
 
     /// (`rr_interval` is worked out at boot and stays.)
-    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_offline(platform);
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_offline(platform, cpu);
         Ok(())
     }
 
-    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_online(platform);
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_online(platform, cpu);
         Ok(())
     }
 
