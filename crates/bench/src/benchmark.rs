@@ -53,6 +53,50 @@ pub struct Findings {
     pub printed: String,
     /// Figures, the one that curves are drawn of first.
     pub figures: Vec<Figure>,
+    /// What does not come down to single numbers: samples over time, values of each task.
+    pub tables: Vec<Table>,
+}
+
+/// Numbers in rows and columns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// What it is of; names differ from each other within a benchmark.
+    pub name: String,
+    /// What is in its columns, with the unit: one more than a row has values, for the first is of the rows' labels.
+    pub columns: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a [`Table`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// What it is about.
+    pub label: String,
+    /// Its numbers; not a number: there is none.
+    pub values: Vec<f64>,
+}
+
+impl Table {
+    /// An empty one.
+    pub fn new(name: impl Into<String>, columns: &[&str]) -> Table {
+        Table {
+            name: name.into(),
+            columns: columns.iter().map(|column| (*column).into()).collect(),
+            rows: vec![],
+        }
+    }
+
+    /// Puts a row at the end.
+    pub fn push(&mut self, label: impl Into<String>, values: Vec<f64>) {
+        self.rows.push(Row { label: label.into(), values });
+    }
+
+    /// The value in the row `label` and the column `column`.
+    pub fn value(&self, label: &str, column: &str) -> Option<f64> {
+        let column = self.columns.iter().position(|name| name == column)?.checked_sub(1)?;
+        self.rows.iter().find(|row| row.label == label)?.values.get(column).copied()
+    }
 }
 
 /// Which of two values is the better one.
@@ -97,6 +141,16 @@ impl Figure {
 }
 
 impl Findings {
+    /// Without tables.
+    pub fn new(printed: String, figures: Vec<Figure>) -> Findings {
+        Findings { printed, figures, tables: vec![] }
+    }
+
+    /// The table called `name`.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
     /// The figure called `name`.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)

@@ -55,6 +55,22 @@ struct Times {
     end_ns: Cell<Option<u64>>,
 }
 
+/// `groups` groups once, with everything else as it is if nobody sets it: as a load beside something else.
+pub(crate) fn once(objects: &mut Objects, groups: u64) -> impl Program + 'static {
+    let shape = Shape {
+        groups,
+        fds: 20,
+        loops: 100,
+        bytes: 100,
+        pipe: false,
+        threads: false,
+        fifo: false,
+        ready: objects.socket(),
+        wake: objects.socket(),
+    };
+    parent(shape, Rc::new(Times::default()))
+}
+
 impl Benchmark for Hackbench {
     fn name(&self) -> &'static str {
         "hackbench"
@@ -102,7 +118,7 @@ impl Benchmark for Hackbench {
 
 fn findings(shape: &Shape, times: &Times, _end: &End<'_>) -> Findings {
     let Some(end_ns) = times.end_ns.get() else {
-        return Findings { printed: "cut off before all messages were delivered\n".into(), figures: vec![] };
+        return Findings::new("cut off before all messages were delivered\n".into(), vec![]);
     };
     let time_s = (end_ns - times.start_ns.get()) as f64 / 1e9;
     let messages = shape.groups * shape.fds * shape.fds * shape.loops;
@@ -121,7 +137,7 @@ fn findings(shape: &Shape, times: &Times, _end: &End<'_>) -> Findings {
         Figure::higher("messages a second", "1/s", messages as f64 / time_s),
         Figure::lower("time per message", "us", time_s * 1e6 / messages as f64),
     ];
-    Findings { printed, figures }
+    Findings::new(printed, figures)
 }
 
 /// What the parent is at.

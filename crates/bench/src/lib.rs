@@ -7,14 +7,60 @@
 //! One file a benchmark; [`ALL`] lists them.
 
 pub mod benchmark;
+pub mod chat;
+pub mod chew;
+mod common;
+pub mod compile;
+pub mod cyclictest;
+pub mod endless;
+pub mod fiftyp;
+pub mod game;
 pub mod hackbench;
+pub mod interbench;
+pub mod irman2;
+pub mod lat_ctx;
+pub mod latt;
+pub mod massive_intr;
+pub mod mixes;
+pub mod oltp;
 pub mod parameter;
+mod parts;
+pub mod ring_test;
+pub mod schbench;
+pub mod test_starve;
+pub mod thud;
+pub mod yield_loops;
 
-pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared};
+pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table};
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
 /// All benchmarks, in the order in which they are listed.
-pub const ALL: &[&dyn Benchmark] = &[&hackbench::Hackbench];
+pub const ALL: &[&dyn Benchmark] = &[
+    &hackbench::Hackbench,
+    &lat_ctx::LatCtx,
+    &latt::Latt,
+    &schbench::Schbench,
+    &cyclictest::Cyclictest,
+    &massive_intr::MassiveIntr,
+    &fiftyp::Fiftyp,
+    &thud::Thud,
+    &irman2::Irman2,
+    &test_starve::TestStarve,
+    &chew::Chew,
+    &ring_test::RingTest,
+    &yield_loops::YieldLoops,
+    &chat::Chat,
+    &interbench::Interbench,
+    &oltp::Oltp,
+    &game::Game,
+    &compile::Compile,
+    &endless::Li,
+    &endless::Cf,
+    &mixes::Editor,
+    &mixes::PeriodicMix,
+    &mixes::NiceLadder,
+    &mixes::ForkStorm,
+];
 
 /// The benchmark called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::bench_args::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ const MAIN_EXAMPLES: &str = "\
 Examples:
   schedlab run examples/desktop.json               one workload under every scheduler, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
+  schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
@@ -30,6 +32,7 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(RunArgs),
+    Bench(BenchArgs),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
@@ -43,6 +46,15 @@ pub enum ListFormat {
     Table,
     /// For programs.
     Json,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum OnOff {
+    /// Yes.
+    On,
+    /// No.
+    Off,
 }
 
 /// How to print a comparison.
@@ -74,6 +86,7 @@ Examples:
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
+  schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna --user \"build,play=bob\" --cgrules /etc/cgrules.conf
   schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
 pub struct RunArgs {
@@ -93,6 +106,15 @@ pub struct RunArgs {
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
+    /// Nothing costs anything, even if the machine's description says what it does
+    #[arg(long)]
+    pub no_costs: bool,
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    #[arg(long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "no_costs")]
+    pub cost: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub nohz: Option<OnOff>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
@@ -105,6 +127,18 @@ pub struct RunArgs {
     /// One task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
+    /// Put tasks in groups by user and program, by libcgroup's rules: a cgrules.conf
+    #[arg(long, value_name = "FILE", conflicts_with = "user_groups")]
+    pub cgrules: Option<PathBuf>,
+    /// A group for each user, as kernels 2.6.24 to 2.6.32 could make them: /uid-1000 weighs 1024, root's /uid-0 2048
+    #[arg(long)]
+    pub user_groups: bool,
+    /// Whose tasks are, from a file: tasks and a user a line, e.g. `make-* bob/1001:students` [default: root's]
+    #[arg(long, value_name = "FILE")]
+    pub users: Vec<PathBuf>,
+    /// Whose some tasks are, e.g. video=anna or make-*=bob/1001:students
+    #[arg(long, value_name = "TASKS=USER")]
+    pub user: Vec<String>,
     /// Do things to the machine while it runs, by a file: a time and an action a line, e.g. `at 2s offline cpu 4-7`
     #[arg(long, value_name = "FILE")]
     pub timetable: Vec<PathBuf>,
@@ -246,7 +280,7 @@ pub struct PapersArgs {
 }
 
 /// Seconds with a fraction, as ns.
-fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     const LIMIT_S: f64 = 1e9;
     let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -256,8 +290,15 @@ fn seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9).round() as u64)
 }
 
+/// `NAME=NS`.
+fn cost_setting(text: &str) -> Result<(String, f64), String> {
+    let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
+    let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
+    Ok((name.into(), ns))
+}
+
 /// `KEY=VALUE` with a whole number.
-fn setting(text: &str) -> Result<(String, i64), String> {
+pub fn setting(text: &str) -> Result<(String, i64), String> {
     let (key, value) =
         text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {

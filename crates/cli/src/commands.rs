@@ -1,5 +1,6 @@
 //! What the program can do, a module each.
 
+pub mod bench;
 mod choose;
 pub mod list;
 pub mod papers;

@@ -12,7 +12,8 @@ use schedlab_machine::{Config, RunEnd};
 use schedlab_measure::Stats;
 use schedlab_report::RunReport;
 use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
-use schedlab_sched::{Scheduler, TaskId};
+use schedlab_sched::registry::BuildConfig;
+use schedlab_sched::{Scheduler, TaskId, Tunable};
 use schedlab_workload::os::{Ended, Os, Profile};
 
 /// A benchmark with all that is set about it, but for the scheduler.
@@ -90,6 +91,19 @@ impl Bench {
         }
     }
 
+    /// The knobs of `choice`, which does not refuse it, on this machine.
+    pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
+        Built::new(choice, &self.build_config(choice)).tunables()
+    }
+
+    fn build_config(&self, choice: &Choice) -> BuildConfig {
+        let mut build = choice.build_config(&self.needs());
+        if let Some(machine) = &self.machine {
+            build.topology.clone_from(&machine.topology);
+        }
+        build
+    }
+
     /// Runs it under `choice`, which does not refuse it.
     ///
     /// # Errors
@@ -99,13 +113,10 @@ impl Bench {
     }
 
     fn run_uncaught(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
-        let mut build = choice.build_config(&self.needs());
-        if let Some(machine) = &self.machine {
-            build.topology.clone_from(&machine.topology);
-        }
+        let build = self.build_config(choice);
         let conditions = Conditions {
             cpus: self.cpus,
-            profile: Profile::of(choice.release.version),
+            profile: Profile::of(choice.kernel()),
             costs: CallCosts::default(),
             seed: self.seed,
         };
@@ -146,12 +157,14 @@ impl Bench {
             fairness: None,
             slices: None,
             spans: None,
+            groups: &[],
+            group_usage: None,
         });
         Ok(BenchRun { findings, report, warning })
     }
 
     /// What the report calls the machine.
-    fn model_name(&self) -> String {
+    pub(crate) fn model_name(&self) -> String {
         match &self.machine {
             Some(machine) => format!("idealised {}", machine.name),
             None => "idealised".into(),

@@ -7,6 +7,7 @@
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers can run a given machine and workload.
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
+//! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
@@ -23,4 +24,5 @@ pub mod run;
 pub mod select;
 pub mod setup;
 pub mod stress;
+pub mod sweep;
 pub mod verify;

@@ -4,13 +4,16 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
+use schedlab_machine::costs::{CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
-use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
+use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
-use schedlab_report::{MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
+use schedlab_report::{
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
+};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_sched::registry::BuildConfig;
+use schedlab_sched::registry::{self, BuildConfig};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -27,6 +30,10 @@ pub struct Experiment {
     pub cpus: u32,
     /// The machine that has them; none = they are all equal, and equally far from each other.
     pub machine: Option<Description>,
+    /// What things cost on it; none = nothing does.
+    pub costs: Option<CostModel>,
+    /// Whether idle CPUs go without ticks, where things cost something; none = as each release has it.
+    pub nohz: Option<bool>,
     /// Ticks a second; none = what each release had in its usual build.
     pub hz: Option<u32>,
     /// When the run is stopped, ns, in place of what the workload says.
@@ -87,6 +94,8 @@ impl Experiment {
             model,
             cpus,
             machine: None,
+            costs: None,
+            nohz: None,
             hz: None,
             limit_ns: None,
             seed: None,
@@ -108,8 +117,10 @@ impl Experiment {
             hz: self.hz,
             policies,
             groups: !self.groups.groups().is_empty(),
-            limits: self.groups.groups().iter().any(|group| group.quota_us.is_some()),
+            limits: self.timetable.sets_limits()
+                || self.groups.groups().iter().any(|group| group.quota_us.is_some()),
             affinity: self.timetable.sets_affinity()
+                || self.groups.groups().iter().any(|group| group.binds(self.cpus))
                 || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }
     }
@@ -125,10 +136,19 @@ impl Experiment {
 
     /// What the report calls the machine.
     fn model_name(&self) -> String {
+        let kind = if self.costs.is_some() { "modelled" } else { "idealised" };
         match &self.machine {
-            Some(machine) => format!("idealised {}", machine.name),
-            None => "idealised".into(),
+            Some(machine) => format!("{kind} {}", machine.name),
+            None => kind.into(),
         }
+    }
+
+    /// The cost model, ready for `choice`.
+    fn setup(&self, choice: &Choice, build: &BuildConfig) -> Option<Setup> {
+        let model = self.costs.as_ref()?;
+        let (entry, release) = (choice.entry, choice.release);
+        let nohz = self.nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
+        Some(Setup::new(model, &build.topology, (entry.name, release.version), nohz))
     }
 
     /// How the loader is to check the workload.
@@ -188,10 +208,14 @@ impl Experiment {
                 shares: group.shares,
             })
             .collect();
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
             (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
-            (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
+            (
+                (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
+                (!groups.is_empty()).then(|| GroupUsage::new(self.cpus, setup::parents(&groups))),
+            ),
         );
         let build = self.build_config(choice);
         let mut config = Config::idealised(self.cpus, build.hz);
@@ -201,7 +225,9 @@ impl Experiment {
         let scheduler = Built::new(choice, &build);
         let told_the_future = scheduler.is_clairvoyant();
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        if let Some(setup) = self.setup(choice, &build) {
+            machine.set_costs(setup);
+        }
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
@@ -211,7 +237,8 @@ impl Experiment {
         let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
         if end == RunEnd::Stuck {
             let waits = who_is_stuck(&machine);
-            if self.until_ns().is_none() {
+            // That tasks are stopped or frozen and nobody lets them go on is what was asked for; that some wait in vain is not.
+            if self.until_ns().is_none() && !machine.workload().who_waits().waiting.is_empty() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
@@ -219,7 +246,16 @@ impl Experiment {
         }
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
-        let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
+        let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
+        let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
+        let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
+        let has_limits = choice.has_limits();
+        let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
+            .map(|(group, &id)| GroupInfo {
+                path: group.path.clone(),
+                stats: if has_limits { scheduler.group_stats(id).ok() } else { None },
+            })
+            .collect();
         let tasks: Vec<TaskInfo> = vm
             .threads()
             .map(|thread| TaskInfo {
@@ -230,7 +266,7 @@ impl Experiment {
                 loops_finished: thread.rounds,
             })
             .collect();
-        let report = RunReport::new(RunInputs {
+        let mut report = RunReport::new(RunInputs {
             scheduler: SchedulerInfo {
                 name: choice.entry.name.into(),
                 release: choice.release.version.into(),
@@ -242,11 +278,15 @@ impl Experiment {
             end,
             counts,
             tasks: &tasks,
+            groups: &group_infos,
+            group_usage: usage.as_ref(),
             stats: &stats,
             fairness: Some(&fairness),
             slices: slices.map(SliceRecorder::into_slices),
             spans: spans.map(SpanRecorder::into_spans),
         });
+        report.kernel = kernel;
+        report.energy = energy;
         Ok(Ran { report, warning })
     }
 }
@@ -355,8 +395,10 @@ mod tests {
         assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 100_000_000);
         experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
-        let error = experiment.run(&choice, &[]).expect_err("nobody lets it go on");
-        assert!(error.to_string().contains("nobody lets these go on: a-0"), "{error}");
+        let ran = experiment.run(&choice, &[]).expect("it ends when nothing can happen any more");
+        let warning = ran.warning.expect("nobody lets it go on");
+        assert!(warning.contains("nobody lets these go on: a-0"), "{warning}");
+        assert_eq!(ran.report.end.at_ns, 10_000_000);
         experiment.timetable =
             Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
         assert!(experiment.check_timetable(&[choice]).is_err());

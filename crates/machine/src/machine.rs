@@ -16,16 +16,21 @@
 //! the present nanosecond, before all of this.
 
 mod act;
+mod costs;
+mod groups;
 mod hotplug;
 mod signals;
 
 pub use act::{Action, ActionError};
+pub use groups::MachineGroup;
 
 use crate::observer::Observer;
 use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
+use costs::{Modelled, Work};
+use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
@@ -115,25 +120,32 @@ impl Counts {
     }
 }
 
-/// What the machine keeps of a task.
+/// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
     /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
     remaining_ns: u64,
     state: TaskState,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
+}
+
+/// What else it keeps of a task.
+#[derive(Clone, Debug)]
+struct Settings {
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
     /// The task that forked it.
     parent: Option<TaskId>,
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
+    /// Where the scheduler was told that it may run.
+    told: CpuSet,
     group: GroupId,
-    /// What it is to attend to before it runs user code again.
-    signals: Signals,
-    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
-    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -156,6 +168,8 @@ pub struct Machine<S, W, O> {
     workload: W,
     observer: O,
     tasks: Vec<Task>,
+    /// The same rows.
+    settings: Vec<Settings>,
     /// The task each CPU runs; none = idle.
     current: Vec<Option<TaskId>>,
     /// When each CPU's current task has done its work.
@@ -180,10 +194,14 @@ pub struct Machine<S, W, O> {
     held: usize,
     /// Somebody may yet let them go on.
     releases_expected: bool,
+    /// The CPUs of groups, and who is frozen.
+    groups: Groups,
     /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
     /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
     leaving: Option<CpuId>,
+    /// What operations cost; none on an idealised machine.
+    costs: Option<Box<Modelled>>,
     now_ns: u64,
 }
 
@@ -204,8 +222,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut sleepers = IndexedHeap::new();
         sleepers.reserve(initial.len());
         let mut tasks = Vec::with_capacity(initial.len());
+        let mut settings = Vec::with_capacity(initial.len());
         for (number, new) in initial.into_iter().enumerate() {
             sleepers.set(number as u32, new.start_ns);
+            settings.push(Settings::of(&new.attr, None));
             tasks.push(Task::unborn(new.attr));
         }
         let ticks = if config.tick_offsets_ns.is_empty() {
@@ -221,6 +241,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             observer,
             alive: tasks.len(),
             tasks,
+            settings,
             current: vec![None; cpus],
             completions: SlotQueue::new(cpus),
             sleepers,
@@ -235,8 +256,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             runnable: 0,
             held: 0,
             releases_expected: true,
+            groups: Groups::default(),
             online: CpuSet::All,
             leaving: None,
+            costs: None,
             now_ns: 0,
         }
     }
@@ -290,7 +313,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 .min(self.sleepers.earliest())
                 .min(self.timers[0].earliest())
                 .min(self.timers[1].earliest())
-                .min(self.ticks.next_ns());
+                .min(self.ticks.next_ns())
+                .min(self.next_put_off_ns());
             if next_ns >= until_ns {
                 self.now_ns = until_ns;
                 return Ok(RunEnd::TimeUp);
@@ -304,6 +328,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     fn happen(&mut self) -> Result<(), W::Error> {
         self.platform.set_now_ns(self.now_ns);
+        self.take_due_reschedules();
         match &mut self.order {
             Order::Golden => self.instant(),
             Order::Shuffled(random) => {
@@ -346,6 +371,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The CPUs that were asked to reschedule do so, in rising order, round after round until none asks.
     #[inline]
     fn reschedules(&mut self) {
+        if self.costs.is_some() {
+            return self.reschedules_when_free();
+        }
         let mut from = 0;
         loop {
             match self.platform.next_resched(from) {
@@ -408,7 +436,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
             }
             let cpus = u64::from(self.platform.cpus());
-            while self.platform.next_resched(0).is_some() {
+            if self.costs.is_some() {
+                self.reschedules_when_free();
+            }
+            while self.costs.is_none() && self.platform.next_resched(0).is_some() {
                 let from = random.below(cpus) as u32;
                 let cpu = self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
                 self.reschedule(cpu.expect("one asks"));
@@ -441,12 +472,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return;
         }
         self.counts.ticks += 1;
+        self.enter_kernel(cpu);
         self.scheduler.tick(&mut self.platform, cpu);
+        self.charge_tick(cpu);
         self.carry_out_orders();
         self.observer.ticked(self.now_ns, cpu);
     }
 
     /// A task's time has come: it is born, or its sleep is over.
+    #[inline]
     fn start_or_wake(&mut self, task: TaskId) {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
@@ -454,9 +488,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::SetAttr { task: whom, attr } if whom == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
-                        self.tasks[task.index()].attr = attr;
+                        self.settings[task.index()].attr = attr;
                     }
-                    None => self.set_attr(task, attr, self.scheduler.cpu_of(task)),
+                    None => {
+                        let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
+                    }
                 },
                 Op::Exit => {
                     if newborn.is_none() {
@@ -505,15 +541,22 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         let narrowed;
-        let attr = if matches!(self.online, CpuSet::All) {
+        let attr = if matches!(self.online, CpuSet::All) && !self.groups.has_cpusets() {
             attr
         } else {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
+        self.settings[task.index()].told = attr.allowed.clone();
+        if let Parent::Task { cpu, .. } = parent {
+            self.enter_kernel(cpu);
+        }
         self.scheduler.fork(&mut self.platform, task, attr, parent);
-        if self.was_refused(task) {
-            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+        if let Parent::Task { cpu, .. } = parent {
+            self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
+        }
+        if self.refusal_of(task).is_some() {
+            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
             Parent::Outside => None,
@@ -524,6 +567,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
+    #[inline]
     fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
@@ -531,12 +575,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn make_runnable(&mut self, task: TaskId, waker: Waker) {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.reveal(task);
+        self.enter_kernel(waker.cpu());
         self.scheduler.wake(&mut self.platform, task, waker);
+        let from_interrupt = !matches!(waker, Waker::Task { .. });
+        self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, self.scheduler.cpu_of(task));
         self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
         self.carry_out_orders();
     }
@@ -549,7 +597,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         self.tasks[task.index()].remaining_ns = 0;
+        if self.is_preempted_between_operations(cpu) {
+            return Ok(());
+        }
         loop {
+            if self.next_operation_waits(cpu) {
+                return Ok(());
+            }
             match self.workload.next(self.now_ns, task, cpu)? {
                 Op::Run { ns } => {
                     debug_assert!(ns > 0);
@@ -582,7 +636,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::Fork { attr, delay_ns } => self.fork(task, cpu, attr, delay_ns),
                 Op::Yield => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                     if self.platform.resched_pending(cpu) {
                         // The next operation is for when it has the CPU again.
@@ -590,25 +646,44 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 }
                 Op::YieldAndGoOn => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                 }
-                Op::SetAttr { task: whom, attr } => self.set_attr(whom, attr, cpu),
+                Op::SetAttr { task: whom, attr } => {
+                    let _ = self.set_attr(whom, attr, cpu);
+                }
                 Op::SetAffinity { task: whom, allowed } => {
-                    self.set_affinity(whom, &allowed);
+                    let _ = self.set_affinity(whom, &allowed);
                     if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
                 }
-                Op::SetGroup { task: whom, group } => self.set_group(whom, group),
+                Op::SetGroup { task: whom, group } => {
+                    // Refused (a deadline task and a group without its CPUs), it stays where it is.
+                    let _ = self.set_group(whom, group);
+                    if !self.tasks[task.index()].signals.is_empty() {
+                        // It has gone to a group that is frozen.
+                        return Ok(());
+                    }
+                    let left = !self.settings[task.index()].told.contains(cpu);
+                    if whom == task && left && self.platform.resched_pending(cpu) {
+                        // The next operation is for when it is where it may be.
+                        return Ok(());
+                    }
+                }
             }
         }
     }
 
+    #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
+        self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
+        self.charge(cpu, Work::Block, cpu);
         self.observer.blocked(self.now_ns, task, cpu, reason);
         self.carry_out_orders();
         self.platform.resched(cpu);
@@ -641,7 +716,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let alive = |&parent: &TaskId| {
                 !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
-            let parent = self.tasks[task.index()].parent.filter(alive);
+            let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
@@ -651,79 +726,72 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let child = TaskId(self.tasks.len() as u32);
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
-        self.tasks[child.index()].attr = attr.sched;
-        self.tasks[child.index()].allowed = attr.allowed.clone();
-        self.tasks[child.index()].group = attr.group;
-        self.tasks[child.index()].parent = Some(parent);
+        self.settings.push(Settings::of(&attr, Some(parent)));
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
+            self.freeze_by_group(child);
             self.birth(child, &attr, Parent::Task { task: parent, cpu });
         } else {
             self.tasks[child.index()].unborn = Some(attr);
             self.sleepers.set(child.0, self.now_ns.saturating_add(delay_ns));
+            self.freeze_by_group(child);
         }
     }
 
-    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
-        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+    /// Other attributes for a task; says if the scheduler refuses them.
+    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
+        let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
-            return;
+            return Ok(());
         }
         match self.standing(task) {
             Standing::Unborn(unborn) => unborn.sched = attr,
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
-                if self.was_refused(task) {
-                    self.tasks[task.index()].attr = old;
+                let refused = self.refusal_of(task);
+                if refused.is_some() {
+                    self.settings[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
                 self.carry_out_orders();
+                return refused.map_or(Ok(()), Err);
             }
         }
+        Ok(())
     }
 
-    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) {
+    /// Another affinity for a task; says if it is refused.
+    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
+        let group = self.settings[task.index()].group;
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.allowed = allowed.clone();
-                self.tasks[task.index()].allowed = allowed.clone();
-            }
-            Standing::Dead => {}
+            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Standing::Dead => return Ok(()),
             Standing::Alive => {
-                let Some(usable) = self.usable(allowed) else {
-                    // As sched_setaffinity(2): none of them is on line.
+                let Some(usable) = self.usable(allowed, group) else {
+                    // As sched_setaffinity(2): none of them is on line, or none is its group's.
                     self.platform.refuse(task, Refusal::Invalid);
-                    return;
+                    self.carry_out_orders();
+                    return Err(Refusal::Invalid);
                 };
-                let refused = self.platform.refusals.len();
-                self.scheduler.set_affinity(&mut self.platform, task, &usable);
-                if self.platform.refusals.len() == refused {
-                    self.tasks[task.index()].allowed = allowed.clone();
-                }
-                self.carry_out_orders();
+                self.tell_usable(task, usable)?;
             }
         }
+        self.settings[task.index()].allowed = allowed.clone();
+        Ok(())
     }
 
-    fn set_group(&mut self, task: TaskId, group: GroupId) {
+    fn set_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.group = group;
-                self.tasks[task.index()].group = group;
-            }
-            Standing::Dead => {}
-            Standing::Alive => {
-                self.scheduler
-                    .set_group(&mut self.platform, task, group)
-                    .expect("the workload asks only for groups that the scheduler has");
-                self.tasks[task.index()].group = group;
-                self.observer.group_changed(self.now_ns, task, group);
-                self.carry_out_orders();
-            }
+            Standing::Unborn(unborn) => unborn.group = group,
+            Standing::Dead => return Ok(()),
+            Standing::Alive => return self.change_group(task, group),
         }
+        self.settings[task.index()].group = group;
+        self.freeze_by_group(task);
+        Ok(())
     }
 
     /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
@@ -736,12 +804,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether the scheduler has just refused `task` the attributes that were asked for.
-    fn was_refused(&self, task: TaskId) -> bool {
-        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
+    /// Why the scheduler has just refused `task` the attributes that were asked for, if it has.
+    fn refusal_of(&self, task: TaskId) -> Option<Refusal> {
+        self.platform.refusals.iter().find(|&&(whom, _)| whom == task).map(|&(_, why)| why)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
+    #[inline]
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
@@ -755,6 +824,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.tasks[task.index()].remaining_ns = done_ns - now_ns;
             }
         }
+        self.enter_kernel(cpu);
         let next = self.scheduler.schedule(&mut self.platform, cpu);
         debug_assert!(
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
@@ -762,6 +832,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         self.carry_out_orders();
         self.current[cpu.index()] = next;
+        if self.costs.is_some() {
+            self.completions.set(cpu.index(), NEVER);
+            self.charge_schedule(cpu, prev, next);
+        }
         if prev != next {
             self.counts.switches += 1;
             let state = prev.map(|task| self.tasks[task.index()].state);
@@ -782,33 +856,37 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         if !self.tasks[task.index()].signals.is_empty() {
             // Before it runs on it sees to them.
-            self.completions.set(cpu.index(), now_ns);
+            self.completions.set(cpu.index(), self.user_from_ns(cpu));
             return;
         }
+        let user_from_ns = self.user_from_ns(cpu);
         let remaining_ns = &mut self.tasks[task.index()].remaining_ns;
         if *remaining_ns == 0
             && let Some(ns) = self.workload.take_run(now_ns, task)
         {
             *remaining_ns = ns;
         }
-        self.completions.set(cpu.index(), now_ns.saturating_add(*remaining_ns));
+        self.completions.set(cpu.index(), user_from_ns.saturating_add(*remaining_ns));
     }
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
     fn carry_out_orders(&mut self) {
-        if !self.platform.timer_orders.is_empty() {
-            self.carry_out_timer_orders();
+        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
+        // One test, as there is nothing to do as a rule.
+        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+            self.carry_out_some();
         }
-        if !self.platform.migrations.is_empty() {
-            for moved in self.platform.migrations.drain(..) {
-                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
-            }
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self) {
+        self.carry_out_timer_orders();
+        for moved in self.platform.migrations.drain(..) {
+            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
-        if !self.platform.refusals.is_empty() {
-            for (task, why) in self.platform.refusals.drain(..) {
-                self.observer.refused(self.now_ns, task, why);
-            }
+        for (task, why) in self.platform.refusals.drain(..) {
+            self.observer.refused(self.now_ns, task, why);
         }
     }
 
@@ -884,13 +962,16 @@ impl Task {
         Task {
             remaining_ns: 0,
             state: TaskState::New,
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
             unborn: Some(Box::new(attr)),
-            parent: None,
         }
+    }
+}
+
+impl Settings {
+    fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
+        let (allowed, told) = (attr.allowed.clone(), attr.allowed.clone());
+        Settings { attr: attr.sched, parent, allowed, told, group: attr.group }
     }
 }

@@ -3,8 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform, Policy,
+    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// How closely to watch.
@@ -18,11 +18,13 @@ pub struct Limits {
     pub look_every: u64,
     /// Hold the scheduler to what it promises about waiting.
     pub waits: bool,
+    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be throttled.
+    pub idling: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { real_time_throttled: false, audit_every: 1, look_every: 1, waits: true }
+        Limits { real_time_throttled: false, audit_every: 1, look_every: 1, waits: true, idling: true }
     }
 }
 
@@ -251,7 +253,7 @@ impl<S: Scheduler> Watched<S> {
         if self.idle == 0 || self.waiting.is_empty() {
             return None;
         }
-        let bound_ns = self.promises.idle_beside_waiting_ns?;
+        let bound_ns = self.promises.idle_beside_waiting_ns.filter(|_| self.limits.idling)?;
         for (cpu, current) in self.current.iter().enumerate() {
             let cpu = CpuId(cpu as u32);
             let idle_since_ns = self.idle_since_ns[cpu.index()];
@@ -500,6 +502,10 @@ impl<S: Scheduler> Scheduler for Watched<S> {
             self.scheduler.timer(platform, key);
             self.settle(platform);
         }
+    }
+
+    fn locking(&self) -> Locking {
+        self.scheduler.locking()
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {

@@ -109,7 +109,11 @@ fn plan(world: &World) -> GroupPlan {
         let option = format!("{path}:cpu.shares={shares}");
         settings.add(groups::parse_option(&option).expect("the world's groups are in order"));
     }
-    GroupPlan::new(&settings, &world.model.group_paths(), 1).expect("weights go together")
+    for option in &world.group_settings {
+        settings.add(groups::parse_option(option).expect("the world's groups are in order"));
+    }
+    GroupPlan::new(&settings, &world.model.group_paths(), world.cpus)
+        .expect("settings of version 2 go together")
 }
 
 /// A machine with the world in it, knobs set and groups made.
@@ -161,6 +165,7 @@ fn limits(world: &World, choice: &Choice) -> Limits {
         real_time_throttled: real_time_throttled(world, choice),
         // A promise about waiting speaks of tasks beside each other, not of groups within groups.
         waits: world.groups.is_empty(),
+        idling: !world.limits,
         ..Limits::default()
     };
     if u64::from(world.cpus) * world.model.initial_threads() as u64 > 400 {
@@ -270,6 +275,9 @@ pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
     }
     for (path, shares) in &world.groups {
         command += &format!(" --group {path}:cpu.shares={shares}");
+    }
+    for option in &world.group_settings {
+        command += &format!(" --group \"{option}\"");
     }
     command
 }

@@ -33,6 +33,64 @@ pub struct CallCosts {
     pub touch_kib_ns: u64,
 }
 
+impl CallCosts {
+    /// What files and options call them, in the order above.
+    pub const NAMES: [&'static str; 13] = [
+        "socket_write",
+        "socket_read",
+        "pipe_write",
+        "pipe_read",
+        "copy_kib",
+        "futex",
+        "try_lock",
+        "clock",
+        "fork",
+        "exec",
+        "yield",
+        "block_io",
+        "touch_kib",
+    ];
+
+    fn field(&mut self, name: &str) -> Option<&mut u64> {
+        match name {
+            "socket_write" => Some(&mut self.socket_write_ns),
+            "socket_read" => Some(&mut self.socket_read_ns),
+            "pipe_write" => Some(&mut self.pipe_write_ns),
+            "pipe_read" => Some(&mut self.pipe_read_ns),
+            "copy_kib" => Some(&mut self.copy_kib_ns),
+            "futex" => Some(&mut self.futex_ns),
+            "try_lock" => Some(&mut self.try_lock_ns),
+            "clock" => Some(&mut self.clock_ns),
+            "fork" => Some(&mut self.fork_ns),
+            "exec" => Some(&mut self.exec_ns),
+            "yield" => Some(&mut self.yield_ns),
+            "block_io" => Some(&mut self.block_io_ns),
+            "touch_kib" => Some(&mut self.touch_kib_ns),
+            _ => None,
+        }
+    }
+
+    /// Sets one by name, ns; fractions are rounded.
+    ///
+    /// # Errors
+    /// If there is none of that name, or a yield is to cost nothing.
+    pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
+        let ps = super::kernel::picoseconds(ns)?;
+        let names = CallCosts::NAMES.join(", ");
+        let field = self.field(name).ok_or_else(|| format!("there is no call {name}; there are {names}"))?;
+        if name == "yield" && ps < 500 {
+            return Err("a yield must cost something, or yield loops would stand still".into());
+        }
+        *field = (ps + 500) / 1000;
+        Ok(())
+    }
+
+    /// One by name, ns.
+    pub fn get(mut self, name: &str) -> Option<u64> {
+        self.field(name).copied()
+    }
+}
+
 impl Default for CallCosts {
     fn default() -> CallCosts {
         CallCosts {

@@ -5,8 +5,8 @@
 //! lowest CPU that is left to them. A task to which none is left may from then on run on any (the kernel says so in its log:
 //! "no longer affine to CPU"). Last the CPU has nothing to run: it idles, ticks no more, and never reschedules.
 
+use super::Machine;
 use super::act::ActionError;
-use super::{Machine, TaskState};
 use crate::observer::Observer;
 use crate::workload::Workload;
 use schedlab_sched::{CpuId, CpuSet, Scheduler, TaskId};
@@ -37,38 +37,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.online.first(self.platform.cpus()).expect("one is on line")
     }
 
-    /// Those of `allowed` that are on line; none if there is none.
-    pub(super) fn usable(&self, allowed: &CpuSet) -> Option<CpuSet> {
-        match (&self.online, allowed) {
-            (CpuSet::All, _) => Some(allowed.clone()),
-            (online, CpuSet::All) => Some(online.clone()),
-            (online, _) => {
-                let usable = online.iter(self.platform.cpus()).filter(|&cpu| allowed.contains(cpu));
-                let usable = CpuSet::from_cpus(usable);
-                usable.first(self.platform.cpus()).map(|_| usable)
-            }
-        }
-    }
-
-    /// Where `task` may run now. If no CPU of its own is on line it may run on any from now on.
-    pub(super) fn narrow(&mut self, task: TaskId) -> CpuSet {
-        if let Some(usable) = self.usable(&self.tasks[task.index()].allowed) {
-            return usable;
-        }
-        self.tasks[task.index()].allowed = CpuSet::All;
-        self.online.clone()
-    }
-
     /// `cpu` has gone or come: tells the scheduler where the tasks that would use it may run now.
     fn tell_all(&mut self, cpu: CpuId) {
+        self.groups.settle(self.platform.cpus(), &self.online);
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
-            let row = &self.tasks[number];
-            let gone = matches!(row.state, TaskState::New | TaskState::Zombie | TaskState::Reaped);
-            if !gone && row.allowed.contains(cpu) {
+            let by_group = self.groups.has_cpusets();
+            if self.is_about(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
                 let usable = self.narrow(task);
-                self.scheduler.set_affinity(&mut self.platform, task, &usable);
-                self.carry_out_orders();
+                if !by_group || usable != self.settings[number].told {
+                    let _ = self.tell_usable(task, usable);
+                }
             }
         }
     }
@@ -96,6 +75,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.leaving = Some(cpu);
         self.tell_all(cpu);
         self.platform.resched(cpu);
+        self.free_at_once(cpu);
         self.reschedules();
         self.leaving = None;
         if self.current[cpu.index()].is_some() {

@@ -361,13 +361,18 @@ impl Fair {
             some_pinned: false,
         };
         let mut dropped = 0;
+        platform.touched.balances += 1;
         let moved = loop {
+            platform.touched.queues += u64::from(self.cpus);
             let Some(source) = self.find_source(core, &mut pass) else {
                 self.found_balanced(core, &pass);
                 break None;
             };
             pass.all_pinned = true;
             let several = core.nr_running[source.index()] > 1;
+            if several {
+                platform.double_lock(here, source);
+            }
             let moved = several && self.move_tasks(core, platform, source, &mut pass);
             if several {
                 self.mark_group(core, &pass);

@@ -204,6 +204,7 @@ impl Fair {
     fn set_next_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
         self.clear_buddies(e);
         if self.se[e as usize].on_rq {
+            platform.touched.tree(self.queues[q as usize].nr_queued);
             self.tree_remove(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
             self.set_protection(q, e);
@@ -220,6 +221,7 @@ impl Fair {
         }
         self.check_runtime(core, platform, q);
         if waits {
+            platform.touched.tree(self.queues[q as usize].nr_queued);
             self.tree_insert(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
         }

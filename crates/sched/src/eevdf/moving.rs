@@ -119,6 +119,7 @@ impl Fair {
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
+        platform.touched.moves += 1;
         self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }

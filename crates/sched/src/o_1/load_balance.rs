@@ -15,7 +15,7 @@ use super::O1;
 use super::loads::Loads;
 use super::nodes::Nodes;
 use super::task::Pid;
-use crate::Platform;
+use crate::{CpuId, Platform};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -169,9 +169,12 @@ impl O1 {
 
     /// Evens out the queues of a node's CPUs in favour of `this` one, which may be of another.
     pub(super) fn balance_with(&mut self, platform: &mut Platform, this: u32, idle: bool, node: usize) {
+        platform.touched.balances += 1;
+        platform.touched.queues += u64::from(self.cpus);
         let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle, node) else {
             return;
         };
+        platform.double_lock(CpuId(this), CpuId(busiest));
         // May be 0, and then no count stops what follows.
         let mut left = imbalance / 2;
         let rq = &self.rqs[busiest as usize];
@@ -240,6 +243,7 @@ impl O1 {
     /// Moves the waiting task `p` to `this` CPU, into array `array`.
     #[inline]
     pub(super) fn pull_task(&mut self, platform: &mut Platform, p: Pid, this: u32, array: usize) {
+        platform.touched.moves += 1;
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, this);
         self.enqueue_task(p, array);

@@ -179,6 +179,7 @@ impl O1 {
 
 impl Scheduler for O1 {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        platform.touched.enqueues += 1;
         match parent {
             Parent::Outside => self.fork_from_outside(platform, task, attr),
             Parent::Task { task: parent, cpu } => self.fork_by_parent(platform, task, attr, parent, cpu.0),

@@ -20,13 +20,13 @@ mod random;
 mod tests;
 
 pub use channel::{Capacity, ChannelId, Wakes};
-pub use device::{DiskId, LogId};
+pub use device::{CHUNK_KIB, CacheId, DiskId, LogId};
 pub use lock::{LatchId, MutexId, SemaphoreId};
 pub use profile::Profile;
 pub use random::Random;
 
 use channel::Channel;
-use device::{Disk, Log};
+use device::{Disk, Log, PageCache};
 use lock::{Latch, Mutex, Semaphore};
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
@@ -88,6 +88,10 @@ pub enum Step {
     Disk(DiskId, u64),
     /// Commit to a log whose writes take so many ns, and wait until it is written.
     Commit(LogId, u64),
+    /// Write [`CHUNK_KIB`] of a file into a page cache, and wait while too much of it is dirty.
+    FileWrite(CacheId),
+    /// Read [`CHUNK_KIB`] of a file from the disk of a page cache.
+    FileRead(CacheId),
     /// Start a child. [`Context::child`] tells its number.
     Fork(Box<Spawn>),
     /// Go over to another program: the cost of `execve(2)`. The program itself goes on as it is.
@@ -243,6 +247,7 @@ pub struct Objects {
     latches: Vec<Latch>,
     disks: Vec<Disk>,
     logs: Vec<Log>,
+    caches: Vec<PageCache>,
 }
 
 impl Objects {
@@ -255,6 +260,7 @@ impl Objects {
             latches: vec![],
             disks: vec![],
             logs: vec![],
+            caches: vec![],
         }
     }
 
@@ -303,6 +309,12 @@ impl Objects {
     pub fn log(&mut self) -> LogId {
         self.logs.push(Log::default());
         LogId(self.logs.len() as u32 - 1)
+    }
+
+    /// Makes a page cache of which `dirty_limit_kib` may be dirty, with a disk that takes `chunk_ns` for [`CHUNK_KIB`].
+    pub fn page_cache(&mut self, dirty_limit_kib: u64, chunk_ns: u64) -> CacheId {
+        self.caches.push(PageCache::new(dirty_limit_kib, chunk_ns));
+        CacheId(self.caches.len() as u32 - 1)
     }
 }
 
@@ -486,6 +498,7 @@ impl Os {
             Step::Fork(_) => costs.fork_ns,
             Step::Exec => costs.exec_ns,
             Step::Yield => costs.yield_ns,
+            Step::FileWrite(_) => self.chunk_cpu_ns(),
             _ => 0,
         }
     }
@@ -493,6 +506,11 @@ impl Os {
     /// The cost of copying what a message has above 100 bytes, ns.
     fn copying_ns(&self, bytes: u32) -> u64 {
         u64::from(bytes.saturating_sub(100)) * self.costs.copy_kib_ns / 1024
+    }
+
+    /// The cost of copying a chunk of a file to or from the page cache, ns.
+    fn chunk_cpu_ns(&self) -> u64 {
+        CHUNK_KIB / 4 * self.costs.block_io_ns
     }
 
     fn no_time_passes(&mut self, now_ns: u64, task: TaskId) -> Result<(), Ended> {
@@ -629,6 +647,17 @@ impl Os {
             }
             Step::Commit(id, service_ns) => {
                 let done_ns = objects.logs[id.0 as usize].commit(now_ns, service_ns);
+                return tell(sleep(done_ns, BlockReason::Uninterruptible));
+            }
+            Step::FileWrite(id) => {
+                if let Some(again_ns) = objects.caches[id.0 as usize].write(now_ns) {
+                    this.stage = Stage::Effect(Step::FileWrite(id));
+                    return tell(sleep(again_ns, BlockReason::Uninterruptible));
+                }
+            }
+            Step::FileRead(id) => {
+                let done_ns = objects.caches[id.0 as usize].read(now_ns);
+                this.owes_ns = CHUNK_KIB / 4 * self.costs.block_io_ns;
                 return tell(sleep(done_ns, BlockReason::Uninterruptible));
             }
             Step::Fork(spawn) => {

@@ -131,7 +131,7 @@ fn errors_name_the_place_and_what_may_be_meant() {
         ("at 2s chrt hog fifo", 20, "the priority is missing", ""),
         ("at 2s chrt hog bach", 16, "unknown policy `bach`", "did you mean `batch`?"),
         ("at 2s group /other cpu.weight=5", 13, "unknown group `/other`", "file of groups"),
-        ("at 2s group / cpu.weight=5", 13, "the root group has no weight", ""),
+        ("at 2s group / cpu.weight=5", 13, "the root group has nothing to set", ""),
         ("at 2s group /a cpu.weigt=5", 16, "unknown setting `cpu.weigt`", "did you mean `cpu.weight`?"),
         ("at 2s move hog to a", 19, "`a` is no group: a path begins with `/`", ""),
         ("at 2s set sched_latency 5", 11, "unknown tunable `sched_latency`", "sched_latency_ns"),
