@@ -37,7 +37,7 @@ mod vm;
 
 pub use cgroups::{self as groups, Group, GroupPlan, GroupSettings};
 pub use costs::Costs;
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, close_names};
 pub use golden::GoldenFile;
 pub use model::Model;
 pub use rt_app::Target;

@@ -7,11 +7,11 @@ use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::bench::Bench;
 use schedlab_lab::parallel;
-use schedlab_lab::select;
 use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
 use schedlab_machine::description;
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
+use schedlab_workload::close_names;
 use std::io::Write;
 
 /// Runs a benchmark, once or as a sweep.
@@ -111,7 +111,7 @@ fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, F
     if names.contains(&asked) {
         return Ok(Some(asked.into()));
     }
-    let close = select::close_names(asked, &names);
+    let close = close_names(asked, names.iter().copied());
     let hint = match close.as_slice() {
         [] => format!("there are {}", names.join(", ")),
         close => format!("did you mean \"{}\"?", close.join("\" or \"")),

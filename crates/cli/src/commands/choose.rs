@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::terminal::complain;
 use schedlab_lab::select::{self, Choice};
 use schedlab_sched::Tunable;
+use schedlab_workload::close_names;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -134,7 +135,7 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
     };
-    let close = select::close_names(name, &names);
+    let close = close_names(name, names.iter().copied());
     let hint = if !close.is_empty() {
         format!("did you mean {}?", close.join(" or "))
     } else if names.is_empty() {

@@ -3,7 +3,7 @@
 use super::recent::Recent;
 use super::world::{Kind, World};
 use crate::built::{self, Built};
-use crate::check::{Accounts, Asked, Fingerprint, Limits, RealTimeRule, Rule, Violation, Watched, shares};
+use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
@@ -192,10 +192,9 @@ fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     }
 }
 
-/// What the release promises to real-time tasks, and how closely a world of this size is watched.
+/// How closely a world of this size is watched.
 fn limits(world: &World, choice: &Choice) -> Limits {
     let mut limits = Limits {
-        real_time: real_time_rule(choice.entry.name),
         real_time_throttled: real_time_throttled(world, choice),
         // A promise about waiting speaks of tasks beside each other, not of groups within groups.
         waits: world.groups.is_empty(),
@@ -207,15 +206,6 @@ fn limits(world: &World, choice: &Choice) -> Limits {
         limits.look_every = 16;
     }
     limits
-}
-
-/// Two releases have one queue for all CPUs and look for the CPU to preempt at the wakeup: two that wake at the same nanosecond may
-/// both choose the same, and one of them waits although another CPU runs something less urgent.
-fn real_time_rule(name: &str) -> RealTimeRule {
-    match name {
-        "o_n" | "bfs" => RealTimeRule::Nothing,
-        _ => RealTimeRule::PerCpu,
-    }
 }
 
 /// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period

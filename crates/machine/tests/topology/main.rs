@@ -233,13 +233,44 @@ fn nodes_even_out_slowly_under_2_6_0() {
     assert!(second_node(200) > 6 * 150);
 }
 
+// ---- 2.6.22, and staircase deadline on top of it ----
+
+const OF_2_6_22: [&str; 3] = ["o_1@2.6.22", "rsdl", "sd"];
+
 #[test]
-fn who_treats_all_cpus_alike_says_so() {
-    for spec in ["o_1@2.6.22", "sd"] {
+fn releases_around_2_6_22_have_levels_too() {
+    for spec in OF_2_6_22 {
+        let spans = spans(spec, &preset("server-2node"));
+        assert_eq!(spans[..2], ["SMT", "0,32: 0 | 32"]);
+        assert_eq!(spans[36..], ["NODE", "0-63: 0-15,32-47 | 16-31,48-63"]);
         let text = scheduler(spec, &preset("server-2node")).describe_domains().unwrap();
-        assert!(text.starts_with("CPU: ") && text.lines().count() == 2, "{text}");
-        assert!(text.contains("\n  0-63: 0 | 1 | 2 |"), "{text}");
+        let node = "NODE: min_interval 8 max_interval 32 ms, busy_factor 32, imbalance_pct 125, cache_nice_tries 2, busy_idx 3 \
+                    idle_idx 2 newidle_idx 0 wake_idx 1 forkexec_idx 1, flags BALANCE_EXEC BALANCE_FORK BALANCE_WAKE SERIALIZE";
+        assert!(text.contains(node), "{text}");
     }
+}
+
+#[test]
+fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
+    // Two hogs on the threads of one core: one is pushed away. Each of four in one node: two go to the other.
+    for spec in OF_2_6_22 {
+        let topology = preset("laptop");
+        let parts = |task: u32| {
+            let free = Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All };
+            (new_task(CpuSet::only(CpuId(task)), 0), vec![Op::Run { ns: MS }, free, HOG])
+        };
+        let ran = run(spec, &topology, Programs::new(vec![parts(0), parts(1)], Vec::new()), 1500);
+        let where_at_last = cores(&ran, &topology, 0..=1);
+        assert_ne!(where_at_last[0], where_at_last[1], "{spec}");
+        let ran =
+            run(spec, &preset("z800-2x6"), Programs::new((0..4).map(parts).collect(), Vec::new()), 3000);
+        let second: u64 = ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum();
+        assert!((5000..=6000).contains(&second), "{spec}: {second} ms of 12000");
+    }
+}
+
+#[test]
+fn who_has_no_domains_says_so() {
     for spec in ["bfs", "o_n", "round_robin"] {
         assert_eq!(scheduler(spec, &preset("laptop")).describe_domains(), None);
     }

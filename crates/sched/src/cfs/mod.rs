@@ -95,107 +95,82 @@ pub use versions::Version;
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.6.32",
+    also: &[],
+    summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
+    golden: &[("cfs", "2.6.32")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: crate::topology::CPUS_MAX,
+    policies: POLICIES,
+    groups: true,
+    build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "cfs",
     title: "CFS, the Completely Fair Scheduler",
     summary: "runs the task that has had the least weighted CPU time",
     releases: &[
-        Release {
-            version: "2.6.32",
-            also: &[],
-            summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
-            golden: &[("cfs", "2.6.32")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: POLICIES,
-            groups: true,
-            build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
-        },
+        DEFAULT,
         Release {
             version: "2.6.32.60",
-            also: &[],
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "3.2",
-            also: &[],
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.31",
-            also: &[],
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.29",
-            also: &[],
             summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.28",
-            also: &[],
             summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.24",
-            also: &[],
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
             golden: &[("cfs", "2.6.24")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
             groups: false,
             build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.23",
-            also: &[],
             summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
             golden: &[("cfs", "2.6.23")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
             groups: false,
             build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
+            ..DEFAULT
         },
     ],
 };
@@ -614,6 +589,7 @@ impl FairClass for Cfs {
             wait_ns: Some(tasks.saturating_mul(each_ns)),
             // Hogs whose nice values are raised at different times are equal no longer.
             hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
+            ..Promises::default()
         }
     }
 

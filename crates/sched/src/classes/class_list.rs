@@ -576,7 +576,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        self.fair.promises(&self.core, load)
+        Promises { real_time_first: true, ..self.fair.promises(&self.core, load) }
     }
 
     fn describe_domains(&self) -> Option<String> {

@@ -726,7 +726,7 @@ impl Scheduler for Eevdf {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        self.fair.promises(load)
+        Promises { real_time_first: true, ..self.fair.promises(load) }
     }
 
     fn describe_domains(&self) -> Option<String> {
