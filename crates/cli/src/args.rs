@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::bench_args::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,9 +18,11 @@ const MAIN_EXAMPLES: &str = "\
 Examples:
   schedlab run examples/desktop.json               one workload under every scheduler, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
+  schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
+  schedlab papers                                  published experiments, run again and judged
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -29,9 +32,11 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(RunArgs),
+    Bench(BenchArgs),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
+    Papers(PapersArgs),
 }
 
 /// How to print.
@@ -41,6 +46,15 @@ pub enum ListFormat {
     Table,
     /// For programs.
     Json,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum OnOff {
+    /// Yes.
+    On,
+    /// No.
+    Off,
 }
 
 /// How to print a comparison.
@@ -92,6 +106,15 @@ pub struct RunArgs {
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
+    /// Nothing costs anything, even if the machine's description says what it does
+    #[arg(long)]
+    pub no_costs: bool,
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    #[arg(long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "no_costs")]
+    pub cost: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    #[arg(long, value_enum, value_name = "on|off")]
+    pub nohz: Option<OnOff>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<u64>,
@@ -222,8 +245,42 @@ pub struct ListArgs {
     pub machine: Option<String>,
 }
 
+/// Run published experiments again and judge them
+///
+/// Each experiment of the documents that the project began from is a file in `papers/`: what is run, what is measured, and what must come
+/// out. It is shown what was published, what came out here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft`
+/// ones should come out with sensible costs. Nothing is adjusted to pass.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab papers                                  all of them
+  schedlab papers HB DIS-4.4 --report report       some; tables and a page with figures go to report/
+  schedlab papers --from my-papers                 the files of a directory of your own
+
+Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
+pub struct PapersArgs {
+    /// Which: an id, or the beginning of several, e.g. DIS-4.4 or HB [default: all]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only name them
+    #[arg(long)]
+    pub list: bool,
+    /// Fewer and smaller simulations: what the tests run
+    #[arg(long)]
+    pub reduced: bool,
+    /// Write tables as CSV, and a page with the figures, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// The experiments of this directory instead of those that come with the program
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// On so many cores [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+}
+
 /// Seconds with a fraction, as ns.
-fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     const LIMIT_S: f64 = 1e9;
     let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -233,8 +290,15 @@ fn seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9).round() as u64)
 }
 
+/// `NAME=NS`.
+fn cost_setting(text: &str) -> Result<(String, f64), String> {
+    let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
+    let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
+    Ok((name.into(), ns))
+}
+
 /// `KEY=VALUE` with a whole number.
-fn setting(text: &str) -> Result<(String, i64), String> {
+pub fn setting(text: &str) -> Result<(String, i64), String> {
     let (key, value) =
         text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {

@@ -5,8 +5,8 @@ use schedlab_machine::{Config, Machine, Observer, Workload};
 use schedlab_sched::interface::Load;
 use schedlab_sched::registry::{Build, BuildConfig};
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform, Promises,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// A scheduler of either kind: one that sees what a kernel sees, or one that is told the future.
@@ -112,6 +112,9 @@ impl Scheduler for Built {
     }
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         either!(self.timer(platform, key))
+    }
+    fn locking(&self) -> Locking {
+        either!(self.locking())
     }
     fn cpu_of(&self, task: TaskId) -> CpuId {
         either!(self.cpu_of(task))

@@ -4,13 +4,16 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
+use schedlab_machine::costs::{CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
-use schedlab_report::{GroupInfo, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo};
+use schedlab_report::{
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
+};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_sched::registry::BuildConfig;
+use schedlab_sched::registry::{self, BuildConfig};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -27,6 +30,10 @@ pub struct Experiment {
     pub cpus: u32,
     /// The machine that has them; none = they are all equal, and equally far from each other.
     pub machine: Option<Description>,
+    /// What things cost on it; none = nothing does.
+    pub costs: Option<CostModel>,
+    /// Whether idle CPUs go without ticks, where things cost something; none = as each release has it.
+    pub nohz: Option<bool>,
     /// Ticks a second; none = what each release had in its usual build.
     pub hz: Option<u32>,
     /// When the run is stopped, ns, in place of what the workload says.
@@ -87,6 +94,8 @@ impl Experiment {
             model,
             cpus,
             machine: None,
+            costs: None,
+            nohz: None,
             hz: None,
             limit_ns: None,
             seed: None,
@@ -127,10 +136,19 @@ impl Experiment {
 
     /// What the report calls the machine.
     fn model_name(&self) -> String {
+        let kind = if self.costs.is_some() { "modelled" } else { "idealised" };
         match &self.machine {
-            Some(machine) => format!("idealised {}", machine.name),
-            None => "idealised".into(),
+            Some(machine) => format!("{kind} {}", machine.name),
+            None => kind.into(),
         }
+    }
+
+    /// The cost model, ready for `choice`.
+    fn setup(&self, choice: &Choice, build: &BuildConfig) -> Option<Setup> {
+        let model = self.costs.as_ref()?;
+        let (entry, release) = (choice.entry, choice.release);
+        let nohz = self.nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
+        Some(Setup::new(model, &build.topology, (entry.name, release.version), nohz))
     }
 
     /// How the loader is to check the workload.
@@ -207,6 +225,9 @@ impl Experiment {
         let scheduler = Built::new(choice, &build);
         let told_the_future = scheduler.is_clairvoyant();
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
+        if let Some(setup) = self.setup(choice, &build) {
+            machine.set_costs(setup);
+        }
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
@@ -225,6 +246,8 @@ impl Experiment {
         }
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
+        let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
+        let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
         let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
         let has_limits = choice.has_limits();
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
@@ -243,7 +266,7 @@ impl Experiment {
                 loops_finished: thread.rounds,
             })
             .collect();
-        let report = RunReport::new(RunInputs {
+        let mut report = RunReport::new(RunInputs {
             scheduler: SchedulerInfo {
                 name: choice.entry.name.into(),
                 release: choice.release.version.into(),
@@ -262,6 +285,8 @@ impl Experiment {
             slices: slices.map(SliceRecorder::into_slices),
             spans: spans.map(SpanRecorder::into_spans),
         });
+        report.kernel = kernel;
+        report.energy = energy;
         Ok(Ran { report, warning })
     }
 }

@@ -178,6 +178,18 @@ impl Choice {
         !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
     }
 
+    /// The kernel that it was part of, for what depends on that and not on the scheduler: patches are known by numbers of their
+    /// own, and the textbooks' policies had none (2.6.22 stands for them).
+    pub fn kernel(&self) -> &'static str {
+        let release = self.release;
+        let mut names = std::iter::once(release.version).chain(release.also.iter().copied());
+        let of_linux = |name: &&str| name.starts_with(|c: char| ('1'..='9').contains(&c));
+        match self.entry.name {
+            "rsdl" => "2.6.21",
+            _ => names.find(of_linux).unwrap_or("2.6.22"),
+        }
+    }
+
     /// How to build it for `needs`, which it does not refuse.
     pub fn build_config(&self, needs: &Needs) -> BuildConfig {
         BuildConfig::flat(needs.cpus, needs.hz.unwrap_or(self.release.hz_default))
@@ -240,6 +252,14 @@ mod tests {
         let message = find("round_robin@2.0").unwrap_err().to_string();
         assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
         assert_eq!(find("round_robin@1.2.13").unwrap().to_string(), "round_robin@1.2");
+    }
+
+    #[test]
+    fn every_scheduler_belongs_to_a_kernel() {
+        let kernel = |name| find(name).unwrap().kernel();
+        assert_eq!(kernel("cfs@2.6.24"), "2.6.24");
+        assert_eq!((kernel("bfs@0.404"), kernel("bfs@0.316")), ("2.6.38", "2.6.33"));
+        assert_eq!((kernel("sd"), kernel("rsdl"), kernel("fcfs")), ("2.6.22-ck1", "2.6.21", "2.6.22"));
     }
 
     #[test]

@@ -9,9 +9,11 @@
 //! * [`workload`]: what a task may do, operation by operation.
 //! * [`observer`]: what can be noted.
 //! * [`queue`]: the two priority queues that events stand in.
+//! * [`costs`]: what operations cost on a modelled machine.
 //! * [`description`]: which CPUs a machine has and how they hang together, from a file or a preset.
 //! * [`order`]: the golden order of simultaneous events, and a random one for stress.
 
+pub mod costs;
 #[cfg(feature = "std")]
 pub mod description;
 pub mod machine;

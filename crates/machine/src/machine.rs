@@ -16,6 +16,7 @@
 //! the present nanosecond, before all of this.
 
 mod act;
+mod costs;
 mod groups;
 mod hotplug;
 mod signals;
@@ -28,6 +29,7 @@ use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
+use costs::{Modelled, Work};
 use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
@@ -118,14 +120,23 @@ impl Counts {
     }
 }
 
-/// What the machine keeps of a task.
+/// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
     /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
     remaining_ns: u64,
     state: TaskState,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
+}
+
+/// What else it keeps of a task.
+#[derive(Clone, Debug)]
+struct Settings {
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
     /// The task that forked it.
@@ -135,10 +146,6 @@ struct Task {
     /// Where the scheduler was told that it may run.
     told: CpuSet,
     group: GroupId,
-    /// What it is to attend to before it runs user code again.
-    signals: Signals,
-    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
-    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -161,6 +168,8 @@ pub struct Machine<S, W, O> {
     workload: W,
     observer: O,
     tasks: Vec<Task>,
+    /// The same rows.
+    settings: Vec<Settings>,
     /// The task each CPU runs; none = idle.
     current: Vec<Option<TaskId>>,
     /// When each CPU's current task has done its work.
@@ -187,12 +196,12 @@ pub struct Machine<S, W, O> {
     releases_expected: bool,
     /// The CPUs of groups, and who is frozen.
     groups: Groups,
-    /// The CPUs that tasks may use now.
+    /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
-    /// By CPU: it is off line.
-    is_offline: Vec<bool>,
-    /// How many are.
-    offline: u32,
+    /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
+    leaving: Option<CpuId>,
+    /// What operations cost; none on an idealised machine.
+    costs: Option<Box<Modelled>>,
     now_ns: u64,
 }
 
@@ -213,8 +222,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut sleepers = IndexedHeap::new();
         sleepers.reserve(initial.len());
         let mut tasks = Vec::with_capacity(initial.len());
+        let mut settings = Vec::with_capacity(initial.len());
         for (number, new) in initial.into_iter().enumerate() {
             sleepers.set(number as u32, new.start_ns);
+            settings.push(Settings::of(&new.attr, None));
             tasks.push(Task::unborn(new.attr));
         }
         let ticks = if config.tick_offsets_ns.is_empty() {
@@ -230,6 +241,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             observer,
             alive: tasks.len(),
             tasks,
+            settings,
             current: vec![None; cpus],
             completions: SlotQueue::new(cpus),
             sleepers,
@@ -246,8 +258,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             releases_expected: true,
             groups: Groups::default(),
             online: CpuSet::All,
-            is_offline: vec![false; cpus],
-            offline: 0,
+            leaving: None,
+            costs: None,
             now_ns: 0,
         }
     }
@@ -301,7 +313,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 .min(self.sleepers.earliest())
                 .min(self.timers[0].earliest())
                 .min(self.timers[1].earliest())
-                .min(self.ticks.next_ns());
+                .min(self.ticks.next_ns())
+                .min(self.next_put_off_ns());
             if next_ns >= until_ns {
                 self.now_ns = until_ns;
                 return Ok(RunEnd::TimeUp);
@@ -315,6 +328,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     fn happen(&mut self) -> Result<(), W::Error> {
         self.platform.set_now_ns(self.now_ns);
+        self.take_due_reschedules();
         match &mut self.order {
             Order::Golden => self.instant(),
             Order::Shuffled(random) => {
@@ -357,6 +371,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The CPUs that were asked to reschedule do so, in rising order, round after round until none asks.
     #[inline]
     fn reschedules(&mut self) {
+        if self.costs.is_some() {
+            return self.reschedules_when_free();
+        }
         let mut from = 0;
         loop {
             match self.platform.next_resched(from) {
@@ -419,7 +436,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
             }
             let cpus = u64::from(self.platform.cpus());
-            while self.platform.next_resched(0).is_some() {
+            if self.costs.is_some() {
+                self.reschedules_when_free();
+            }
+            while self.costs.is_none() && self.platform.next_resched(0).is_some() {
                 let from = random.below(cpus) as u32;
                 let cpu = self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
                 self.reschedule(cpu.expect("one asks"));
@@ -448,16 +468,19 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     #[inline]
     fn tick_of(&mut self, cpu: CpuId) {
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         self.counts.ticks += 1;
+        self.enter_kernel(cpu);
         self.scheduler.tick(&mut self.platform, cpu);
+        self.charge_tick(cpu);
         self.carry_out_orders();
         self.observer.ticked(self.now_ns, cpu);
     }
 
     /// A task's time has come: it is born, or its sleep is over.
+    #[inline]
     fn start_or_wake(&mut self, task: TaskId) {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
@@ -465,7 +488,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::SetAttr { task: whom, attr } if whom == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
-                        self.tasks[task.index()].attr = attr;
+                        self.settings[task.index()].attr = attr;
                     }
                     None => {
                         let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
@@ -518,16 +541,22 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         let narrowed;
-        let attr = if self.offline == 0 && !self.groups.has_cpusets() {
+        let attr = if matches!(self.online, CpuSet::All) && !self.groups.has_cpusets() {
             attr
         } else {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
-        self.tasks[task.index()].told = attr.allowed.clone();
+        self.settings[task.index()].told = attr.allowed.clone();
+        if let Parent::Task { cpu, .. } = parent {
+            self.enter_kernel(cpu);
+        }
         self.scheduler.fork(&mut self.platform, task, attr, parent);
+        if let Parent::Task { cpu, .. } = parent {
+            self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
+        }
         if self.refusal_of(task).is_some() {
-            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
             Parent::Outside => None,
@@ -538,6 +567,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
+    #[inline]
     fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
@@ -545,12 +575,16 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn make_runnable(&mut self, task: TaskId, waker: Waker) {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
         self.reveal(task);
+        self.enter_kernel(waker.cpu());
         self.scheduler.wake(&mut self.platform, task, waker);
+        let from_interrupt = !matches!(waker, Waker::Task { .. });
+        self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, self.scheduler.cpu_of(task));
         self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
         self.carry_out_orders();
     }
@@ -563,7 +597,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         self.tasks[task.index()].remaining_ns = 0;
+        if self.is_preempted_between_operations(cpu) {
+            return Ok(());
+        }
         loop {
+            if self.next_operation_waits(cpu) {
+                return Ok(());
+            }
             match self.workload.next(self.now_ns, task, cpu)? {
                 Op::Run { ns } => {
                     debug_assert!(ns > 0);
@@ -596,7 +636,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::Fork { attr, delay_ns } => self.fork(task, cpu, attr, delay_ns),
                 Op::Yield => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                     if self.platform.resched_pending(cpu) {
                         // The next operation is for when it has the CPU again.
@@ -604,7 +646,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 }
                 Op::YieldAndGoOn => {
+                    self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
+                    self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                 }
                 Op::SetAttr { task: whom, attr } => {
@@ -624,7 +668,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         // It has gone to a group that is frozen.
                         return Ok(());
                     }
-                    let left = !self.tasks[task.index()].told.contains(cpu);
+                    let left = !self.settings[task.index()].told.contains(cpu);
                     if whom == task && left && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
@@ -634,9 +678,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
+        self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
+        self.charge(cpu, Work::Block, cpu);
         self.observer.blocked(self.now_ns, task, cpu, reason);
         self.carry_out_orders();
         self.platform.resched(cpu);
@@ -669,7 +716,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let alive = |&parent: &TaskId| {
                 !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
-            let parent = self.tasks[task.index()].parent.filter(alive);
+            let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
@@ -679,10 +726,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let child = TaskId(self.tasks.len() as u32);
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
-        self.tasks[child.index()].attr = attr.sched;
-        self.tasks[child.index()].allowed = attr.allowed.clone();
-        self.tasks[child.index()].group = attr.group;
-        self.tasks[child.index()].parent = Some(parent);
+        self.settings.push(Settings::of(&attr, Some(parent)));
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
@@ -697,7 +741,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Other attributes for a task; says if the scheduler refuses them.
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
-        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+        let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
             return Ok(());
         }
@@ -708,7 +752,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
                 let refused = self.refusal_of(task);
                 if refused.is_some() {
-                    self.tasks[task.index()].attr = old;
+                    self.settings[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
@@ -721,7 +765,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Another affinity for a task; says if it is refused.
     fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
-        let group = self.tasks[task.index()].group;
+        let group = self.settings[task.index()].group;
         match self.standing(task) {
             Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
             Standing::Dead => return Ok(()),
@@ -735,7 +779,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.tell_usable(task, usable)?;
             }
         }
-        self.tasks[task.index()].allowed = allowed.clone();
+        self.settings[task.index()].allowed = allowed.clone();
         Ok(())
     }
 
@@ -745,7 +789,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Standing::Dead => return Ok(()),
             Standing::Alive => return self.change_group(task, group),
         }
-        self.tasks[task.index()].group = group;
+        self.settings[task.index()].group = group;
         self.freeze_by_group(task);
         Ok(())
     }
@@ -766,10 +810,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
+    #[inline]
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         let prev = self.current[cpu.index()];
@@ -779,6 +824,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.tasks[task.index()].remaining_ns = done_ns - now_ns;
             }
         }
+        self.enter_kernel(cpu);
         let next = self.scheduler.schedule(&mut self.platform, cpu);
         debug_assert!(
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
@@ -786,6 +832,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         self.carry_out_orders();
         self.current[cpu.index()] = next;
+        if self.costs.is_some() {
+            self.completions.set(cpu.index(), NEVER);
+            self.charge_schedule(cpu, prev, next);
+        }
         if prev != next {
             self.counts.switches += 1;
             let state = prev.map(|task| self.tasks[task.index()].state);
@@ -806,33 +856,37 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         );
         if !self.tasks[task.index()].signals.is_empty() {
             // Before it runs on it sees to them.
-            self.completions.set(cpu.index(), now_ns);
+            self.completions.set(cpu.index(), self.user_from_ns(cpu));
             return;
         }
+        let user_from_ns = self.user_from_ns(cpu);
         let remaining_ns = &mut self.tasks[task.index()].remaining_ns;
         if *remaining_ns == 0
             && let Some(ns) = self.workload.take_run(now_ns, task)
         {
             *remaining_ns = ns;
         }
-        self.completions.set(cpu.index(), now_ns.saturating_add(*remaining_ns));
+        self.completions.set(cpu.index(), user_from_ns.saturating_add(*remaining_ns));
     }
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
     fn carry_out_orders(&mut self) {
-        if !self.platform.timer_orders.is_empty() {
-            self.carry_out_timer_orders();
+        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
+        // One test, as there is nothing to do as a rule.
+        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+            self.carry_out_some();
         }
-        if !self.platform.migrations.is_empty() {
-            for moved in self.platform.migrations.drain(..) {
-                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
-            }
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self) {
+        self.carry_out_timer_orders();
+        for moved in self.platform.migrations.drain(..) {
+            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
-        if !self.platform.refusals.is_empty() {
-            for (task, why) in self.platform.refusals.drain(..) {
-                self.observer.refused(self.now_ns, task, why);
-            }
+        for (task, why) in self.platform.refusals.drain(..) {
+            self.observer.refused(self.now_ns, task, why);
         }
     }
 
@@ -908,14 +962,16 @@ impl Task {
         Task {
             remaining_ns: 0,
             state: TaskState::New,
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            told: attr.allowed.clone(),
-            group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
             unborn: Some(Box::new(attr)),
-            parent: None,
         }
+    }
+}
+
+impl Settings {
+    fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
+        let (allowed, told) = (attr.allowed.clone(), attr.allowed.clone());
+        Settings { attr: attr.sched, parent, allowed, told, group: attr.group }
     }
 }

@@ -117,6 +117,12 @@ pub trait Workload {
         let _ = (now_ns, task);
     }
 
+    /// How much memory `task` goes through whenever it runs, KiB. Asked when it gets a CPU of a machine whose caches are modelled.
+    fn footprint_kib(&self, task: TaskId) -> u32 {
+        let _ = task;
+        0
+    }
+
     /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns; [`u64::MAX`] = it never does.
     /// None if its program cannot know. Asked only on behalf of schedulers that are told the future.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {

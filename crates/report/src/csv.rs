@@ -113,7 +113,8 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn row(text: &mut String, fields: &[impl AsRef<str>]) {
+/// Adds a line.
+pub(crate) fn row(text: &mut String, fields: &[impl AsRef<str>]) {
     for (place, field) in fields.iter().enumerate() {
         if place > 0 {
             text.push(',');

@@ -2,6 +2,8 @@
 
 use crate::format;
 use crate::model::RunReport;
+use schedlab_machine::costs::Overhead;
+use serde::{Deserialize, Serialize};
 
 /// A figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,10 +18,13 @@ pub enum Value {
     Index(f64),
     /// How many.
     Count(u64),
+    /// Power, W.
+    Watts(f64),
 }
 
 /// Which of two values one would rather have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller one.
     Less,
@@ -63,6 +68,7 @@ impl Value {
             Value::PerSecond(rate) => format::per_second(rate),
             Value::Index(index) => format!("{index:.4}"),
             Value::Count(count) => format::count(count),
+            Value::Watts(watts) => format!("{watts:.2} W"),
         }
     }
 
@@ -70,11 +76,13 @@ impl Value {
     pub fn number(self) -> String {
         match self {
             Value::Duration(number) | Value::Count(number) => number.to_string(),
-            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) => number.to_string(),
+            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) | Value::Watts(number) => {
+                number.to_string()
+            }
         }
     }
 
-    /// The unit of [`number`](Value::number): `ns`, `part`, `1/s`, `index` or `count`.
+    /// The unit of [`number`](Value::number): `ns`, `part`, `1/s`, `index`, `count` or `W`.
     pub fn unit(self) -> &'static str {
         match self {
             Value::Duration(_) => "ns",
@@ -82,13 +90,17 @@ impl Value {
             Value::PerSecond(_) => "1/s",
             Value::Index(_) => "index",
             Value::Count(_) => "count",
+            Value::Watts(_) => "W",
         }
     }
 
-    fn as_f64(self) -> f64 {
+    /// The [`number`](Value::number) as one.
+    pub fn as_f64(self) -> f64 {
         match self {
             Value::Duration(number) | Value::Count(number) => number as f64,
-            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) => number,
+            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) | Value::Watts(number) => {
+                number
+            }
         }
     }
 }
@@ -227,6 +239,28 @@ pub const COMPARED: &[Metric] = &[
         label: "of CPU",
         better: Better::Neither,
         of: |run| Some(Value::Count(run.totals.migrations_cpu)),
+    },
+    // On modelled machines only.
+    Metric {
+        id: "kernel_time",
+        group: "kernel time",
+        label: "",
+        better: Better::Less,
+        of: |run| Some(Value::Duration(run.kernel.as_ref()?.kernel_ns)),
+    },
+    Metric {
+        id: "kernel_spin",
+        group: "kernel time",
+        label: "spinning",
+        better: Better::Less,
+        of: |run| Some(Value::Duration(run.kernel.as_ref()?.ns(Overhead::Spin))),
+    },
+    Metric {
+        id: "power_mean",
+        group: "mean power",
+        label: "",
+        better: Better::Less,
+        of: |run| Some(Value::Watts(run.energy.as_ref()?.mean_watts)),
     },
 ];
 

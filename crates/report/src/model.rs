@@ -3,6 +3,7 @@
 //! This is what the JSON document holds (`docs/json-schema.md` tells every field) and what tables, timelines and CSV are made
 //! from. Times are integers in ns. Floating-point numbers are ratios and rates only, rounded to six decimals.
 
+use schedlab_machine::costs::{Energy, Overhead, Overheads};
 use schedlab_machine::{Counts, RunEnd};
 use schedlab_measure::histogram::percentile_of_sorted;
 use schedlab_measure::{Fairness, GroupUsage, Histogram, Moments, Slice, Span, Stats, TaskStats};
@@ -78,6 +79,12 @@ pub struct RunReport {
     pub end: End,
     /// The whole machine's figures.
     pub totals: Totals,
+    /// What the kernel's time went into. None on an idealised machine, where it takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelFigures>,
+    /// What was drawn. None if nothing is known of the machine's power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
     /// How fair it was. None if that was not measured.
     pub fairness: Option<FairnessFigures>,
     /// From wakeup to running.
@@ -105,6 +112,90 @@ pub struct RunReport {
     pub slices: Option<Vec<SliceRow>>,
     /// Who wanted to run when, by start, then task. None if that was not recorded.
     pub spans: Option<Vec<SpanRow>>,
+}
+
+/// Kernel time on a modelled machine. It is part of tasks' CPU time, or of idle time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KernelFigures {
+    /// All of it, waiting for locks included and getting out of idle states left out, ns.
+    pub kernel_ns: u64,
+    /// What of it, getting out of idle states included, counts as CPU time of tasks, ns.
+    pub with_task_ns: u64,
+    /// The same for idle time, ns.
+    pub idle_ns: u64,
+    /// By kind, ns. What had been begun and not ended when the run did is here in full, so the sum may be a little larger.
+    pub kinds: Vec<KindRow>,
+    /// Inter-processor interrupts.
+    pub interrupts: u64,
+    /// Times that a lock was found held.
+    pub contended: u64,
+    /// All of it by CPU, ns.
+    pub cpus_ns: Vec<u64>,
+}
+
+/// A kind of kernel time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KindRow {
+    /// `spin`, `switch`, ...
+    pub kind: String,
+    /// How long, all CPUs together, ns.
+    pub ns: u64,
+}
+
+impl KernelFigures {
+    /// Time of a kind, ns.
+    pub fn ns(&self, kind: Overhead) -> u64 {
+        self.kinds.iter().find(|row| row.kind == kind.name()).map_or(0, |row| row.ns)
+    }
+}
+
+impl From<&Overheads> for KernelFigures {
+    fn from(overheads: &Overheads) -> KernelFigures {
+        let row = |kind: Overhead| KindRow { kind: kind.name().into(), ns: overheads.ns(kind) };
+        KernelFigures {
+            kernel_ns: overheads.kernel_ns(),
+            with_task_ns: overheads.cpus.iter().map(|cpu| cpu.with_task_ns).sum(),
+            idle_ns: overheads.cpus.iter().map(|cpu| cpu.idle_ns).sum(),
+            kinds: Overhead::ALL.into_iter().map(row).collect(),
+            interrupts: overheads.interrupts,
+            contended: overheads.contended,
+            cpus_ns: overheads.cpus.iter().map(|cpu| cpu.kernel_ns()).collect(),
+        }
+    }
+}
+
+/// What a modelled machine has drawn.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EnergyFigures {
+    /// Energy, J.
+    pub joules: f64,
+    /// Mean power, W.
+    pub mean_watts: f64,
+    /// CPUs' idle states, the lightest first: how long, all CPUs together.
+    pub idle: Vec<IdleRow>,
+    /// How often idle CPUs woke up.
+    pub wakeups: u64,
+}
+
+/// An idle state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IdleRow {
+    /// `C6`.
+    pub state: String,
+    /// How long, all CPUs together, ns.
+    pub ns: u64,
+}
+
+impl From<&Energy> for EnergyFigures {
+    fn from(energy: &Energy) -> EnergyFigures {
+        let row = |(state, ns): &(String, u64)| IdleRow { state: state.clone(), ns: *ns };
+        EnergyFigures {
+            joules: ratio(energy.joules),
+            mean_watts: ratio(energy.mean_watts),
+            idle: energy.idle_ns.iter().map(row).collect(),
+            wakeups: energy.wakeups,
+        }
+    }
 }
 
 /// A knob and its value.
@@ -483,6 +574,8 @@ impl RunReport {
             seed: inputs.seed,
             end: End { state: inputs.end.into(), at_ns: stats.end_ns() },
             totals: totals(&tasks, stats, inputs.counts),
+            kernel: None,
+            energy: None,
             fairness: fairness.map(FairnessFigures::from),
             wakeup_latency: stats.latency().into(),
             wakeup_latency_histogram: stats.latency().filled().map(BucketRow::from).collect(),

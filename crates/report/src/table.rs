@@ -24,41 +24,61 @@ pub fn comparison(report: &Report, style: Style) -> String {
             best(&values, metrics[row].better)
         })
         .collect();
-    let texts: Vec<Vec<String>> =
-        columns.iter().map(|column| column.iter().map(|value| cell_text(*value, style)).collect()).collect();
-
-    let label_width = widest(labels.iter().map(String::as_str));
-    let widths: Vec<usize> = report
+    let columns: Vec<GridColumn> = report
         .runs
         .iter()
-        .zip(&texts)
-        .map(|(run, texts)| {
-            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
-            widest(texts.iter().map(String::as_str).chain(heads))
+        .zip(&columns)
+        .enumerate()
+        .map(|(place, (run, column))| GridColumn {
+            head: format!("{}\n{}", run.scheduler.name, run.scheduler.release),
+            cells: column.iter().map(|value| cell_text(*value, style)).collect(),
+            bold: winners.iter().map(|row| row[place]).collect(),
         })
         .collect();
+    let mut text = grid(&[(String::new(), labels)], &columns, style);
+    text.push_str(&notes(report, style));
+    text
+}
 
+/// A column of a [`grid`].
+pub(crate) struct GridColumn {
+    /// Its heading, of one or more lines.
+    pub head: String,
+    /// What stands in it, a row each.
+    pub cells: Vec<String>,
+    /// What of it is bold where there is colour.
+    pub bold: Vec<bool>,
+}
+
+/// A table: columns of labels (heading, a label a row), and columns that, where they do not all fit beside each other, come in
+/// several blocks with the same labels.
+pub(crate) fn grid(labels: &[(String, Vec<String>)], columns: &[GridColumn], style: Style) -> String {
+    let label_width = |(head, cells): &(String, Vec<String>)| {
+        widest(cells.iter().map(String::as_str).chain(head.lines())) + MARGIN
+    };
+    let labels_width: usize = labels.iter().map(label_width).sum();
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|column| widest(column.cells.iter().map(String::as_str).chain(column.head.lines())))
+        .collect();
     let mut text = String::new();
-    for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
+    for block in blocks(&widths, style.columns().saturating_sub(labels_width)) {
         if !text.is_empty() {
             text.push('\n');
         }
         let mut table = new_table(style);
-        let heads = block
-            .clone()
-            .map(|run| &report.runs[run].scheduler)
-            .map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
-        table.set_header(std::iter::once(Cell::new("")).chain(heads.map(right)));
-        for (row, label) in labels.iter().enumerate() {
-            let cells = block.clone().map(|run| {
-                let cell = right(Cell::new(&texts[run][row]));
-                if style.color && winners[row][run] { cell.add_attribute(Attribute::Bold) } else { cell }
+        let heads = block.clone().map(|column| right(Cell::new(&columns[column].head)));
+        table.set_header(labels.iter().map(|(head, _)| Cell::new(head)).chain(heads));
+        for row in 0..labels.first().map_or(0, |(_, cells)| cells.len()) {
+            let cells = block.clone().map(|column| {
+                let cell = right(Cell::new(&columns[column].cells[row]));
+                let bold = style.color && columns[column].bold[row];
+                if bold { cell.add_attribute(Attribute::Bold) } else { cell }
             });
-            table.add_row(std::iter::once(Cell::new(label)).chain(cells));
+            table.add_row(labels.iter().map(|(_, cells)| Cell::new(&cells[row])).chain(cells));
         }
         push_table(&mut text, table);
     }
-    text.push_str(&notes(report, style));
     text
 }
 
@@ -168,7 +188,7 @@ fn cell_text(value: Option<Value>, style: Style) -> String {
     value.map_or(none_text(style).into(), |value| value.text(style.unicode))
 }
 
-fn none_text(style: Style) -> &'static str {
+pub(crate) fn none_text(style: Style) -> &'static str {
     if style.unicode { "–" } else { "-" }
 }
 

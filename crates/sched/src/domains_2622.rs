@@ -527,7 +527,9 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
 /// `load_balance`: pulls to `cpu` what it should have.
 fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, idle: Idle) {
     let mut all_pinned = false;
+    platform.touched.balances += 1;
     let busiest = loop {
+        platform.touched.queues += queues.domains().loads.len() as u64;
         let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
             break None;
         };
@@ -587,6 +589,8 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
         return false;
     }
     let mut pulled = 0;
+    platform.touched.balances += 1;
+    platform.touched.queues += queues.domains().loads.len() as u64;
     while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
         let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
         pulled = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance).tasks;

@@ -24,7 +24,8 @@
 //! that blocked therefore stays its CPU's current task through the rest of its instant.
 
 use crate::{
-    CpuId, CpuSet, GroupId, Platform, SchedAttr, TaskAttr, TaskId, TimerKey, Tunable, TunableError, tunables,
+    CpuId, CpuSet, GroupId, Locking, Platform, SchedAttr, TaskAttr, TaskId, TimerKey, Tunable, TunableError,
+    tunables,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -199,6 +200,12 @@ pub trait Scheduler {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         let _ = (platform, key);
         unreachable!("a timer fired for a scheduler that arms none");
+    }
+
+    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's affair; second locks are told with
+    /// [`Platform::double_lock`].)
+    fn locking(&self) -> Locking {
+        Locking::PerCpu
     }
 
     /// The CPU whose runqueue `task` belongs to, or last belonged to.
@@ -379,6 +386,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         (**self).timer(platform, key)
+    }
+    fn locking(&self) -> Locking {
+        (**self).locking()
     }
     fn cpu_of(&self, task: TaskId) -> CpuId {
         (**self).cpu_of(task)

@@ -8,6 +8,7 @@
 //!
 //! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
 //! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
+//! * [`touched`]: what a scheduler's work consists of, for machines on which it costs time.
 //! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
 //! * [`registry`]: every scheduler by name and release.
 //! * one module a scheduler; what two of them truly share stands in a module of its own.
@@ -36,6 +37,7 @@ pub mod table;
 pub mod task;
 pub mod textbook;
 pub mod topology;
+pub mod touched;
 pub mod tunables;
 
 pub use clairvoyant::Clairvoyant;
@@ -45,4 +47,5 @@ pub use platform::{Platform, TimerKey, TimerPhase};
 pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 pub use topology::Topology;
+pub use touched::{Locking, Touched};
 pub use tunables::{Tunable, TunableError};

@@ -3,7 +3,7 @@
 //! The machine hands a [`Platform`] to every hook. It answers the few questions that a kernel's scheduler puts to hardware
 //! and timekeeping, and takes the few orders it gives. It knows nothing of what tasks are going to do.
 
-use crate::{CpuId, TaskId};
+use crate::{CpuId, TaskId, Touched};
 use alloc::vec::Vec;
 
 /// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill, hrtick). The scheduler chooses
@@ -84,6 +84,16 @@ pub struct Platform {
     hz: u32,
     cpus: u32,
     resched: CpuBits,
+    /// The CPU on which the present hook is executed, if requests to others are to be noted.
+    acting: Option<CpuId>,
+    /// What schedulers have touched. They only ever add; whoever wants to know what one hook did clears it before.
+    pub touched: Touched,
+    /// CPUs that another CPU asked to reschedule, which had not yet been asked: each is an inter-processor interrupt. Noted only
+    /// while [`set_acting`](Platform::set_acting) says who acts; the machine drains this after every hook.
+    pub interrupts: Vec<CpuId>,
+    /// Runqueue locks taken while that of another CPU was held: the CPU whose was held, and the other. Noted, and drained, like
+    /// `interrupts`.
+    pub second_locks: Vec<(CpuId, CpuId)>,
     /// Orders not yet carried out. The machine drains this after every hook.
     pub timer_orders: Vec<TimerOrder>,
     /// Moves not yet told to the observers. The machine drains this after every hook.
@@ -101,6 +111,10 @@ impl Platform {
             hz,
             cpus,
             resched: CpuBits::new(cpus),
+            acting: None,
+            touched: Touched::default(),
+            interrupts: Vec::new(),
+            second_locks: Vec::new(),
             timer_orders: Vec::with_capacity(64),
             migrations: Vec::with_capacity(64),
             refusals: Vec::new(),
@@ -134,7 +148,18 @@ impl Platform {
     /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on with user code.
     #[inline]
     pub fn resched(&mut self, cpu: CpuId) {
+        if self.acting.is_some_and(|acting| acting != cpu) && !self.resched.contains(cpu) {
+            self.interrupts.push(cpu);
+        }
         self.resched.insert(cpu);
+    }
+
+    /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`, `double_lock_balance`).
+    pub fn double_lock(&mut self, held: CpuId, other: CpuId) {
+        self.touched.double_locks += 1;
+        if self.acting.is_some() && held != other {
+            self.second_locks.push((held, other));
+        }
     }
 
     /// Whether `cpu` has been asked to reschedule and has not yet done so.
@@ -169,6 +194,13 @@ impl Platform {
     pub fn set_now_ns(&mut self, now_ns: u64) {
         debug_assert!(now_ns >= self.now_ns, "time went back from {} to {now_ns}", self.now_ns);
         self.now_ns = now_ns;
+    }
+
+    /// For the driver of a scheduler: the hooks that follow are executed on `cpu`, and what they ask of others is to be noted.
+    /// None: it is not.
+    #[inline]
+    pub fn set_acting(&mut self, cpu: Option<CpuId>) {
+        self.acting = cpu;
     }
 
     /// For the driver of a scheduler: another tick has begun.
@@ -271,5 +303,20 @@ mod tests {
         assert_eq!(platform.next_resched(4), Some(CpuId(64)));
         platform.clear_resched(CpuId(4095));
         assert_eq!(platform.next_resched(65), None);
+    }
+
+    #[test]
+    fn only_the_first_request_to_another_cpu_is_an_interrupt() {
+        let mut platform = Platform::new(4, 1000);
+        platform.resched(CpuId(1));
+        assert!(platform.interrupts.is_empty(), "nobody wants to know");
+        platform.set_acting(Some(CpuId(0)));
+        platform.resched(CpuId(0));
+        platform.resched(CpuId(1));
+        platform.resched(CpuId(2));
+        platform.resched(CpuId(2));
+        platform.double_lock(CpuId(0), CpuId(3));
+        assert_eq!(platform.interrupts, [CpuId(2)]);
+        assert_eq!(platform.second_locks, [(CpuId(0), CpuId(3))]);
     }
 }

@@ -124,6 +124,16 @@ pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupErro
     Ok((entry, release))
 }
 
+/// Whether a release lets an idle CPU go without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the mainline since
+/// 2.6.24. (i386 had it since 2.6.21, which no release here is built for where it would matter.) BFS's are 2.6.31 and later;
+/// the textbooks' schedulers do nothing at a tick.
+pub fn has_nohz(entry: &Entry, release: &Release) -> bool {
+    match entry.name {
+        "round_robin" | "o_n" | "o_1" | "rsdl" | "sd" => false,
+        _ => release.version != "2.6.23",
+    }
+}
+
 /// Finds the scheduler that a golden schedule names by its `scheduler` and `kernel`.
 pub fn find_golden(scheduler: &str, kernel: &str) -> Option<(&'static Entry, &'static Release)> {
     ALL.iter().find_map(|entry| {

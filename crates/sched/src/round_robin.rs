@@ -24,8 +24,8 @@
 use crate::interface::Load;
 use crate::registry::{Build, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TaskTable, Waker,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TaskTable, Waker,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -209,16 +209,17 @@ impl Scheduler for RoundRobin {
     }
 
     fn schedule(&mut self, platform: &mut Platform, _cpu: CpuId) -> Option<TaskId> {
+        platform.touched.scanned += self.ring.len() as u64;
         let next = self.best();
         if let Some(next) = next
             && self.counter(next) == 0
         {
             // The pick is not repeated: the oldest runnable task goes on, even if another now has more ticks.
+            platform.touched.recalculated += self.ring.len() as u64;
             self.recharge();
         }
         self.current = next;
         debug_assert!(next.is_none_or(|task| self.counter(task) > 0), "a round leaves nobody without ticks");
-        let _ = platform;
         next
     }
 
@@ -241,6 +242,10 @@ impl Scheduler for RoundRobin {
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {
         self.ring.retain(|&other| other != task);
+    }
+
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn cpu_of(&self, _task: TaskId) -> CpuId {

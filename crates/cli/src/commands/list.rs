@@ -101,7 +101,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
 
 /// A machine in a line or two.
 fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failure> {
-    let Description { name, about, source, topology, hz } = machine;
+    let Description { name, about, source, topology, hz, costs, numbers } = machine;
     writeln!(output, "{name}: {about}")?;
     let nodes = match topology.nodes() {
         1 => String::new(),
@@ -109,6 +109,11 @@ fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failu
     };
     let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
     writeln!(output, "    {} CPUs{nodes}{hz}; {source}", topology.cpus())?;
+    if costs.is_some() {
+        let calibrated = numbers.iter().filter(|number| number.calibrated).count();
+        let power = if costs.as_ref().is_some_and(|costs| costs.power.is_some()) { ", power" } else { "" };
+        writeln!(output, "    modelled: {} numbers{power}, {calibrated} calibrated", numbers.len())?;
+    }
     Ok(())
 }
 
@@ -116,6 +121,7 @@ fn write_machines(output: &mut Output) -> Result<(), Failure> {
     for machine in description::presets() {
         write_machine(&machine, output)?;
     }
+    writeln!(output, "{}: equal CPUs, as many as are needed; nothing costs anything", description::IDEAL)?;
     writeln!(output, "flat-N: N equal CPUs, equally far from each other")?;
     Ok(())
 }

@@ -1,21 +1,19 @@
 //! `schedlab run`.
 
-use super::choose::choose;
-use crate::args::{RunArgs, RunFormat};
+use super::choose::{choose, those_who_can, tunables_for};
+use crate::args::{OnOff, RunArgs, RunFormat};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::compressed::{self, LIMIT};
 use schedlab_lab::parallel;
 use schedlab_lab::run::{Experiment, RunError, cpus_named};
-use schedlab_lab::select::{self, Choice};
+use schedlab_lab::select::Choice;
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::groups::cgrules::{self, Rules};
 use schedlab_workload::groups::{Feature, Users};
 use schedlab_workload::{GroupSettings, Model, Target, Timetable, groups, rt_app};
-use std::collections::BTreeSet;
-use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
@@ -30,31 +28,15 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut reports = vec![];
     for file in &args.files {
         let experiment = experiment(file, args, &settings, &timetable, &owners)?;
-        let mut choices = vec![];
-        let mut left_out = LeftOut::default();
-        for chosen in &chosen {
-            match chosen.choice.refuses(&experiment.needs()) {
-                None => choices.push(chosen.choice),
-                Some(why) if chosen.named => {
-                    let (file, choice) = (file.display(), chosen.choice);
-                    return Err(Failure::Message(format!("{choice} cannot run {file}: {why}")));
-                }
-                Some(why) => left_out.add(chosen.choice, why),
-            }
-        }
-        if choices.is_empty() {
-            let file = file.display();
-            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
-        }
-        if !left_out.by_reason.is_empty() {
-            complain(&format!("note: left out: {left_out}"));
-        }
+        let choices = those_who_can(&chosen, &file.display().to_string(), |choice| {
+            choice.refuses(&experiment.needs())
+        })?;
         tell_what_groups_lack(&experiment, &choices);
         if args.user_groups {
             tell_who_had_no_user_groups(&choices);
         }
         experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
-        let tunables = tunables_for(&experiment, &choices, &args.set)?;
+        let tunables = tunables_for(&choices, |choice| experiment.tunables(choice), &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
     print(args, &reports, output)?;
@@ -153,32 +135,6 @@ impl Owners {
     }
 }
 
-/// Schedulers that cannot run a workload, by the reason why.
-#[derive(Default)]
-struct LeftOut {
-    by_reason: Vec<(String, Vec<Choice>)>,
-}
-
-impl LeftOut {
-    fn add(&mut self, choice: Choice, why: String) {
-        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, choices)) => choices.push(choice),
-            None => self.by_reason.push((why, vec![choice])),
-        }
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
-            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
-            let separator = if number > 0 { "; " } else { "" };
-            write!(f, "{separator}{} ({why})", names.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
 fn read_text(path: &Path) -> Result<String, String> {
     let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
     compressed::as_text(&bytes).map(str::to_string).map_err(|error| format!("{}: {error}", path.display()))
@@ -224,9 +180,9 @@ fn experiment(
         let target = Target { cpus, limited };
         rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
     };
-    let machine = match &args.machine {
+    let machine = match args.machine.as_deref() {
+        None | Some(description::IDEAL) => None,
         Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
-        None => None,
     };
     let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
     let (mut model, cpus) = match cpus {
@@ -238,7 +194,14 @@ fn experiment(
         }
     };
     let settings = owners.place(args, &mut model, settings)?;
+    let mut costs = machine.as_ref().and_then(|machine| machine.costs.clone()).filter(|_| !args.no_costs);
+    for (name, ns) in &args.cost {
+        let costs = costs.get_or_insert_default();
+        costs.set(name, *ns).map_err(|message| format!("--cost {name}: {message}"))?;
+    }
     Ok(Experiment {
+        costs,
+        nohz: args.nohz.map(|nohz| nohz == OnOff::On),
         hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
         machine,
         limit_ns: args.duration,
@@ -247,55 +210,6 @@ fn experiment(
         timetable: timetable.clone(),
         ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
     })
-}
-
-/// For each scheduler the settings that it has a knob for. One that none has is an error; of others it is said who has none.
-fn tunables_for(
-    experiment: &Experiment,
-    choices: &[Choice],
-    set: &[(String, i64)],
-) -> Result<Vec<Vec<(String, i64)>>, Failure> {
-    let known: Vec<Vec<&'static str>> = choices
-        .iter()
-        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
-        .collect();
-    for (name, _) in set {
-        let without: Vec<String> = choices
-            .iter()
-            .zip(&known)
-            .filter(|(_, known)| !known.contains(&name.as_str()))
-            .map(|(choice, _)| choice.to_string())
-            .collect();
-        if without.len() == choices.len() {
-            return Err(Failure::Message(unknown_tunable(name, choices, &known)));
-        }
-        if !without.is_empty() {
-            complain(&format!("note: {name} is no tunable of {}", without.join(", ")));
-        }
-    }
-    let own = |known: &Vec<&'static str>| {
-        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
-        set.iter().filter(has).cloned().collect()
-    };
-    Ok(known.iter().map(own).collect())
-}
-
-fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
-    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
-    let names: Vec<&'static str> = names.into_iter().collect();
-    let of = match choices {
-        [one] => one.to_string(),
-        _ => "any of the schedulers".into(),
-    };
-    let close = select::close_names(name, &names);
-    let hint = if !close.is_empty() {
-        format!("did you mean {}?", close.join(" or "))
-    } else if names.is_empty() {
-        "there are none".into()
-    } else {
-        format!("there are {}", names.join(", "))
-    };
-    format!("{name} is no tunable of {of}; {hint}")
 }
 
 fn run_all(

@@ -3,8 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform, Policy,
+    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// What a release promises to real-time tasks.
@@ -520,6 +520,10 @@ impl<S: Scheduler> Scheduler for Watched<S> {
             self.scheduler.timer(platform, key);
             self.settle(platform);
         }
+    }
+
+    fn locking(&self) -> Locking {
+        self.scheduler.locking()
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {

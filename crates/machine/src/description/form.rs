@@ -1,6 +1,7 @@
 //! The form of description files, number 1.
 
 use super::Description;
+use super::sections::{self, Cache, Costs, Draws};
 use schedlab_sched::Topology;
 use schedlab_sched::topology::{CPUS_MAX, Place, TopologyError};
 use serde::Deserialize;
@@ -11,7 +12,7 @@ const FORMAT: u64 = 1;
 const HZ: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 /// A place in the file, and what is wrong there.
-type Mistake = (String, String);
+pub(super) type Mistake = (String, String);
 
 /// What every form begins with.
 #[derive(Deserialize)]
@@ -32,6 +33,10 @@ struct File {
     source: String,
     hz: Option<u32>,
     topology: Shape,
+    costs: Option<Costs>,
+    #[serde(default)]
+    caches: Vec<Cache>,
+    power: Option<Draws>,
 }
 
 /// How the CPUs hang together: `flat`, `regular` or `cpus`, one of them.
@@ -120,7 +125,13 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
         let message = format!("{hz} ticks a second; give {} to {}", HZ.start(), HZ.end());
         return Err(("hz".into(), message));
     }
+    let (costs, numbers) = match sections::read(file.costs, file.caches, file.power)? {
+        Some((model, numbers)) => (Some(model), numbers),
+        None => (None, vec![]),
+    };
     Ok(Description {
+        costs,
+        numbers,
         name: file.name,
         about: file.about,
         source: file.source,

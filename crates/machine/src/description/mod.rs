@@ -10,17 +10,19 @@
 //! ```
 //!
 //! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run so, how many ticks a second it
-//! had. The file's form ([`form`]) carries a number, so that later ones can hold more.
+//! had; and, if it is a modelled machine, what things cost on it ([`CostModel`]). The file's form ([`form`]) carries a number, so that later ones can hold more.
 
 mod form;
+mod sections;
 
+use crate::costs::CostModel;
 use schedlab_sched::Topology;
 use schedlab_sched::topology::CPUS_MAX;
 use std::fmt;
 use std::path::Path;
 
 /// A machine as a file describes it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Description {
     /// What users call it.
     pub name: String,
@@ -32,6 +34,23 @@ pub struct Description {
     pub topology: Topology,
     /// Ticks a second, if the machine fixes them.
     pub hz: Option<u32>,
+    /// What things cost; none: it is an idealised machine.
+    pub costs: Option<CostModel>,
+    /// The numbers of the cost model as they stand in the file, each with its source.
+    pub numbers: Vec<Sourced>,
+}
+
+/// A number, and where it is from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sourced {
+    /// Its place in the file: `costs.kernel.switch`.
+    pub key: String,
+    /// In the file's unit.
+    pub value: f64,
+    /// Where it is from; if it was calibrated, on what.
+    pub source: String,
+    /// It was fitted to measurements: those are no evidence for the model any more.
+    pub calibrated: bool,
 }
 
 /// Why a description cannot be taken.
@@ -58,9 +77,15 @@ impl std::error::Error for DescriptionError {}
 const PRESETS: &[(&str, &str)] = &[
     ("laptop", include_str!("../../presets/laptop.json")),
     ("z800-2x6", include_str!("../../presets/z800-2x6.json")),
+    ("pentium3-1000x1", include_str!("../../presets/pentium3-1000x1.json")),
+    ("pentium3-850x2", include_str!("../../presets/pentium3-850x2.json")),
+    ("pentium3-700x4", include_str!("../../presets/pentium3-700x4.json")),
     ("pentium3-700x8", include_str!("../../presets/pentium3-700x8.json")),
     ("server-2node", include_str!("../../presets/server-2node.json")),
 ];
+
+/// The name of the machine on which nothing costs anything: one CPU, or as many as are asked for.
+pub const IDEAL: &str = "ideal";
 
 /// What a flat machine is called, before the number of its CPUs.
 const FLAT: &str = "flat-";
@@ -74,6 +99,8 @@ impl Description {
             source: "nobody's machine: the one of the golden schedules".into(),
             topology: Topology::flat(cpus),
             hz: None,
+            costs: None,
+            numbers: vec![],
         })
     }
 
@@ -100,6 +127,10 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
     if let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) {
         return Description::parse(name, text);
     }
+    if name == IDEAL {
+        let ideal = Description::flat(1).expect("a machine may have one CPU");
+        return Ok(Description { name: IDEAL.into(), ..ideal });
+    }
     if let Some(cpus) = name.strip_prefix(FLAT).and_then(|cpus| cpus.parse().ok()) {
         return Description::flat(cpus)
             .ok_or_else(|| error(format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}")));
@@ -109,7 +140,7 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
             let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
             Err(error(format!(
-                "there is no such preset or file; presets are {} and {FLAT}N for N equal CPUs",
+                "there is no such preset or file; presets are {}, {IDEAL} and {FLAT}N for N equal CPUs",
                 names.join(", ")
             )))
         }

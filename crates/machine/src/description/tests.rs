@@ -73,10 +73,11 @@ fn mistakes_are_told_with_file_place_and_remedy() {
         refuse(r#"{"format": 2, "costs": {}}"#),
         "m.json:format: form 2 is not known here; this program reads \"format\": 1"
     );
-    let unknown = refuse("{\"format\": 1, \"name\": \"m\",\n \"costs\": {}}");
+    let unknown = refuse("{\"format\": 1, \"name\": \"m\",\n \"coats\": {}}");
     assert_eq!(
         unknown,
-        "m.json:2:8: unknown field `costs`, expected one of `format`, `name`, `about`, `source`, `hz`, `topology`"
+        "m.json:2:8: unknown field `coats`, expected one of `format`, `name`, `about`, `source`, `hz`, `topology`, `costs`, \
+         `caches`, `power`"
     );
     assert_eq!(
         refuse(r#"{"format": 1, "name": "m", "hz": 0, "topology": {"flat": 1}}"#),
@@ -110,12 +111,73 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     );
 }
 
+/// A machine with these sections after its topology.
+fn with_sections(sections: &str) -> String {
+    format!(r#"{{"format": 1, "name": "m", "topology": {{"flat": 1}}, {sections}}}"#)
+}
+
+#[test]
+fn every_number_has_its_source_and_its_unit() {
+    let text = with_sections(
+        r#""costs": {
+            "kernel": {"switch": {"value": 1200.5, "source": "measured"}},
+            "by_scheduler": {"o_n@2.4.19": {"scan": {"value": 2, "calibrated_on": "two points"}}, "o_n": {"scan": {"value": 1, "source": "s"}}},
+            "calls": {"pipe_read": {"value": 900, "source": "s"}}
+        },
+        "caches": [{"of": "core", "size_kib": {"value": 256, "source": "s"}, "refill_kib": {"value": 12.5, "source": "s"}}],
+        "power": {
+            "base_watts": {"value": 1, "source": "s"}, "cpu_watts": {"value": 2, "source": "s"}, "package_watts": {"value": 3, "source": "s"},
+            "cpu_idle": [{"name": "C1", "watts": {"value": 0.5, "source": "s"}, "residency_us": {"value": 2, "source": "s"}, "exit_us": {"value": 1, "source": "s"}}]
+        }"#,
+    );
+    let machine = Description::parse("m.json", &text).unwrap();
+    let costs = machine.costs.unwrap();
+    assert_eq!(costs.kernel[crate::costs::Cost::Switch], 1_200_500);
+    assert_eq!(
+        costs.kernel_of("o_n", "2.4.19")[crate::costs::Cost::Scan],
+        2000,
+        "the release's own goes first"
+    );
+    assert_eq!(costs.kernel_of("o_n", "2.4.22")[crate::costs::Cost::Scan], 1000);
+    assert_eq!((costs.calls.pipe_read_ns, costs.caches[0].refill_kib_ps), (900, 12_500));
+    let power = costs.power.unwrap();
+    assert_eq!((power.cpu_idle[0].residency_ns, power.cpu_idle[0].watts), (2000, 0.5));
+    let calibrated: Vec<&str> =
+        machine.numbers.iter().filter(|number| number.calibrated).map(|number| number.key.as_str()).collect();
+    assert_eq!(calibrated, ["costs.by_scheduler.o_n@2.4.19.scan"]);
+}
+
+#[test]
+fn mistakes_in_costs_are_told_with_their_place() {
+    let kernel = |entry: &str| with_sections(&format!(r#""costs": {{"kernel": {{{entry}}}}}"#));
+    assert!(
+        refuse(&kernel(r#""switch": {"value": 1}"#))
+            .starts_with("m.json:costs.kernel.switch: is from nowhere; say where the number is from")
+    );
+    assert!(
+        refuse(&kernel(r#""swatch": {"value": 1, "source": "s"}"#))
+            .starts_with("m.json:costs.kernel.swatch: there is no cost swatch; there are scan, ")
+    );
+    assert_eq!(
+        refuse(&kernel(r#""switch": {"value": -1, "source": "s"}"#)),
+        "m.json:costs.kernel.switch: -1 is out of range; give 0 to 1000000000"
+    );
+    assert!(
+        refuse(&kernel(r#""tick": {"value": 1, "source": "s", "calibrated_on": "t"}"#)).contains("has both")
+    );
+    assert!(refuse(&with_sections(r#""caches": [{"of": "core", "size_kib": {"value": 1, "source": "s"}, "refill_kib": {"value": 1, "source": "s"}}]"#)).contains("has no effect without"));
+    assert!(
+        refuse(&with_sections(r#""costs": {"kernel": {}, "by_scheduler": {"o_m": {}}}"#))
+            .starts_with("m.json:costs.by_scheduler.o_m: there is no scheduler o_m")
+    );
+}
+
 #[test]
 fn names_that_lead_nowhere_are_told_what_there_is() {
     assert_eq!(
         find("z801").unwrap_err().to_string(),
-        "z801: there is no such preset or file; presets are laptop, z800-2x6, pentium3-700x8, server-2node and flat-N for \
-         N equal CPUs"
+        "z801: there is no such preset or file; presets are laptop, z800-2x6, pentium3-1000x1, pentium3-850x2, \
+         pentium3-700x4, pentium3-700x8, server-2node, ideal and flat-N for N equal CPUs"
     );
     assert_eq!(
         find("flat-5000").unwrap_err().to_string(),

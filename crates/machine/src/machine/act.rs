@@ -205,17 +205,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
     pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
-        &self.tasks[task.index()].allowed
+        &self.settings[task.index()].allowed
     }
 
     /// The group of `task`.
     pub fn task_group(&self, task: TaskId) -> GroupId {
-        self.tasks[task.index()].group
+        self.settings[task.index()].group
     }
 
     /// What `task` was last given, or will be born with.
     pub fn task_attr(&self, task: TaskId) -> SchedAttr {
-        self.tasks[task.index()].attr
+        self.settings[task.index()].attr
     }
 
     fn known_cpu(&self, cpu: CpuId) -> Result<(), ActionError> {

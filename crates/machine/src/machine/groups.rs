@@ -109,13 +109,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Where `task` may run now. If no CPU of its own is on line it may run on any of its group's from now on.
     pub(super) fn narrow(&mut self, task: TaskId) -> CpuSet {
-        let row = &self.tasks[task.index()];
+        let row = &self.settings[task.index()];
         let group = row.group;
         if let Some(usable) = self.usable(&row.allowed, group) {
             return usable;
         }
         if common(self.platform.cpus(), &self.online, &row.allowed).is_none() {
-            self.tasks[task.index()].allowed = CpuSet::All;
+            self.settings[task.index()].allowed = CpuSet::All;
         }
         self.usable_of_group(group).clone()
     }
@@ -129,7 +129,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match refused {
             Some(why) => Err(why),
             None => {
-                self.tasks[task.index()].told = usable;
+                self.settings[task.index()].told = usable;
                 Ok(())
             }
         }
@@ -141,7 +141,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let task = TaskId(number as u32);
             if self.is_about(task) {
                 let usable = self.narrow(task);
-                if usable != self.tasks[number].told {
+                if usable != self.settings[number].told {
                     // A deadline task that the scheduler does not let go stays where it is.
                     let _ = self.tell_usable(task, usable);
                 }
@@ -157,12 +157,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// `task`, which is alive, goes over to `group`: first to its CPUs, then to its share, as the kernel's controllers follow on
     /// each other.
     pub(super) fn change_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
-        let old = std::mem::replace(&mut self.tasks[task.index()].group, group);
+        let old = std::mem::replace(&mut self.settings[task.index()].group, group);
         let moved = self.follow_cpus(task).map_err(ActionError::Refused).and_then(|()| {
             self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Scheduler)
         });
         if moved.is_err() {
-            self.tasks[task.index()].group = old;
+            self.settings[task.index()].group = old;
             // What was granted before cannot be refused now.
             let _ = self.follow_cpus(task);
             return moved;
@@ -179,14 +179,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         let usable = self.narrow(task);
-        if usable == self.tasks[task.index()].told { Ok(()) } else { self.tell_usable(task, usable) }
+        if usable == self.settings[task.index()].told { Ok(()) } else { self.tell_usable(task, usable) }
     }
 
     /// Stops `task` if its group is frozen, and lets it go on if not.
     pub(super) fn freeze_by_group(&mut self, task: TaskId) {
         let row = &self.tasks[task.index()];
         let ended = matches!(row.state, TaskState::Zombie | TaskState::Reaped);
-        let frozen = self.groups.is_frozen(row.group);
+        let frozen = self.groups.is_frozen(self.settings[task.index()].group);
         if ended || frozen == row.signals.has(Signals::GROUP) {
             return;
         }

@@ -14,18 +14,24 @@ use schedlab_sched::{CpuId, CpuSet, Scheduler, TaskId};
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Whether `cpu` is on line.
     pub fn is_online(&self, cpu: CpuId) -> bool {
-        !self.is_offline[cpu.index()]
+        !self.is_gone(cpu)
     }
 
     /// How many CPUs are on line.
     pub fn online_cpus(&self) -> u32 {
-        self.platform.cpus() - self.offline
+        self.online.count(self.platform.cpus())
+    }
+
+    /// Whether `cpu` is off line, and has rescheduled for the last time.
+    #[inline]
+    pub(super) fn is_gone(&self, cpu: CpuId) -> bool {
+        !self.online.contains(cpu) && self.leaving != Some(cpu)
     }
 
     /// The CPU at which things happen to `task` that nobody in particular does: its own, or the lowest that is on line.
     pub(super) fn cpu_near(&self, task: TaskId) -> CpuId {
         let cpu = self.scheduler.cpu_of(task);
-        if self.offline == 0 || !self.is_offline[cpu.index()] {
+        if !self.is_gone(cpu) {
             return cpu;
         }
         self.online.first(self.platform.cpus()).expect("one is on line")
@@ -37,9 +43,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
             let by_group = self.groups.has_cpusets();
-            if self.is_about(task) && (by_group || self.tasks[number].allowed.contains(cpu)) {
+            if self.is_about(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
                 let usable = self.narrow(task);
-                if !by_group || usable != self.tasks[number].told {
+                if !by_group || usable != self.settings[number].told {
                     let _ = self.tell_usable(task, usable);
                 }
             }
@@ -48,19 +54,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// The CPUs on line, `cpu` as `online` says.
     fn set_online(&mut self, cpu: CpuId, online: bool) {
-        let offline = |other: CpuId| {
-            if other == cpu { !online } else { self.is_offline[other.index()] }
-        };
+        let is_online = |other: CpuId| if other == cpu { online } else { self.online.contains(other) };
         let all = || (0..self.platform.cpus()).map(CpuId);
-        self.online = if all().any(offline) {
-            CpuSet::from_cpus(all().filter(|&cpu| !offline(cpu)))
-        } else {
+        self.online = if all().all(is_online) {
             CpuSet::All
+        } else {
+            CpuSet::from_cpus(all().filter(|&cpu| is_online(cpu)))
         };
     }
 
     pub(super) fn take_offline(&mut self, cpu: CpuId) -> Result<(), ActionError> {
-        if self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return Err(ActionError::AlreadyOffline(cpu));
         }
         if self.online_cpus() == 1 {
@@ -68,9 +72,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         self.scheduler.cpu_offline(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
         self.set_online(cpu, false);
+        self.leaving = Some(cpu);
         self.tell_all(cpu);
         self.platform.resched(cpu);
+        self.free_at_once(cpu);
         self.reschedules();
+        self.leaving = None;
         if self.current[cpu.index()].is_some() {
             // A scheduler that does not obey; nothing else can have kept a task there.
             self.set_online(cpu, true);
@@ -78,18 +85,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let _ = self.scheduler.cpu_online(&mut self.platform, cpu);
             return Err(ActionError::Scheduler(format!("CPU {} is not given up", cpu.0)));
         }
-        self.is_offline[cpu.index()] = true;
-        self.offline += 1;
         Ok(())
     }
 
     pub(super) fn bring_online(&mut self, cpu: CpuId) -> Result<(), ActionError> {
-        if !self.is_offline[cpu.index()] {
+        if !self.is_gone(cpu) {
             return Err(ActionError::AlreadyOnline(cpu));
         }
         self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
-        self.is_offline[cpu.index()] = false;
-        self.offline -= 1;
         self.set_online(cpu, true);
         self.tell_all(cpu);
         // Its first threads of the kernel's own have run and gone, so it looks for work.

@@ -79,7 +79,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 if let Some(cpu) = self.current.iter().position(|&current| current == Some(task)) {
                     let done_ns = self.completions.get(cpu);
                     if done_ns != NEVER && !attends_already {
-                        self.tasks[task.index()].remaining_ns = done_ns - self.now_ns;
+                        let from_ns = self.user_from_ns(CpuId(cpu as u32));
+                        self.tasks[task.index()].remaining_ns = done_ns.saturating_sub(from_ns);
                     }
                     self.completions.set(cpu, NEVER);
                     self.attend(CpuId(cpu as u32), task);

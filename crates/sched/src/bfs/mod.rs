@@ -63,8 +63,8 @@ pub use self::version::Version;
 use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TaskTable, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
 use alloc::boxed::Box;
 use alloc::format;
@@ -315,6 +315,7 @@ impl Bfs {
         self.tasks[prev].on_cpu = false;
         if runnable {
             self.enqueue(prev);
+            platform.touched.enqueues += 1;
         } else {
             self.nr_running -= 1;
         }
@@ -326,6 +327,9 @@ impl Bfs {
     fn earliest_deadline_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let mut from = 0;
         while let Some(level) = self.queue.level_from(from) {
+            platform.touched.bitmap(level);
+            // Real-time levels are first in, first out; the others are one list, of which all is looked at.
+            platform.touched.scanned += if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
             let found = if level < MAX_RT_PRIO {
                 self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu))
             } else {
@@ -373,6 +377,7 @@ impl Bfs {
     /// Out of the queue, for `cpu`.
     fn take(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
         self.queue.remove(task);
+        platform.touched.dequeues += 1;
         let row = &mut self.tasks[task];
         row.sticky = false;
         row.on_cpu = true;
@@ -418,6 +423,7 @@ impl Scheduler for Bfs {
             Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
         };
         self.queue.admit(task);
+        platform.touched.enqueues += 1;
         self.tasks.insert(
             task,
             Task {
@@ -449,6 +455,7 @@ impl Scheduler for Bfs {
         let cpu = row.cpu;
         self.refresh(platform, cpu);
         self.activate(task);
+        platform.touched.enqueues += 1;
         // The waker is about to leave its CPU to this task, so nobody else need be disturbed.
         if !waker.is_sync() || self.idle_map.first(&self.tasks[task].allowed).is_some() {
             self.try_preempt(platform, task);
@@ -490,6 +497,7 @@ impl Scheduler for Bfs {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
+        platform.touched.clock_reads += 1;
         self.refresh(platform, cpu);
         self.charge(now_ns, cpu);
         let here = &mut self.cpus[cpu.index()];
@@ -563,6 +571,10 @@ impl Scheduler for Bfs {
             self.queue.remove(task);
             self.nr_running -= 1;
         }
+    }
+
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {

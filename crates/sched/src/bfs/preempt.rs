@@ -12,6 +12,7 @@ impl Bfs {
         if self.resched_suitable_idle(platform, task) {
             return;
         }
+        platform.touched.queues += self.running.len() as u64;
         match self.version {
             Version::V0_316 => self.preempt_by_offset(platform, task),
             Version::V0_404 => self.preempt_latest(platform, task),

@@ -114,6 +114,7 @@ impl Cfs {
     }
 
     /// `rebalance_domains`: the softirq of the tick.
+    #[inline]
     pub(super) fn rebalance_domains(
         &mut self,
         core: &mut Core,
@@ -215,11 +216,14 @@ impl Cfs {
         pinned: &mut AllPinned,
     ) -> Option<(CpuId, bool)> {
         self.candidates.all();
+        platform.touched.balances += 1;
         loop {
+            platform.touched.queues += core.domains.level(pass.level).span(pass.this).cpus.len() as u64;
             self.update_shares(core, platform, pass.level, pass.this);
             let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
             let mut moved = false;
             if core.nr_running[busiest.index()] > 1 {
+                platform.double_lock(pass.this, busiest);
                 core.update_rq_clock(platform, pass.this);
                 core.update_rq_clock(platform, busiest);
                 moved = self.move_tasks(core, platform, pass, busiest, imbalance, pinned);
@@ -380,6 +384,7 @@ impl Cfs {
     fn pull_task(&mut self, core: &mut Core, platform: &mut Platform, e: u32, this: CpuId) {
         let pid = self.entities[e as usize].pid;
         let from = core.cpu_of(pid);
+        platform.touched.moves += 1;
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
         core.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);

@@ -17,6 +17,7 @@ const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 impl Cfs {
     /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was done a moment ago.
+    #[inline]
     pub(super) fn update_shares(
         &mut self,
         core: &mut Core,
@@ -24,9 +25,12 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
-        if self.groups.len() == 1 {
-            return;
+        if self.groups.len() > 1 {
+            self.update_shares_of_all(core, platform, level, cpu);
         }
+    }
+
+    fn update_shares_of_all(&mut self, core: &mut Core, platform: &mut Platform, level: usize, cpu: CpuId) {
         let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
         if now_ns - *last_update < self.knobs.shares_ratelimit_ns {

@@ -312,7 +312,8 @@ impl Core {
 
     /// `update_rq_clock`: `cpu` reads the time.
     #[inline]
-    pub fn update_rq_clock(&mut self, platform: &Platform, cpu: CpuId) {
+    pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
+        platform.touched.clock_reads += 1;
         self.rqs[cpu.index()].clock = platform.now_ns();
     }
 

@@ -60,7 +60,9 @@ impl Fair {
         let queue = &mut self.queues[q as usize];
         queue.load += self.info[e as usize].load;
         queue.nr_queued += 1;
+        platform.touched.enqueues += 1;
         if !is_curr {
+            platform.touched.tree(self.queues[q as usize].nr_queued);
             self.tree_insert(q, e);
         }
         self.se[e as usize].on_rq = true;
@@ -108,7 +110,9 @@ impl Fair {
         if why.finish {
             entity.sched_delayed = false;
         }
+        platform.touched.dequeues += 1;
         if self.queues[q as usize].curr != e {
+            platform.touched.tree(self.queues[q as usize].nr_queued);
             self.tree_remove(q, e);
         }
         self.se[e as usize].on_rq = false;

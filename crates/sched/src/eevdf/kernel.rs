@@ -217,6 +217,9 @@ impl Eevdf {
             (false, false) => {}
         }
         core.rqs[cpu.index()].curr = next;
+        if next == core.idle_thread(cpu) && first != next {
+            fair.cpu_idles(core, platform, cpu);
+        }
         core.thread_mut(prev).need_resched = false;
         core.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
@@ -727,7 +730,7 @@ impl Scheduler for Eevdf {
     }
 
     fn describe_domains(&self) -> Option<String> {
-        Some(self.fair.describe_domains())
+        Some(super::domains::describe(&self.core.domains))
     }
 
     fn audit(&self) -> Result<(), String> {

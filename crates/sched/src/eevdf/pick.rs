@@ -167,6 +167,7 @@ impl Fair {
                     continue 'again;
                 }
                 let e = self.pick_next_entity(q);
+                platform.touched.tree(self.queues[q as usize].nr_queued);
                 if self.se[e as usize].sched_delayed {
                     self.dequeue_entities(
                         core,

@@ -157,6 +157,7 @@ impl O1 {
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let rq = &self.rqs[cpu as usize];
         let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
+        platform.touched.requeue();
         self.move_to(p, array);
         platform.resched(CpuId(cpu));
     }

@@ -35,6 +35,7 @@
 //! | `migration_thread` | affinity |
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
+//! | `nodes` | 2.6.0: when other memory nodes are looked at |
 //! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::domains_2622`]) |
 //!
 //! # Releases
@@ -49,6 +50,7 @@ mod load_balance;
 mod loads;
 mod migration_thread;
 mod moving;
+mod nodes;
 mod prio_array;
 mod rules;
 mod runqueue;
@@ -74,6 +76,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
+use nodes::Nodes;
 use rules::Rules;
 use runqueue::Runqueue;
 use task::{Pid, State, Tasks};
@@ -121,8 +124,12 @@ pub struct O1 {
     tasks: Tasks,
     rqs: Vec<Runqueue>,
     loads: Loads,
-    /// 2.6.0: what each CPU saw when it last balanced.
-    history: LoadHistory,
+    /// 2.6.0: the machine's memory nodes.
+    nodes: Nodes,
+    /// 2.6.0: by node, what each CPU saw when it last balanced with it.
+    history: Vec<LoadHistory>,
+    /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
+    own_length: Vec<u32>,
     /// 2.6.22: the weights on the CPUs, and each CPU's part of the one domain.
     domains: Domains,
     /// 2.6.0: for how long a task's data stays in the cache after it ran, jiffies.
@@ -136,14 +143,18 @@ impl O1 {
     pub fn new(version: Version, config: &BuildConfig) -> O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
+        let nodes = Nodes::new(&config.topology);
+        let node_of = config.topology.iter().map(|cpu| config.topology.place(cpu).node);
         O1 {
             rules: Rules::new(version, config.hz),
             cpus,
             online: cpus,
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
-            loads: Loads::new(rows),
-            history: LoadHistory::new(rows),
+            loads: Loads::new(node_of.collect()),
+            history: (0..nodes.count()).map(|node| LoadHistory::new(rows, nodes.cpus(node))).collect(),
+            own_length: vec![0; rows],
+            nodes,
             domains: Domains::new(cpus, config.hz),
             cache_decay_ticks: 1,
             cache_hot_time_ns: 2_500_000,
@@ -168,6 +179,7 @@ impl O1 {
 
 impl Scheduler for O1 {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
+        platform.touched.enqueues += 1;
         match parent {
             Parent::Outside => self.fork_from_outside(platform, task, attr),
             Parent::Task { task: parent, cpu } => self.fork_by_parent(platform, task, attr, parent, cpu.0),

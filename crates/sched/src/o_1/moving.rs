@@ -51,6 +51,7 @@ impl O1 {
         if max_tasks == 0 || max_weight <= 0 {
             return moved;
         }
+        platform.double_lock(CpuId(this), CpuId(busiest));
         moved.all_pinned = true;
         let mut weight_left = max_weight;
         let best_of = |sched: &O1, cpu: u32| {

@@ -21,12 +21,14 @@ impl O1 {
 
     fn schedule_once(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
         let now = platform.now_ns();
+        platform.touched.clock_reads += 1;
         let prev = self.rqs[cpu as usize].curr;
         let mut run_time = 0;
         if prev != Pid::NONE {
             run_time = self.rules.run_time(&self.tasks[prev], now);
             if self.tasks[prev].state != State::Running {
                 self.deactivate_task(prev);
+                platform.touched.dequeues += 1;
             }
         }
         let next = self.pick_next(platform, cpu, now);
@@ -63,11 +65,13 @@ impl O1 {
         let rq = &mut self.rqs[cpu as usize];
         if rq.arrays[rq.active()].nr_active == 0 {
             rq.swap_arrays();
+            platform.touched.swaps += 1;
         }
         let next = rq.arrays[rq.active()]
             .first()
             .expect("a queue with runnable tasks has one in the active array after a swap");
-        self.requeue_on_pick(next, now);
+        platform.touched.bitmap(self.tasks[next].prio);
+        self.requeue_on_pick(platform, next, now);
         self.tasks[next].activated = Activated::No;
         next
     }
@@ -85,7 +89,7 @@ impl O1 {
 
     /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become better by waiting. It runs
     /// now in any case, but from its new place in the lists: at the next `schedule()` whoever is then the first is picked.
-    fn requeue_on_pick(&mut self, next: Pid, now: u64) {
+    fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {
             return;
@@ -97,6 +101,7 @@ impl O1 {
         match self.rules.version {
             Version::V2_6_0 => {
                 // Real-time tasks too, and even if nothing changes: it moves to the tail.
+                platform.touched.requeue();
                 self.dequeue_task(next);
                 self.rules.recalc_task_prio(&mut self.tasks[next], until);
                 self.enqueue_task(next, array);
@@ -109,6 +114,7 @@ impl O1 {
                 self.rules.recalc_task_prio(task, until);
                 let prio = core::mem::replace(&mut task.prio, queued_by);
                 if prio != queued_by {
+                    platform.touched.requeue();
                     self.dequeue_task(next);
                     self.tasks[next].prio = prio;
                     self.enqueue_task(next, array);

@@ -61,6 +61,7 @@ impl O1 {
             task.time_slice = self.rules.task_timeslice(task);
             task.first_time_slice = false;
             platform.resched(CpuId(cpu));
+            platform.touched.requeue();
             self.move_to(p, self.rqs[cpu as usize].active());
         }
     }
@@ -71,6 +72,7 @@ impl O1 {
     /// The estimate does not yet know of the time run since the task was switched in (`schedule()` takes that), so the
     /// priority lags by up to a slice.
     fn slice_end(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+        platform.touched.requeue();
         self.dequeue_task(p);
         platform.resched(CpuId(cpu));
         let task = &mut self.tasks[p];
@@ -121,6 +123,7 @@ impl O1 {
             return;
         }
         platform.resched(CpuId(cpu));
+        platform.touched.requeue();
         self.dequeue_task(p);
         if self.rules.version == Version::V2_6_0 {
             let task = &mut self.tasks[p];

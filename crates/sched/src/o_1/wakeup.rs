@@ -12,6 +12,8 @@ impl O1 {
         if self.tasks[p].is_queued() {
             return;
         }
+        platform.touched.enqueues += 1;
+        platform.touched.clock_reads += 1;
         match self.rules.version {
             Version::V2_6_0 => {
                 self.pull_to_sync_waker(platform, p, waker);

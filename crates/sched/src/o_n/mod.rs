@@ -49,8 +49,8 @@ pub use version::{ENTRY, Version};
 use crate::interface::Load;
 use crate::registry::BuildConfig;
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TaskTable, Waker,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TaskTable, Waker,
 };
 use alloc::string::String;
 use alloc::vec;
@@ -237,14 +237,20 @@ impl OrderN {
     }
 
     /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if nobody has ticks left.
-    fn pick(&mut self, cpu: CpuId, prev: Option<TaskId>) -> Option<TaskId> {
+    fn pick(&mut self, platform: &mut Platform, cpu: CpuId, prev: Option<TaskId>) -> Option<TaskId> {
+        platform.touched.scanned += self.run_queue.len() as u64;
         let mm = self.mm_at_hand(cpu, prev);
         let (best, next) = self.walk(cpu, mm);
         if best != 0 {
             return next;
         }
+        platform.touched.recalculated += self.task_list.len() as u64;
         self.recalculate();
-        if self.version.picks_again_after_epoch() { self.walk(cpu, mm).1 } else { next }
+        if !self.version.picks_again_after_epoch() {
+            return next;
+        }
+        platform.touched.scanned += self.run_queue.len() as u64;
+        self.walk(cpu, mm).1
     }
 
     /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
@@ -392,9 +398,10 @@ impl Scheduler for OrderN {
             }
             if self.tasks[prev].state != State::Running {
                 self.dequeue(prev);
+                platform.touched.dequeues += 1;
             }
         }
-        let next = self.pick(cpu, prev);
+        let next = self.pick(platform, cpu, prev);
         if next != prev {
             self.switch_to(platform, cpu, next);
             if let Some(prev) = prev {
@@ -420,6 +427,7 @@ impl Scheduler for OrderN {
             self.tasks[task].yielded = true;
         }
         self.move_last(task);
+        platform.touched.requeue();
         platform.resched(cpu);
     }
 
@@ -478,6 +486,10 @@ impl Scheduler for OrderN {
         if let Some(&moved) = self.task_list.get(index as usize) {
             self.rest[moved].list_index = index;
         }
+    }
+
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {

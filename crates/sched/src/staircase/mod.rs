@@ -445,6 +445,7 @@ impl Scheduler for Staircase {
         new.prio = new.static_prio;
         new.prio = new.normal_prio();
         self.tasks[p.index()] = new;
+        platform.touched.enqueues += 1;
         match parent {
             Parent::Outside => self.start(platform, p),
             Parent::Task { task, cpu } => self.start_beside(platform, p, self.pid(task), cpu),
@@ -462,6 +463,7 @@ impl Scheduler for Staircase {
         let cpu = self.wake_cpu(p, waker);
         self.set_task_cpu(platform, p, cpu);
         self.activate_task(cpu, p);
+        platform.touched.enqueues += 1;
         self.tasks[p.index()].uninterruptible = false;
         // A waker that is about to sleep need not be told to leave its CPU.
         if !(waker.is_sync() && waker.cpu() == cpu) {
@@ -489,6 +491,7 @@ impl Scheduler for Staircase {
             let Task { prio, array, time_slice, .. } = self.tasks[p.index()];
             if time_slice <= 0 {
                 platform.resched(cpu);
+                platform.touched.requeue();
                 self.task_expired_entitlement(cpu, p);
             }
             if self.edition == Edition::Rsdl && prio > ISO_PRIO && array == self.cpus[cpu.index()].active(cpu)
@@ -502,11 +505,13 @@ impl Scheduler for Staircase {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
+        platform.touched.clock_reads += 1;
         let prev = self.cpus[cpu.index()].curr;
         if let Some(p) = prev {
             let task = &self.tasks[p.index()];
             if !task.runnable {
                 self.deactivate_task(cpu, p);
+                platform.touched.dequeues += 1;
             } else if !task.allowed.contains(cpu) {
                 self.move_to_allowed(platform, p);
             }
@@ -514,7 +519,10 @@ impl Scheduler for Staircase {
         if self.domains.load(cpu).nr_running() == 0 {
             newly_idle_balance(self, platform, cpu);
         }
+        let active = self.cpus[cpu.index()].active;
         let next = self.pick(cpu);
+        platform.touched.bitmap(next.map_or(0, |p| self.tasks[p.index()].prio));
+        platform.touched.swaps += u64::from(self.cpus[cpu.index()].active != active);
         // What was pulled may have asked for this very reschedule.
         platform.clear_resched(cpu);
         // Only now, so the charge has no say in the choice.
@@ -539,6 +547,7 @@ impl Scheduler for Staircase {
             return;
         }
         let p = self.pid(task);
+        platform.touched.requeue();
         self.dequeue_task(cpu, p);
         if self.tasks[p.index()].is_realtime() {
             self.put_in_array(cpu, p);

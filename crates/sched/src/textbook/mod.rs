@@ -34,8 +34,8 @@ pub use rules::{
 use crate::interface::Load;
 use crate::platform::CpuBits;
 use crate::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
+    BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -484,11 +484,13 @@ impl Scheduler for Textbook {
         );
         self.ready.iter_mut().for_each(|ready| ready.admit(task));
         self.join(task, platform.now_ns());
+        platform.touched.enqueues += 1;
         self.offer(platform, task);
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
         self.join(task, platform.now_ns());
+        platform.touched.enqueues += 1;
         self.offer(platform, task);
     }
 
@@ -520,12 +522,14 @@ impl Scheduler for Textbook {
                 return Some(prev);
             }
             self.queue(prev, now_ns);
+            platform.touched.enqueues += 1;
         }
         let next = self.first_for(cpu, now_ns);
         if let Some(next) = next {
             let priority = self.aged_priority(&self.tasks[next], now_ns);
             let t = &mut self.tasks[next];
             self.ready[t.class as usize].remove(next);
+            platform.touched.dequeues += 1;
             if t.cpu != cpu.0 {
                 platform.migrated(next, CpuId(t.cpu), cpu);
                 t.cpu = cpu.0;
@@ -626,6 +630,10 @@ impl Scheduler for Textbook {
             self.join(task, now_ns);
             platform.resched(CpuId(key.0));
         }
+    }
+
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {

@@ -401,6 +401,7 @@ impl Class for Deadline {
             Enqueue::Restored | Enqueue::Migrated => {}
         }
         if !self.tasks[pid.index()].server.throttled {
+            platform.touched.enqueues += 1;
             self.insert(core, cpu, pid);
         }
     }
@@ -415,6 +416,7 @@ impl Class for Deadline {
     ) -> bool {
         self.update_curr(core, platform, cpu);
         if self.tasks[pid.index()].queued {
+            platform.touched.dequeues += 1;
             self.remove(core, cpu, pid);
         }
         true

@@ -284,6 +284,7 @@ impl RealTime {
 
 impl Class for RealTime {
     fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+        platform.touched.enqueues += 1;
         RealTime::enqueue_task(self, core, platform, cpu, pid, why);
     }
 
@@ -296,6 +297,7 @@ impl Class for RealTime {
         _why: Dequeue,
     ) -> bool {
         self.update_curr(core, platform, cpu);
+        platform.touched.dequeues += 1;
         let Self { rqs, links, .. } = self;
         rqs[cpu.index()].queue.remove(links, pid);
         let thread = *core.thread(pid);
@@ -324,13 +326,15 @@ impl Class for RealTime {
         }
     }
 
-    fn pick_next_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    #[inline]
+    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
         if rq.rt_nr_running == 0 {
             return None;
         }
         let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
         if let Some(pid) = picked {
+            platform.touched.bitmap(core.thread(pid).prio as u8);
             self.tasks[pid.index()].exec_start = core.clock(cpu);
             self.make_unpushable(cpu, pid);
         }
@@ -390,6 +394,7 @@ impl Class for RealTime {
         }
     }
 
+    #[inline]
     fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if core.curr(cpu) != pid
             && !core.resched_pending(cpu)
@@ -400,6 +405,7 @@ impl Class for RealTime {
         }
     }
 
+    #[inline]
     fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         if self.overloaded_count > 0 && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
         {

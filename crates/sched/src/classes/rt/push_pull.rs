@@ -121,6 +121,8 @@ impl RealTime {
     /// Moves `pid`, waiting on `from`, to `to`.
     fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, from: CpuId, to: CpuId) {
         use crate::classes::{Class, Dequeue, Enqueue};
+        platform.double_lock(from, to);
+        platform.touched.moves += 1;
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
         core.sub_nr_running(from, 1);
         core.set_cpu_and_tell(platform, pid, to);

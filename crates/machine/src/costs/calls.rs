@@ -1,0 +1,112 @@
+//! What programs pay: system calls, copying, processes.
+
+/// What a program's own calls cost it, apart from what the scheduler does in them (wakeups, switches), in ns of CPU time.
+///
+/// The default is the reference machine of the workload specifications: what a call is said to cost where no machine is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallCosts {
+    /// Writing one message of up to 100 bytes into a stream socket, ns.
+    pub socket_write_ns: u64,
+    /// Reading one message of up to 100 bytes from a stream socket, ns.
+    pub socket_read_ns: u64,
+    /// Writing one message of up to 100 bytes into a pipe, ns.
+    pub pipe_write_ns: u64,
+    /// Reading one message of up to 100 bytes from a pipe, ns.
+    pub pipe_read_ns: u64,
+    /// Copying 1024 bytes more than those 100 in either direction, ns.
+    pub copy_kib_ns: u64,
+    /// A call on a semaphore or a futex that enters the kernel, ns.
+    pub futex_ns: u64,
+    /// One try at a user-space lock, ns.
+    pub try_lock_ns: u64,
+    /// Reading the clock, ns.
+    pub clock_ns: u64,
+    /// `fork(2)`, of the parent's time, ns.
+    pub fork_ns: u64,
+    /// `execve(2)`, ns.
+    pub exec_ns: u64,
+    /// `sched_yield(2)`, ns; never 0, or yield loops would stand still.
+    pub yield_ns: u64,
+    /// Reading 4096 bytes through the page cache, or writing them into it, ns.
+    pub block_io_ns: u64,
+    /// Reading 1024 bytes of memory that is in the nearest cache, ns.
+    pub touch_kib_ns: u64,
+}
+
+impl CallCosts {
+    /// What files and options call them, in the order above.
+    pub const NAMES: [&'static str; 13] = [
+        "socket_write",
+        "socket_read",
+        "pipe_write",
+        "pipe_read",
+        "copy_kib",
+        "futex",
+        "try_lock",
+        "clock",
+        "fork",
+        "exec",
+        "yield",
+        "block_io",
+        "touch_kib",
+    ];
+
+    fn field(&mut self, name: &str) -> Option<&mut u64> {
+        match name {
+            "socket_write" => Some(&mut self.socket_write_ns),
+            "socket_read" => Some(&mut self.socket_read_ns),
+            "pipe_write" => Some(&mut self.pipe_write_ns),
+            "pipe_read" => Some(&mut self.pipe_read_ns),
+            "copy_kib" => Some(&mut self.copy_kib_ns),
+            "futex" => Some(&mut self.futex_ns),
+            "try_lock" => Some(&mut self.try_lock_ns),
+            "clock" => Some(&mut self.clock_ns),
+            "fork" => Some(&mut self.fork_ns),
+            "exec" => Some(&mut self.exec_ns),
+            "yield" => Some(&mut self.yield_ns),
+            "block_io" => Some(&mut self.block_io_ns),
+            "touch_kib" => Some(&mut self.touch_kib_ns),
+            _ => None,
+        }
+    }
+
+    /// Sets one by name, ns; fractions are rounded.
+    ///
+    /// # Errors
+    /// If there is none of that name, or a yield is to cost nothing.
+    pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
+        let ps = super::kernel::picoseconds(ns)?;
+        let names = CallCosts::NAMES.join(", ");
+        let field = self.field(name).ok_or_else(|| format!("there is no call {name}; there are {names}"))?;
+        if name == "yield" && ps < 500 {
+            return Err("a yield must cost something, or yield loops would stand still".into());
+        }
+        *field = (ps + 500) / 1000;
+        Ok(())
+    }
+
+    /// One by name, ns.
+    pub fn get(mut self, name: &str) -> Option<u64> {
+        self.field(name).copied()
+    }
+}
+
+impl Default for CallCosts {
+    fn default() -> CallCosts {
+        CallCosts {
+            socket_write_ns: 1_700,
+            socket_read_ns: 1_700,
+            pipe_write_ns: 1_000,
+            pipe_read_ns: 1_000,
+            copy_kib_ns: 0,
+            futex_ns: 0,
+            try_lock_ns: 100,
+            clock_ns: 0,
+            fork_ns: 150_000,
+            exec_ns: 400_000,
+            yield_ns: 500,
+            block_io_ns: 4_000,
+            touch_kib_ns: 128,
+        }
+    }
+}

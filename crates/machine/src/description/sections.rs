@@ -1,0 +1,211 @@
+//! The optional sections of a description: what things cost, caches, power. Every number has its source.
+
+use super::Sourced;
+use super::form::Mistake;
+use crate::costs::kernel::picoseconds;
+use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power};
+use serde::Deserialize;
+use serde::de::{self, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A number, and where it is from: one of `source` and `calibrated_on`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Number {
+    value: f64,
+    source: Option<String>,
+    calibrated_on: Option<String>,
+}
+
+/// An object whose keys are looked at one by one, in their order.
+pub(super) struct Entries<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Entries<T>, D::Error> {
+        struct Each<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Each<T> {
+            type Value = Entries<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
+                let mut entries: Vec<(String, T)> = vec![];
+                while let Some((key, value)) = map.next_entry::<String, T>()? {
+                    if entries.iter().any(|(other, _)| *other == key) {
+                        return Err(de::Error::custom(format!("duplicate field `{key}`")));
+                    }
+                    entries.push((key, value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Each(PhantomData))
+    }
+}
+
+/// `costs`: names and ns.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Costs {
+    kernel: Entries<Number>,
+    by_scheduler: Option<Entries<Entries<Number>>>,
+    calls: Option<Entries<Number>>,
+}
+
+/// An entry of `caches`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cache {
+    of: String,
+    size_kib: Number,
+    /// ns.
+    refill_kib: Number,
+}
+
+/// `power`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Draws {
+    base_watts: Number,
+    cpu_watts: Number,
+    cpu_idle: Vec<Idle>,
+    package_watts: Number,
+    #[serde(default)]
+    package_idle: Vec<Idle>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Idle {
+    name: String,
+    watts: Number,
+    residency_us: Number,
+    exit_us: Number,
+}
+
+/// Takes numbers, checks them, and remembers their sources.
+struct Reader {
+    numbers: Vec<Sourced>,
+}
+
+impl Reader {
+    fn take(&mut self, place: String, number: Number, least: f64, most: f64) -> Result<f64, Mistake> {
+        let (source, calibrated) = match (number.source, number.calibrated_on) {
+            (Some(source), None) if !source.trim().is_empty() => (source, false),
+            (None, Some(on)) if !on.trim().is_empty() => (on, true),
+            (Some(_), Some(_)) => {
+                let message = "has both \"source\" and \"calibrated_on\"; give the one that is true";
+                return Err((place, message.into()));
+            }
+            _ => {
+                let message = "is from nowhere; say where the number is from: \"source\": \"...\", or \"calibrated_on\"";
+                return Err((place, message.into()));
+            }
+        };
+        if !(least..=most).contains(&number.value) {
+            return Err((place, format!("{} is out of range; give {least} to {most}", number.value)));
+        }
+        self.numbers.push(Sourced { key: place, value: number.value, source, calibrated });
+        Ok(number.value)
+    }
+
+    fn named(
+        &mut self,
+        place: &str,
+        entries: Entries<Number>,
+        mut set: impl FnMut(&str, f64) -> Result<(), String>,
+    ) -> Result<(), Mistake> {
+        for (name, number) in entries.0 {
+            let here = format!("{place}.{name}");
+            let ns = self.take(here.clone(), number, 0.0, crate::costs::kernel::COST_MAX_NS)?;
+            set(&name, ns).map_err(|message| (here, message))?;
+        }
+        Ok(())
+    }
+
+    fn idle(&mut self, place: &str, states: Vec<Idle>) -> Result<Vec<IdleState>, Mistake> {
+        let mut read: Vec<IdleState> = vec![];
+        for (number, state) in states.into_iter().enumerate() {
+            let here = format!("{place}[{number}]");
+            let mut us = |key: &str, number| {
+                self.take(format!("{here}.{key}"), number, 0.0, 1e9).map(|us| (us * 1000.0).round() as u64)
+            };
+            let residency_ns = us("residency_us", state.residency_us)?;
+            let exit_ns = us("exit_us", state.exit_us)?;
+            if read.last().is_some_and(|lighter| lighter.residency_ns > residency_ns) {
+                let message = "does not pay later than the state before it; give the lightest state first";
+                return Err((format!("{here}.residency_us"), message.into()));
+            }
+            let watts = self.take(format!("{here}.watts"), state.watts, 0.0, 1e6)?;
+            read.push(IdleState { name: state.name, watts, residency_ns, exit_ns });
+        }
+        Ok(read)
+    }
+}
+
+/// What the sections say, and where each number is from. None without `costs`: then the machine is an idealised one.
+pub(super) fn read(
+    costs: Option<Costs>,
+    caches: Vec<Cache>,
+    power: Option<Draws>,
+) -> Result<Option<(CostModel, Vec<Sourced>)>, Mistake> {
+    let Some(costs) = costs else {
+        let given = if !caches.is_empty() { "caches" } else { "power" };
+        if !caches.is_empty() || power.is_some() {
+            return Err((given.into(), "has no effect without \"costs\"; give both or none".into()));
+        }
+        return Ok(None);
+    };
+    let mut reader = Reader { numbers: vec![] };
+    let mut model = CostModel::default();
+    let named = |name: &str| Cost::find(name).ok_or_else(|| unknown_cost(name));
+    reader.named("costs.kernel", costs.kernel, |name, ns| {
+        model.kernel[named(name)?] = picoseconds(ns)?;
+        Ok(())
+    })?;
+    for (scheduler, entries) in costs.by_scheduler.map_or(vec![], |entries| entries.0) {
+        if schedlab_sched::registry::find(&scheduler).is_err() {
+            let message = format!("there is no scheduler {scheduler}; names are as in `schedlab list`");
+            return Err((format!("costs.by_scheduler.{scheduler}"), message));
+        }
+        reader.named(&format!("costs.by_scheduler.{scheduler}"), entries, |name, ns| {
+            model.by_scheduler.push((scheduler.clone(), named(name)?, picoseconds(ns)?));
+            Ok(())
+        })?;
+    }
+    // A release's own costs go before those of all releases.
+    model.by_scheduler.sort_by_key(|(whose, ..)| whose.contains('@'));
+    if let Some(calls) = costs.calls {
+        let mut set = CallCosts::default();
+        reader.named("costs.calls", calls, |name, ns| set.set(name, ns))?;
+        model.calls = set;
+    }
+    for (number, cache) in caches.into_iter().enumerate() {
+        let place = format!("caches[{number}]");
+        let of = CacheOf::ALL.into_iter().find(|of| of.name() == cache.of).ok_or_else(|| {
+            let message =
+                format!("{} is nothing that has a cache; give core, cache, package or node", cache.of);
+            (format!("{place}.of"), message)
+        })?;
+        let size = reader.take(format!("{place}.size_kib"), cache.size_kib, 1.0, 1e9)?;
+        let refill = reader.take(format!("{place}.refill_kib"), cache.refill_kib, 0.0, 1e6)?;
+        let refill_kib_ps = picoseconds(refill).map_err(|message| (place, message))?;
+        model.caches.push(CacheLevel { of, size_kib: size.round() as u32, refill_kib_ps });
+    }
+    if let Some(draws) = power {
+        let mut watts = |key: &str, number| reader.take(format!("power.{key}"), number, 0.0, 1e6);
+        let base_watts = watts("base_watts", draws.base_watts)?;
+        let cpu_watts = watts("cpu_watts", draws.cpu_watts)?;
+        let package_watts = watts("package_watts", draws.package_watts)?;
+        let cpu_idle = reader.idle("power.cpu_idle", draws.cpu_idle)?;
+        let package_idle = reader.idle("power.package_idle", draws.package_idle)?;
+        model.power = Some(Power { base_watts, cpu_watts, cpu_idle, package_watts, package_idle });
+    }
+    Ok(Some((model, reader.numbers)))
+}
+
+fn unknown_cost(name: &str) -> String {
+    let names: Vec<&str> = Cost::ALL.iter().map(|cost| cost.name()).collect();
+    format!("there is no cost {name}; there are {}", names.join(", "))
+}

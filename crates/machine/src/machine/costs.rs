@@ -1,0 +1,555 @@
+//! What operations cost: kernel time on a modelled machine.
+//!
+//! # How time is spent
+//!
+//! An operation of the kernel (a wakeup, a tick, a reschedule) **takes effect at the instant at which it begins, and then burns its
+//! time**: its CPU is *busy* until then. What a task that runs there has yet to do is put off by as much. Two things wait until a CPU
+//! is no longer busy, because they happen on the way out of the kernel:
+//!
+//! * a task's **next operation**: two wakeups in a row take two wakeups' time;
+//! * a **reschedule** that was asked for: requests that come meanwhile are served by one. It comes before the next operation, so who is
+//!   preempted in a system call is so at its end. (A task that blocks is switched away at once, as it calls `schedule()` itself.)
+//!
+//! # Locks
+//!
+//! What touches runqueues does so under a lock ([`Locking`]): one for all, or one for each CPU's queue. A lock is known by the time at
+//! which it will be free; who comes earlier spins until then, and burns that time too. What is charged inside: looking at, queueing
+//! and moving tasks. Outside: entering the kernel, the switch itself, filling caches. Since an operation takes all its locks at its
+//! beginning, locks are had in the order in which operations begin. Of two runqueue locks the kernel takes the one of the lower CPU
+//! first; a CPU that has only the higher one, and finds the lower one held, lets go of its own and takes it again: that is charged.
+//!
+//! # What is not charged
+//!
+//! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known where they fire; what comes from
+//! outside the machine. With tickless idling, ticks of idle CPUs: their hooks still run, as a busy CPU does their balancing for them,
+//! but nobody pays for that.
+
+use super::{Machine, TaskState};
+use crate::costs::caches::Residency;
+use crate::costs::power::PowerMeter;
+use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
+use crate::observer::Observer;
+use crate::queue::{NEVER, SlotQueue};
+use crate::workload::Workload;
+use schedlab_sched::{CpuId, Locking, Scheduler, TaskId, Topology, Touched};
+
+/// What the kernel does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// Wakes a task, from a task or from an interrupt.
+    Wakeup { from_interrupt: bool },
+    /// Brings a new task into being, for its parent.
+    NewTask,
+    /// Takes a task that blocks off its queue.
+    Block,
+    /// `sched_yield(2)`.
+    Yield,
+    /// The tick.
+    Tick,
+    /// `schedule()`, and the switch to another task or to idle.
+    Schedule { switches: bool, refill_ps: u64 },
+    /// An interrupt from another CPU.
+    Interrupted,
+}
+
+/// A runqueue lock.
+#[derive(Clone, Copy, Debug)]
+struct Lock {
+    /// When whoever has it lets it go, ns.
+    free_at_ns: u64,
+    /// Who had it last.
+    last_holder: u32,
+}
+
+/// An operation's time, picoseconds: before it takes its locks, while it has them, and after.
+#[derive(Clone, Copy, Default)]
+struct Bill {
+    before_ps: u64,
+    inside_ps: u64,
+    after_ps: u64,
+    needs_lock: bool,
+}
+
+/// What a modelled machine keeps beside what every machine keeps.
+#[derive(Debug)]
+pub(super) struct Modelled {
+    kernel: KernelCosts,
+    locking: Locking,
+    nohz: bool,
+    topology: Topology,
+    caches: Residency,
+    meter: Option<PowerMeter>,
+    /// Until when each CPU is in the kernel, ns. In the past: it is not.
+    busy_until_ns: Vec<u64>,
+    /// What was charged and is less than a nanosecond, by CPU.
+    carry_ps: Vec<u64>,
+    /// One for all, or one a CPU.
+    locks: Vec<Lock>,
+    /// When a CPU that is busy will see to the reschedule that it was asked for.
+    put_off: SlotQueue,
+    /// By CPU: the current task has done an operation, and the next is due once the CPU is no longer busy.
+    between_operations: Vec<bool>,
+    /// Where each task last ran.
+    last_cpu: Vec<u32>,
+    overheads: Overheads,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Modelled {
+    fn new(setup: Setup, locking: Locking) -> Modelled {
+        let cpus = setup.topology.cpus() as usize;
+        let locks = if locking == Locking::Global { 1 } else { cpus };
+        Modelled {
+            kernel: setup.kernel,
+            locking,
+            nohz: setup.nohz,
+            caches: Residency::new(&setup.caches, &setup.topology),
+            meter: setup.power.as_ref().map(|power| PowerMeter::new(power, &setup.topology)),
+            topology: setup.topology,
+            busy_until_ns: vec![0; cpus],
+            carry_ps: vec![0; cpus],
+            locks: vec![Lock { free_at_ns: 0, last_holder: NOWHERE }; locks],
+            put_off: SlotQueue::new(cpus),
+            between_operations: vec![false; cpus],
+            last_cpu: Vec::new(),
+            overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
+        }
+    }
+
+    /// The time that `work` takes on `cpu`, of which `touched` was told, by kind.
+    fn bill(&mut self, cpu: CpuId, work: Work, touched: &Touched) -> Bill {
+        let costs = &self.kernel;
+        let row = &mut self.overheads.cpus[cpu.index()];
+        let mut bill = Bill::default();
+        // Of what was touched, whatever the operation.
+        let queueing = touched.enqueues * costs[Cost::Enqueue]
+            + touched.dequeues * costs[Cost::Dequeue]
+            + touched.levels * costs[Cost::Level]
+            + touched.words * costs[Cost::Word]
+            + touched.swaps * costs[Cost::Swap]
+            + touched.clock_reads * costs[Cost::Clock];
+        let scanning = touched.scanned * costs[Cost::Scan] + touched.recalculated * costs[Cost::Recalculate];
+        let balancing = touched.balances * costs[Cost::Balance]
+            + touched.queues * costs[Cost::Queue]
+            + touched.moves * costs[Cost::Move];
+        bill.inside_ps = queueing + scanning + balancing;
+        bill.needs_lock = bill.inside_ps > 0;
+        row.add(Overhead::Pick, queueing);
+        row.add(Overhead::Scan, scanning);
+        row.add(Overhead::Balance, balancing);
+        match work {
+            Work::Wakeup { from_interrupt } => {
+                bill.needs_lock = true;
+                bill.before_ps = costs[Cost::Wakeup];
+                row.add(Overhead::Wakeup, costs[Cost::Wakeup]);
+                if from_interrupt {
+                    bill.before_ps += costs[Cost::Interrupt];
+                    row.add(Overhead::Interrupt, costs[Cost::Interrupt]);
+                }
+            }
+            Work::NewTask => {
+                bill.needs_lock = true;
+                bill.before_ps = costs[Cost::NewTask];
+                row.add(Overhead::Wakeup, costs[Cost::NewTask]);
+            }
+            Work::Block | Work::Yield => {}
+            Work::Tick => {
+                bill.before_ps = costs[Cost::Tick] + costs[Cost::Interrupt];
+                row.add(Overhead::Tick, bill.before_ps);
+            }
+            Work::Schedule { switches, refill_ps } => {
+                bill.needs_lock = true;
+                bill.inside_ps += costs[Cost::Pick];
+                row.add(Overhead::Pick, costs[Cost::Pick]);
+                if switches {
+                    bill.after_ps = costs[Cost::Switch] + refill_ps;
+                    row.add(Overhead::Switch, costs[Cost::Switch]);
+                    row.add(Overhead::Refill, refill_ps);
+                }
+            }
+            Work::Interrupted => {
+                bill.before_ps = costs[Cost::IpiReceive];
+                row.add(Overhead::Interrupt, bill.before_ps);
+            }
+        }
+        bill
+    }
+
+    /// Index of the lock of the queue of `cpu`.
+    fn lock_of(&self, cpu: CpuId) -> usize {
+        match self.locking {
+            Locking::Global => 0,
+            Locking::PerCpu => cpu.index(),
+        }
+    }
+
+    /// What it costs `cpu` to take a free lock, ps.
+    fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
+        let holder = self.locks[lock].last_holder;
+        let far = holder != cpu.0 && holder != NOWHERE;
+        self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
+    }
+
+    /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins, ns, and what taking them costs, ps.
+    fn take_locks(&self, cpu: CpuId, at_ns: u64, queue: CpuId, seconds: &[(CpuId, CpuId)]) -> (u64, u64) {
+        let first = self.lock_of(queue);
+        let mut had_ns = at_ns.max(self.locks[first].free_at_ns);
+        let mut ps = self.taking_ps(first, cpu);
+        if self.locking == Locking::PerCpu {
+            for &(held, other) in seconds {
+                let lock = self.lock_of(other);
+                let free_at_ns = self.locks[lock].free_at_ns;
+                ps += self.taking_ps(lock, cpu);
+                if free_at_ns > had_ns && other < held {
+                    // Out of order: lets go of its own, and takes it again behind the other.
+                    ps += self.kernel[Cost::Lock];
+                }
+                had_ns = had_ns.max(free_at_ns);
+            }
+        }
+        (had_ns - at_ns, ps)
+    }
+
+    /// `cpu` spends the time of `bill` from `now_ns` on, or from when it is no longer busy. `queue`: whose lock it needs. Returns by
+    /// how long whatever runs there is put off, ns.
+    fn spend(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        with_task: bool,
+        bill: Bill,
+        queue: CpuId,
+        seconds: &[(CpuId, CpuId)],
+    ) -> u64 {
+        let begins_ns = self.busy_until_ns[cpu.index()].max(now_ns);
+        let awake_ns = self.meter.as_mut().map_or(0, |meter| meter.wake(cpu, begins_ns));
+        let mut spin_ns = 0;
+        let mut total_ps = bill.before_ps + bill.inside_ps + bill.after_ps + self.carry_ps[cpu.index()];
+        let starts_ns = begins_ns + awake_ns;
+        let mut held_ps = bill.inside_ps;
+        let row = cpu.index();
+        if bill.needs_lock {
+            let wants_ns = starts_ns + bill.before_ps / 1000;
+            let (spins_ns, taking_ps) = self.take_locks(cpu, wants_ns, queue, seconds);
+            spin_ns = spins_ns;
+            total_ps += taking_ps;
+            held_ps += taking_ps;
+            self.overheads.cpus[row].add(Overhead::Pick, taking_ps);
+            self.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
+            self.overheads.contended += u64::from(spin_ns > 0);
+            let free = Lock { free_at_ns: wants_ns + spin_ns + held_ps.div_ceil(1000), last_holder: cpu.0 };
+            let first = self.lock_of(queue);
+            self.locks[first] = free;
+            if self.locking == Locking::PerCpu {
+                for &(_, other) in seconds {
+                    self.locks[other.index()] = free;
+                }
+            }
+        }
+        self.overheads.cpus[row].add(Overhead::Awaken, awake_ns * 1000);
+        self.carry_ps[row] = total_ps % 1000;
+        let ends_ns = starts_ns + spin_ns + total_ps / 1000;
+        self.busy_until_ns[row] = ends_ns;
+        let spent_ns = ends_ns - begins_ns;
+        if with_task {
+            self.overheads.cpus[row].with_task_ns += spent_ns;
+        } else {
+            self.overheads.cpus[row].idle_ns += spent_ns;
+            if let Some(meter) = &mut self.meter {
+                meter.sleep(cpu, ends_ns);
+            }
+        }
+        spent_ns
+    }
+
+    /// What it costs `task`, beside the switch, to go on where it now runs.
+    fn refill_ps(&mut self, cpu: CpuId, task: TaskId, footprint_kib: u32) -> u64 {
+        if task.index() >= self.last_cpu.len() {
+            self.last_cpu.resize((task.index() + 1).next_power_of_two(), NOWHERE);
+        }
+        let last = std::mem::replace(&mut self.last_cpu[task.index()], cpu.0);
+        let moved = if last == cpu.0 || last == NOWHERE {
+            0
+        } else {
+            let (from, to) = (self.topology.place(CpuId(last)), self.topology.place(cpu));
+            let near = from.core == to.core || from.cache == to.cache;
+            self.kernel[if near { Cost::MigrateNear } else { Cost::MigrateFar }]
+        };
+        moved + self.caches.switch_in(cpu, task.index(), footprint_kib)
+    }
+}
+
+impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
+    /// Makes it a modelled machine, on which operations cost time. To be called before it runs.
+    ///
+    /// # Panics
+    /// If `setup` is for another number of CPUs.
+    pub fn set_costs(&mut self, setup: Setup) {
+        assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
+        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.locking())));
+    }
+
+    /// What the kernel's time went into so far; none on an idealised machine.
+    pub fn overheads(&self) -> Option<Overheads> {
+        let costs = self.costs.as_ref()?;
+        let mut overheads = costs.overheads.clone();
+        for (cpu, row) in overheads.cpus.iter_mut().enumerate() {
+            // Not what is still to come.
+            let ahead_ns = costs.busy_until_ns[cpu].saturating_sub(self.now_ns);
+            let part = if self.current[cpu].is_some() { &mut row.with_task_ns } else { &mut row.idle_ns };
+            *part = part.saturating_sub(ahead_ns);
+        }
+        Some(overheads)
+    }
+
+    /// What was drawn so far; none if nothing is known of the machine's power.
+    pub fn energy(&self) -> Option<Energy> {
+        Some(self.costs.as_ref()?.meter.as_ref()?.energy(self.now_ns))
+    }
+
+    /// The hooks that follow are executed on `cpu`, and are going to be charged.
+    #[inline]
+    pub(super) fn enter_kernel(&mut self, cpu: CpuId) {
+        if self.costs.is_some() {
+            self.platform.touched = Touched::default();
+            self.platform.set_acting(Some(cpu));
+        }
+    }
+
+    /// `cpu` has done `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), to the queue of `queue`: charges it, and
+    /// those whom it interrupted.
+    #[inline]
+    pub(super) fn charge(&mut self, cpu: CpuId, work: Work, queue: CpuId) {
+        if self.costs.is_some() {
+            self.charge_modelled(cpu, Some(work), queue);
+        }
+    }
+
+    /// As [`charge`](Machine::charge); without `work` only those whom it interrupted are charged.
+    fn charge_modelled(&mut self, cpu: CpuId, work: Option<Work>, queue: CpuId) {
+        let Some(costs) = &mut self.costs else { return };
+        self.platform.set_acting(None);
+        let mut interrupts = std::mem::take(&mut self.platform.interrupts);
+        costs.overheads.interrupts += interrupts.len() as u64;
+        if let Some(work) = work {
+            let mut bill = costs.bill(cpu, work, &self.platform.touched);
+            let sending = interrupts.len() as u64 * costs.kernel[Cost::IpiSend];
+            bill.after_ps += sending;
+            costs.overheads.cpus[cpu.index()].add(Overhead::Interrupt, sending);
+            self.spend(cpu, bill, queue);
+        }
+        self.platform.second_locks.clear();
+        for &other in &interrupts {
+            self.interrupt(other);
+        }
+        interrupts.clear();
+        self.platform.interrupts = interrupts;
+    }
+
+    fn interrupt(&mut self, cpu: CpuId) {
+        if let Some(costs) = &mut self.costs {
+            let bill = costs.bill(cpu, Work::Interrupted, &Touched::default());
+            self.spend(cpu, bill, cpu);
+        }
+    }
+
+    /// `cpu` spends the time of `bill`, and what its task has yet to do is put off.
+    fn spend(&mut self, cpu: CpuId, bill: Bill, queue: CpuId) {
+        let Some(costs) = &mut self.costs else { return };
+        let with_task = self.current[cpu.index()].is_some();
+        let spent_ns = costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
+        let done_ns = self.completions.get(cpu.index());
+        if done_ns != NEVER && spent_ns > 0 {
+            // One that would never end does not end later.
+            self.completions.set(cpu.index(), done_ns.saturating_add(spent_ns));
+        }
+    }
+
+    /// The tick of `cpu` has been: charges it, unless the CPU idles and is spared its ticks.
+    #[inline]
+    pub(super) fn charge_tick(&mut self, cpu: CpuId) {
+        let Some(costs) = &self.costs else { return };
+        if !(costs.nohz && self.current[cpu.index()].is_none()) {
+            self.charge_modelled(cpu, Some(Work::Tick), cpu);
+            return;
+        }
+        self.charge_modelled(cpu, None, cpu);
+        if self.platform.resched_pending(cpu) {
+            // Whoever balanced for it wakes it up.
+            self.interrupt(cpu);
+        }
+    }
+
+    /// `cpu` has called the scheduler, which picked `next`, in place of `prev`: charges it.
+    pub(super) fn charge_schedule(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        let now_ns = self.now_ns;
+        let Some(costs) = &mut self.costs else { return };
+        costs.put_off.set(cpu.index(), NEVER);
+        costs.between_operations[cpu.index()] = false;
+        // Kernel time that is still to come is the next one's.
+        let ahead_ns = costs.busy_until_ns[cpu.index()].saturating_sub(now_ns);
+        if ahead_ns > 0 && prev.is_some() != next.is_some() {
+            let row = &mut costs.overheads.cpus[cpu.index()];
+            if next.is_some() {
+                row.idle_ns = row.idle_ns.saturating_sub(ahead_ns);
+                row.with_task_ns += ahead_ns;
+            } else {
+                row.with_task_ns = row.with_task_ns.saturating_sub(ahead_ns);
+                row.idle_ns += ahead_ns;
+            }
+        }
+        let refill_ps = match next {
+            Some(task) if prev != next => costs.refill_ps(cpu, task, self.workload.footprint_kib(task)),
+            _ => 0,
+        };
+        self.charge_modelled(cpu, Some(Work::Schedule { switches: prev != next, refill_ps }), cpu);
+    }
+
+    /// When `cpu` gets round to user code: now, or when it is no longer busy.
+    #[inline]
+    pub(super) fn user_from_ns(&self, cpu: CpuId) -> u64 {
+        match &self.costs {
+            None => self.now_ns,
+            Some(costs) => costs.busy_until_ns[cpu.index()].max(self.now_ns),
+        }
+    }
+
+    /// Whether `cpu` is busy, so that its task's next operation has to wait; if so, sees to it that it will come.
+    #[inline]
+    pub(super) fn next_operation_waits(&mut self, cpu: CpuId) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        let busy_until_ns = costs.busy_until_ns[cpu.index()];
+        if busy_until_ns <= self.now_ns {
+            return false;
+        }
+        costs.between_operations[cpu.index()] = true;
+        self.completions.set(cpu.index(), busy_until_ns);
+        true
+    }
+
+    /// Whether the current task of `cpu`, back from one operation and about to begin the next, is to be switched away first.
+    #[inline]
+    pub(super) fn is_preempted_between_operations(&mut self, cpu: CpuId) -> bool {
+        let Some(costs) = &mut self.costs else { return false };
+        std::mem::take(&mut costs.between_operations[cpu.index()]) && self.platform.resched_pending(cpu)
+    }
+
+    /// The earliest time at which a reschedule that was put off is due.
+    #[inline]
+    pub(super) fn next_put_off_ns(&self) -> u64 {
+        self.costs.as_ref().map_or(NEVER, |costs| costs.put_off.earliest())
+    }
+
+    /// Reschedules that are due now are asked for anyway; they are not put off any longer.
+    #[inline]
+    pub(super) fn take_due_reschedules(&mut self) {
+        if let Some(costs) = &mut self.costs {
+            while costs.put_off.earliest() <= self.now_ns {
+                let slot = costs.put_off.earliest_slot();
+                costs.put_off.set(slot, NEVER);
+            }
+        }
+    }
+
+    /// As [`reschedules`](Machine::reschedules), where CPUs that are busy put it off.
+    pub(super) fn reschedules_when_free(&mut self) {
+        let (mut from, mut some) = (0, false);
+        loop {
+            match self.platform.next_resched(from) {
+                Some(cpu) => {
+                    if !self.puts_off(cpu) {
+                        self.reschedule(cpu);
+                        some = true;
+                    }
+                    from = cpu.0 + 1;
+                }
+                None if !some => break,
+                None => (from, some) = (0, false),
+            }
+        }
+    }
+
+    /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the task itself called.
+    fn puts_off(&mut self, cpu: CpuId) -> bool {
+        let Some(costs) = &self.costs else { return false };
+        let busy_until_ns = costs.busy_until_ns[cpu.index()];
+        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
+            return false;
+        }
+        let blocked = self.current[cpu.index()]
+            .is_some_and(|task| self.tasks[task.index()].state != TaskState::Running);
+        if !blocked && let Some(costs) = &mut self.costs {
+            costs.put_off.set(cpu.index(), busy_until_ns);
+        }
+        !blocked
+    }
+
+    /// `cpu` is to reschedule in any case, as it goes off line: what it is busy with is forgotten.
+    pub(super) fn free_at_once(&mut self, cpu: CpuId) {
+        let now_ns = self.now_ns;
+        if let Some(costs) = &mut self.costs {
+            let busy = &mut costs.busy_until_ns[cpu.index()];
+            let ahead_ns = busy.saturating_sub(now_ns);
+            *busy = (*busy).min(now_ns);
+            let row = &mut costs.overheads.cpus[cpu.index()];
+            let part =
+                if self.current[cpu.index()].is_some() { &mut row.with_task_ns } else { &mut row.idle_ns };
+            *part = part.saturating_sub(ahead_ns);
+            let done_ns = self.completions.get(cpu.index());
+            if done_ns != NEVER {
+                self.completions.set(cpu.index(), done_ns - ahead_ns);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::CostModel;
+
+    fn modelled(locking: Locking) -> Modelled {
+        let mut model = CostModel::default();
+        model.set("lock", 1.0).expect("it is there");
+        model.set("lock_remote", 10.0).expect("it is there");
+        Modelled::new(Setup::new(&model, &Topology::flat(4), ("", ""), false), locking)
+    }
+
+    fn held_until(costs: &mut Modelled, cpu: usize, free_at_ns: u64) {
+        costs.locks[cpu] = Lock { free_at_ns, last_holder: 3 };
+    }
+
+    #[test]
+    fn second_locks_are_waited_for_and_those_of_lower_cpus_make_one_let_go() {
+        let mut costs = modelled(Locking::PerCpu);
+        held_until(&mut costs, 0, 500);
+        held_until(&mut costs, 2, 700);
+        let cpu = CpuId(1);
+        assert_eq!(costs.take_locks(cpu, 100, cpu, &[]), (0, 1000));
+        // A higher one: waits with its own in hand.
+        assert_eq!(costs.take_locks(cpu, 100, cpu, &[(cpu, CpuId(2))]), (600, 1000 + 11_000));
+        // A lower one: takes its own a second time.
+        assert_eq!(costs.take_locks(cpu, 100, cpu, &[(cpu, CpuId(0))]), (400, 1000 + 11_000 + 1000));
+        assert_eq!(costs.take_locks(cpu, 600, cpu, &[(cpu, CpuId(0))]), (0, 1000 + 11_000), "it is free");
+        // Both, one after the other.
+        let both = [(cpu, CpuId(0)), (cpu, CpuId(2))];
+        assert_eq!(costs.take_locks(cpu, 100, cpu, &both), (600, 1000 + 12_000 + 11_000));
+    }
+
+    #[test]
+    fn where_there_is_one_lock_there_is_no_second() {
+        let mut costs = modelled(Locking::Global);
+        held_until(&mut costs, 0, 500);
+        let cpu = CpuId(1);
+        assert_eq!(costs.take_locks(cpu, 100, CpuId(3), &[(cpu, CpuId(2))]), (400, 11_000));
+    }
+
+    #[test]
+    fn what_is_less_than_a_nanosecond_is_not_lost() {
+        let mut costs = modelled(Locking::Global);
+        let bill = Bill { before_ps: 400, ..Bill::default() };
+        let mut spend = || costs.spend(0, CpuId(0), true, bill, CpuId(0), &[]);
+        assert_eq!([spend(), spend(), spend(), spend(), spend()], [0, 0, 1, 0, 1]);
+    }
+}

@@ -1,0 +1,411 @@
+//! Modelled machines: kernel time is spent where and when it should be, and nothing else changes.
+
+mod support;
+
+use schedlab_machine::costs::{Cost, CostModel, IdleState, Overhead, Power, Setup};
+use schedlab_machine::{Config, Machine, NewTask, Op, Order, RunEnd, SplitMix64, Workload};
+use schedlab_sched::registry::{self, Build, BuildConfig, Release};
+use schedlab_sched::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
+use std::convert::Infallible;
+use support::{Books, Boxed, MS, SECOND};
+
+const US: u64 = 1_000;
+
+fn releases(cpus: u32) -> impl Iterator<Item = (String, &'static Release)> {
+    registry::ALL.iter().flat_map(move |entry| {
+        let fit = entry.releases.iter().filter(move |release| release.cpus_max >= cpus);
+        fit.map(|release| (format!("{}@{}", entry.name, release.version), release))
+    })
+}
+
+fn release(spec: &str) -> &'static Release {
+    registry::find(spec).expect("it is there").1
+}
+
+/// What a task does, one after the other; then it ends.
+#[derive(Clone, Debug)]
+enum Do {
+    Run(u64),
+    SleepUntil(u64),
+    Block,
+    Wake(u32),
+    Yield,
+}
+
+/// Tasks with programs: on which CPU, nice, what, and of what footprint.
+#[derive(Clone, Debug, Default)]
+struct Scripts {
+    tasks: Vec<(CpuSet, i32, Vec<Do>)>,
+    at: Vec<usize>,
+    footprint_kib: u32,
+    /// When which task took its n-th operation.
+    taken: Vec<(u64, u32, usize)>,
+}
+
+impl Scripts {
+    fn new(tasks: Vec<(CpuSet, i32, Vec<Do>)>) -> Scripts {
+        Scripts { at: vec![0; tasks.len()], tasks, ..Scripts::default() }
+    }
+
+    /// All work that the programs ask for, ns.
+    fn work_ns(&self) -> u64 {
+        let all = self.tasks.iter().flat_map(|(_, _, program)| program);
+        all.map(|what| if let Do::Run(ns) = what { *ns } else { 0 }).sum()
+    }
+
+    fn taken(&self, task: u32, operation: usize) -> u64 {
+        let found = self.taken.iter().find(|&&(_, who, which)| (who, which) == (task, operation));
+        found.expect("it was taken").0
+    }
+}
+
+impl Workload for Scripts {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        let attr = |(allowed, nice, _): &(CpuSet, i32, Vec<Do>)| TaskAttr {
+            sched: SchedAttr::nice(*nice),
+            allowed: allowed.clone(),
+            ..TaskAttr::default()
+        };
+        self.tasks.iter().map(|task| NewTask { attr: attr(task), start_ns: 0 }).collect()
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        let at = self.at[task.index()];
+        self.at[task.index()] += 1;
+        self.taken.push((now_ns, task.0, at));
+        Ok(match self.tasks[task.index()].2.get(at) {
+            None => Op::Exit,
+            Some(&Do::Run(ns)) => Op::Run { ns },
+            Some(&Do::SleepUntil(until_ns)) => Op::Sleep { until_ns, reason: BlockReason::Interruptible },
+            Some(Do::Block) => Op::Block { reason: BlockReason::Interruptible },
+            Some(&Do::Wake(whom)) => Op::Wake { task: TaskId(whom), sync: false },
+            Some(Do::Yield) => Op::Yield,
+        })
+    }
+
+    fn footprint_kib(&self, _: TaskId) -> u32 {
+        self.footprint_kib
+    }
+}
+
+type Ran = Machine<Boxed, Scripts, Books>;
+
+fn build(release: &Release, cpus: u32, hz: u32) -> Boxed {
+    let build = BuildConfig::flat(cpus, hz);
+    match release.build {
+        Build::Ordinary(make) => make(&build),
+        Build::Clairvoyant(make) => make(&build),
+    }
+}
+
+fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Option<Setup>) -> Ran {
+    let config = Config::idealised(cpus, hz);
+    let mut machine = Machine::new(config, build(release, cpus, hz), scripts, Books::new(cpus));
+    if let Some(costs) = costs {
+        machine.set_costs(costs);
+    }
+    machine
+}
+
+/// Some costs, in ns, and all others nothing.
+fn costs(set: &[(&str, f64)]) -> CostModel {
+    let mut model = CostModel::default();
+    for (name, ns) in set {
+        model.set(name, *ns).expect("there is such a cost");
+    }
+    model
+}
+
+fn setup(cpus: u32, set: &[(&str, f64)]) -> Setup {
+    Setup::new(&costs(set), &Topology::flat(cpus), ("", ""), false)
+}
+
+/// Everything costs something, in odd numbers.
+fn dear(cpus: u32) -> Setup {
+    let all: Vec<(&str, f64)> =
+        Cost::ALL.iter().enumerate().map(|(at, cost)| (cost.name(), 37.3 + 91.7 * at as f64)).collect();
+    let mut setup = setup(cpus, &all);
+    setup.caches = vec![schedlab_machine::costs::CacheLevel {
+        of: schedlab_machine::costs::CacheOf::Core,
+        size_kib: 256,
+        refill_kib_ps: 33_333,
+    }];
+    setup
+}
+
+/// Programs by chance: runs, sleeps, wakeups, yields, waiting to be woken with a task that wakes all in the end.
+fn by_chance(seed: u64, cpus: u32) -> Scripts {
+    let mut random = SplitMix64::new(seed);
+    let count = 3 + random.below(12) as u32;
+    let mut tasks = vec![];
+    for _ in 0..count {
+        let allowed = match random.below(4) {
+            0 => CpuSet::from_cpus([CpuId(random.below(cpus.into()) as u32)]),
+            _ => CpuSet::All,
+        };
+        let mut program = vec![];
+        for _ in 0..4 + random.below(30) {
+            program.push(match random.below(7) {
+                0..=2 => Do::Run(1 + random.below(6 * MS)),
+                3 => Do::SleepUntil(random.below(300 * MS)),
+                4 | 5 => Do::Wake(random.below(count.into()) as u32),
+                _ => Do::Yield,
+            });
+        }
+        tasks.push((allowed, random.below(10) as i32 - 5, program));
+    }
+    Scripts { footprint_kib: 48, ..Scripts::new(tasks) }
+}
+
+#[test]
+fn where_nothing_costs_anything_everything_happens_as_on_the_idealised_machine() {
+    for cpus in [1, 2, 4] {
+        for (name, release) in releases(cpus) {
+            for seed in 0..6 {
+                let run = |costs: Option<Setup>| {
+                    let mut machine =
+                        machine(release, cpus, release.hz_default, by_chance(seed, cpus), costs);
+                    let end = machine.run(10 * SECOND).expect("it cannot fail");
+                    (end, machine.now_ns(), machine.counts(), machine.into_parts())
+                };
+                let (end, at_ns, counts, (_, scripts, books)) = run(None);
+                let (other_end, other_at_ns, other_counts, (_, other_scripts, other_books)) =
+                    run(Some(Setup::free(&Topology::flat(cpus))));
+                assert_eq!(books.switches, other_books.switches, "{name}, {cpus} CPUs, seed {seed}");
+                assert_eq!(scripts.taken, other_scripts.taken, "{name}, {cpus} CPUs, seed {seed}");
+                assert_eq!((end, at_ns, counts), (other_end, other_at_ns, other_counts), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn work_and_kernel_time_make_up_all_the_time_that_cpus_are_had() {
+    for cpus in [1, 2, 4] {
+        for (name, release) in releases(cpus) {
+            for seed in 0..8 {
+                let scripts = by_chance(seed, cpus);
+                let work_ns = scripts.work_ns();
+                let mut machine = machine(release, cpus, release.hz_default, scripts, Some(dear(cpus)));
+                let end = machine.run(20 * SECOND);
+                assert_eq!(end, Ok(RunEnd::AllEnded), "{name}, {cpus} CPUs, seed {seed}");
+                let overheads = machine.overheads().expect("it is modelled");
+                let with_tasks: u64 = overheads.cpus.iter().map(|cpu| cpu.with_task_ns).sum();
+                let had_ns = machine.observer().all_ran(machine.now_ns());
+                assert_eq!(had_ns, work_ns + with_tasks, "{name}, {cpus} CPUs, seed {seed}");
+                // What was still going on when the last task ended is in the kinds, but not in the sums.
+                let kinds: u64 = Overhead::ALL.iter().map(|&kind| overheads.ns(kind)).sum();
+                assert!(kinds + 20 >= overheads.kernel_ns(), "{name}: {kinds}, {}", overheads.kernel_ns());
+                assert!(kinds <= overheads.kernel_ns() + u64::from(cpus) * 20 * US, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_run_again_is_the_same_in_any_order_of_events() {
+    for (name, release) in releases(4) {
+        let run = |order: Order| {
+            let config = Config { order, ..Config::idealised(4, release.hz_default) };
+            let scheduler = build(release, 4, release.hz_default);
+            let mut machine = Machine::new(config, scheduler, by_chance(3, 4), Books::new(4));
+            machine.set_costs(dear(4));
+            assert_eq!(machine.run(20 * SECOND), Ok(RunEnd::AllEnded), "{name}");
+            (machine.overheads(), machine.into_parts().2.switches)
+        };
+        assert_eq!(run(Order::Golden), run(Order::Golden), "{name}");
+        let shuffled = || run(Order::Shuffled(SplitMix64::new(5)));
+        assert_eq!(shuffled(), shuffled(), "{name}");
+    }
+}
+
+#[test]
+fn ticks_take_their_time_from_whoever_runs() {
+    let script = Scripts::new(vec![(CpuSet::All, 0, vec![Do::Run(SECOND)])]);
+    let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
+    let mut machine = machine(release("o_1"), 1, 100, script, Some(setup(1, &set)));
+    assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
+    // 100 ticks in the first second; the hundredth falls on its end, after which 1.5 ms are left to do, without another tick.
+    assert_eq!(machine.now_ns(), SECOND + 100 * 15 * US);
+    assert_eq!(machine.overheads().expect("it is modelled").ns(Overhead::Tick), 100 * 15 * US);
+}
+
+/// Two tasks, each bound to a CPU, are woken at the same time by their own CPUs' timers. When they take their next operation.
+fn two_woken(spec: &str, set: &[(&str, f64)]) -> [u64; 2] {
+    let task = |cpu| (CpuSet::from_cpus([CpuId(cpu)]), 0, vec![Do::SleepUntil(15 * MS + 1), Do::Wake(9)]);
+    let script = Scripts::new((0..10).map(|cpu| task(cpu % 2)).take(2).chain(idlers()).collect());
+    let mut machine = machine(release(spec), 2, release(spec).hz_default, script, Some(setup(2, set)));
+    machine.run(SECOND).expect("it cannot fail");
+    [0, 1].map(|task| machine.workload().taken(task, 1) - (15 * MS + 1))
+}
+
+/// Eight more tasks that end at once.
+fn idlers() -> impl Iterator<Item = (CpuSet, i32, Vec<Do>)> {
+    (0..8).map(|_| (CpuSet::All, 0, vec![]))
+}
+
+#[test]
+fn one_lock_for_all_is_had_by_one_after_the_other() {
+    let set = [("enqueue", 10_000.0)];
+    // The first CPU then finds the lock with the second one when it wants to pick.
+    assert_eq!(two_woken("bfs", &set), [20 * US, 20 * US]);
+    assert_eq!(two_woken("o_n@2.4.22", &set), [20 * US, 20 * US]);
+    assert_eq!(two_woken("sd", &set), [10 * US, 10 * US], "each has its own queue's lock");
+    assert_eq!(two_woken("cfs", &set), [10 * US, 10 * US]);
+    // What is not done under the lock is done at the same time.
+    assert_eq!(two_woken("bfs", &[("wakeup", 10_000.0)]), [10 * US, 10 * US]);
+}
+
+#[test]
+fn a_lock_that_another_cpu_had_costs_more() {
+    let [first, second] = two_woken("bfs", &[("lock_remote", 500.0)]);
+    assert!(second >= first + 500, "{first} {second}");
+}
+
+#[test]
+fn the_next_operation_waits_until_the_one_before_is_done() {
+    let script = Scripts::new(vec![
+        (CpuSet::All, -5, vec![Do::Run(MS), Do::Wake(1), Do::Wake(2), Do::Run(MS)]),
+        (CpuSet::All, 19, vec![Do::SleepUntil(SECOND)]),
+        (CpuSet::All, 19, vec![Do::SleepUntil(SECOND)]),
+    ]);
+    // Those who are to be woken must sleep first, so they have the start for themselves.
+    let mut tasks = script.tasks.clone();
+    tasks[0].2.insert(0, Do::SleepUntil(20 * MS));
+    let mut machine =
+        machine(release("o_1"), 1, 1000, Scripts::new(tasks), Some(setup(1, &[("wakeup", 7_000.0)])));
+    machine.run(SECOND).expect("it cannot fail");
+    let taken = |operation| machine.workload().taken(0, operation);
+    assert_eq!(taken(3) - taken(2), 7 * US);
+    assert_eq!(taken(4) - taken(3), 7 * US);
+}
+
+#[test]
+fn who_is_preempted_in_a_wakeup_is_so_at_its_end_and_before_its_next_operation() {
+    let script = Scripts::new(vec![
+        (CpuSet::All, 10, vec![Do::SleepUntil(20 * MS), Do::Run(MS), Do::Wake(1), Do::SleepUntil(SECOND)]),
+        (CpuSet::All, -10, vec![Do::Block, Do::Run(3 * MS)]),
+    ]);
+    let run = |set: &[(&str, f64)]| {
+        let mut machine = machine(release("o_1"), 1, 1000, script.clone(), Some(setup(1, set)));
+        machine.run(SECOND).expect("it cannot fail");
+        let taken = |task, operation| machine.workload().taken(task, operation);
+        [taken(0, 3) - taken(0, 2), taken(1, 1) - taken(0, 2)]
+    };
+    // At no cost both happen at one instant: the waker is asleep before anybody can preempt it.
+    assert_eq!(run(&[]), [0, 0]);
+    assert_eq!(run(&[("wakeup", 7_000.0)]), [7 * US + 3 * MS, 7 * US]);
+}
+
+#[test]
+fn another_cpu_is_interrupted_once_and_the_switch_comes_after_it() {
+    let on = |cpu| CpuSet::from_cpus([CpuId(cpu)]);
+    let script = Scripts::new(vec![
+        (on(0), 0, vec![Do::SleepUntil(20 * MS + 1), Do::Wake(1), Do::Run(MS)]),
+        (on(1), 0, vec![Do::Block, Do::Yield]),
+    ]);
+    let set = [("ipi_send", 2_000.0), ("ipi_receive", 3_000.0), ("switch", 4_000.0)];
+    let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup(2, &set)));
+    machine.run(SECOND).expect("it cannot fail");
+    let taken = |task, operation| machine.workload().taken(task, operation);
+    assert_eq!(taken(0, 2) - taken(0, 1), 2 * US, "the sender");
+    assert_eq!(taken(1, 1) - taken(0, 1), 3 * US + 4 * US, "the receiver, and its switch");
+    assert_eq!(machine.overheads().expect("it is modelled").interrupts, 1);
+}
+
+#[test]
+fn cold_caches_are_filled_after_a_switch_to_another_working_set() {
+    let run = |footprint_kib: u32, sizes: &[u32]| {
+        let spin = || vec![Do::Run(MS), Do::Yield, Do::Run(MS), Do::Yield, Do::Run(MS)];
+        let script = Scripts {
+            footprint_kib,
+            ..Scripts::new(vec![(CpuSet::All, 0, spin()), (CpuSet::All, 0, spin())])
+        };
+        let mut setup = setup(1, &[]);
+        for &size_kib in sizes {
+            setup.caches.push(schedlab_machine::costs::CacheLevel {
+                of: schedlab_machine::costs::CacheOf::Core,
+                size_kib,
+                refill_kib_ps: 100_000,
+            });
+        }
+        let mut machine = machine(release("round_robin"), 1, 100, script, Some(setup));
+        machine.run(SECOND).expect("it cannot fail");
+        machine.overheads().expect("it is modelled").ns(Overhead::Refill)
+    };
+    assert_eq!(run(64, &[]), 0, "no caches, no refills");
+    assert_eq!(run(64, &[256]), 2 * 6_400, "both fit in: once each");
+    assert!(run(256, &[256]) >= 2 * 25_600);
+    assert_eq!(run(0, &[256]), 0);
+}
+
+/// An idle machine of a package with two CPUs, for a second.
+fn idle_watts(hz: u32, nohz: bool) -> f64 {
+    let place = |core| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
+    let topology = Topology::new(vec![place(0), place(1)], &[]).expect("two cores");
+    let state = |name: &str, watts, residency_ns, exit_ns| IdleState {
+        name: name.into(),
+        watts,
+        residency_ns,
+        exit_ns,
+    };
+    let mut model = costs(&[("tick", 2_000.0), ("interrupt", 1_000.0)]);
+    model.power = Some(Power {
+        base_watts: 50.0,
+        cpu_watts: 20.0,
+        cpu_idle: vec![state("C1", 6.0, 0, 2 * US), state("C6", 1.0, 800 * US, 100 * US)],
+        package_watts: 10.0,
+        package_idle: vec![state("PC6", 3.0, 2 * MS, 0)],
+    });
+    let script = Scripts::new(vec![(CpuSet::All, 0, vec![Do::SleepUntil(SECOND)])]);
+    let setup = Setup::new(&model, &topology, ("", ""), nohz);
+    let mut machine = machine(release("cfs"), 2, hz, script, Some(setup));
+    assert_eq!(machine.run(SECOND - 1), Ok(RunEnd::TimeUp));
+    machine.energy().expect("its power is known").mean_watts
+}
+
+#[test]
+fn an_idle_machine_draws_the_more_the_more_often_it_ticks() {
+    let [at_1000, at_250, at_100] = [1000, 250, 100].map(|hz| idle_watts(hz, false));
+    let tickless = idle_watts(1000, true);
+    assert!(
+        at_1000 > at_250 && at_250 > at_100 && at_100 > tickless,
+        "{at_1000} {at_250} {at_100} {tickless}"
+    );
+    // Asleep all the time: base, package and two CPUs in their deepest states. (The only task starts and goes to sleep at 0.)
+    assert!((tickless - (50.0 + 3.0 + 2.0)).abs() < 0.01, "{tickless}");
+}
+
+#[test]
+fn ticks_of_idle_cpus_cost_nothing_without_ticks() {
+    let ticks = |nohz| {
+        let script = Scripts::new(vec![(CpuSet::All, 0, vec![Do::Run(MS / 2), Do::SleepUntil(SECOND)])]);
+        let model = costs(&[("tick", 2_000.0)]);
+        let setup = Setup::new(&model, &Topology::flat(2), ("", ""), nohz);
+        let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup));
+        machine.run(SECOND - 1).expect("it cannot fail");
+        machine.overheads().expect("it is modelled").ns(Overhead::Tick)
+    };
+    assert_eq!(ticks(false), 2 * 999 * 2 * US);
+    assert_eq!(ticks(true), 0);
+}
+
+#[test]
+fn cpus_that_are_in_the_kernel_can_go_off_line() {
+    use schedlab_machine::Action;
+    for (name, release) in releases(4).filter(|(name, _)| !name.starts_with("o_n")) {
+        let mut machine = support::machine(release, 4, support::World::hogs(9));
+        machine.set_costs(dear(4));
+        for turn in 1..40u64 {
+            machine.run_to(turn * 10 * MS).expect("it cannot fail");
+            let cpu = CpuId((turn % 4) as u32);
+            let action = if machine.is_online(cpu) { Action::Offline(cpu) } else { Action::Online(cpu) };
+            if machine.online_cpus() > 1 || action == Action::Online(cpu) {
+                machine.act(&action).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            support::audit(&machine, &name);
+        }
+    }
+}
