@@ -31,7 +31,7 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     Bench(BenchArgs),
     Verify(VerifyArgs),
     List(ListArgs),

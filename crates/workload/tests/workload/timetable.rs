@@ -1,6 +1,6 @@
 //! Timetables: the language, its errors, and what a machine does by it.
 
-use schedlab_machine::{Config, Machine, RunEnd, TaskState};
+use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
 use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -59,6 +59,12 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
                 assert_eq!(scheduler.group_new(platform, parent, group.shares), Ok(*id));
             }
         });
+        let known = plan.groups().iter().map(|group| MachineGroup {
+            parent: group.parent.map_or(GroupId::ROOT, |parent| ids[parent]),
+            cpus: group.own_cpus.clone(),
+            frozen: group.own_frozen,
+        });
+        machine.describe_groups(known.collect());
     }
     let timetable = Timetable::parse("t", timetable).unwrap_or_else(|error| panic!("{error}"));
     let outcome = timetable
