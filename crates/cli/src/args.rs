@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::bench_args::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,9 +18,11 @@ const MAIN_EXAMPLES: &str = "\
 Examples:
   schedlab run examples/desktop.json               one workload under every scheduler, side by side
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
+  schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
+  schedlab papers                                  published experiments, run again and judged
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -29,9 +32,11 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(Box<RunArgs>),
+    Bench(BenchArgs),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
+    Papers(PapersArgs),
 }
 
 /// How to print.
@@ -81,6 +86,7 @@ Examples:
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
+  schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna --user \"build,play=bob\" --cgrules /etc/cgrules.conf
   schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
 pub struct RunArgs {
@@ -121,6 +127,18 @@ pub struct RunArgs {
     /// One task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
+    /// Put tasks in groups by user and program, by libcgroup's rules: a cgrules.conf
+    #[arg(long, value_name = "FILE", conflicts_with = "user_groups")]
+    pub cgrules: Option<PathBuf>,
+    /// A group for each user, as kernels 2.6.24 to 2.6.32 could make them: /uid-1000 weighs 1024, root's /uid-0 2048
+    #[arg(long)]
+    pub user_groups: bool,
+    /// Whose tasks are, from a file: tasks and a user a line, e.g. `make-* bob/1001:students` [default: root's]
+    #[arg(long, value_name = "FILE")]
+    pub users: Vec<PathBuf>,
+    /// Whose some tasks are, e.g. video=anna or make-*=bob/1001:students
+    #[arg(long, value_name = "TASKS=USER")]
+    pub user: Vec<String>,
     /// Do things to the machine while it runs, by a file: a time and an action a line, e.g. `at 2s offline cpu 4-7`
     #[arg(long, value_name = "FILE")]
     pub timetable: Vec<PathBuf>,
@@ -227,8 +245,42 @@ pub struct ListArgs {
     pub machine: Option<String>,
 }
 
+/// Run published experiments again and judge them
+///
+/// Each experiment of the documents that the project began from is a file in `papers/`: what is run, what is measured, and what must come
+/// out. It is shown what was published, what came out here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft`
+/// ones should come out with sensible costs. Nothing is adjusted to pass.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab papers                                  all of them
+  schedlab papers HB DIS-4.4 --report report       some; tables and a page with figures go to report/
+  schedlab papers --from my-papers                 the files of a directory of your own
+
+Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
+pub struct PapersArgs {
+    /// Which: an id, or the beginning of several, e.g. DIS-4.4 or HB [default: all]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only name them
+    #[arg(long)]
+    pub list: bool,
+    /// Fewer and smaller simulations: what the tests run
+    #[arg(long)]
+    pub reduced: bool,
+    /// Write tables as CSV, and a page with the figures, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// The experiments of this directory instead of those that come with the program
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// On so many cores [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+}
+
 /// Seconds with a fraction, as ns.
-fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     const LIMIT_S: f64 = 1e9;
     let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -246,7 +298,7 @@ fn cost_setting(text: &str) -> Result<(String, f64), String> {
 }
 
 /// `KEY=VALUE` with a whole number.
-fn setting(text: &str) -> Result<(String, i64), String> {
+pub fn setting(text: &str) -> Result<(String, i64), String> {
     let (key, value) =
         text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
     if key.is_empty() {

@@ -1,7 +1,9 @@
 //! What the program can do, a module each.
 
+pub mod bench;
 mod choose;
 pub mod list;
+pub mod papers;
 pub mod run;
 pub mod stress;
 pub mod verify;

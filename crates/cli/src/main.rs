@@ -4,6 +4,7 @@
 //! broken, 2 what was asked for cannot be done. What it does is done in `schedlab-lab`.
 
 mod args;
+mod bench_args;
 mod commands;
 mod terminal;
 
@@ -49,8 +50,10 @@ fn main() -> ExitCode {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),
+        Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
+        Command::Papers(args) => commands::papers::papers(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));

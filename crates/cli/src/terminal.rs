@@ -70,6 +70,11 @@ impl Progress {
         self.bar.inc(1);
         self.bar.suspend(print)
     }
+
+    /// One step is done, on any thread.
+    pub fn tick(&self) {
+        self.bar.inc(1);
+    }
 }
 
 impl Drop for Progress {

@@ -17,7 +17,7 @@ mod watched;
 
 pub use accounts::{Accounts, Asked};
 pub use fingerprint::Fingerprint;
-pub use watched::{Limits, RealTimeRule, Watched};
+pub use watched::{Limits, Watched};
 
 use schedlab_sched::{CpuId, TaskId};
 use std::fmt;

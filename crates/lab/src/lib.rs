@@ -1,11 +1,13 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
 //! * [`run`]: runs a workload under schedulers of one's choice.
+//! * [`bench`]: runs benchmarks under schedulers of one's choice.
 //! * [`verify`]: replays golden schedules and says where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers can run a given machine and workload.
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
+//! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
 //! * [`calibrate`]: fits a cost model's numbers to measurements.
 //! * [`setup`]: what an administrator does before a run.
@@ -13,6 +15,7 @@
 //!
 //! Nothing here prints, ends the program or keeps global state.
 
+pub mod bench;
 pub mod built;
 pub mod calibrate;
 pub mod check;
@@ -23,4 +26,5 @@ pub mod run;
 pub mod select;
 pub mod setup;
 pub mod stress;
+pub mod sweep;
 pub mod verify;

@@ -5,6 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+/// So many results for each thread may wait for the caller.
+const AHEAD: usize = 8;
+
 /// As many threads as the machine has cores.
 pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
@@ -23,7 +26,8 @@ pub fn for_each_in_order<T, R>(
     R: Send,
 {
     let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
+    // Nobody runs far ahead of a caller who is busy with a result, and may be about to say no.
+    let (sender, receiver) = mpsc::sync_channel(AHEAD * threads.get());
     std::thread::scope(|scope| {
         for _ in 0..threads.get().min(items.len()) {
             let sender = sender.clone();
@@ -71,6 +75,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Condvar, Mutex};
 
     fn threads(count: usize) -> NonZeroUsize {
         NonZeroUsize::new(count).unwrap()
@@ -93,22 +98,32 @@ mod tests {
 
     #[test]
     fn a_no_ends_the_work_early() {
+        // However the threads are run: all items but the first three wait until the "no" is being said, and from then on there
+        // is room for a few results only.
         let begun = AtomicUsize::new(0);
-        let items: Vec<usize> = (0..100_000).collect();
+        let (said_no, no) = (Mutex::new(false), Condvar::new());
+        let items: Vec<usize> = (0..1000).collect();
         let mut seen = vec![];
         for_each_in_order(
             &items,
             threads(2),
             |&item| {
                 begun.fetch_add(1, Ordering::Relaxed);
-                item
+                if item > 2 {
+                    let refused = said_no.lock().unwrap();
+                    drop(no.wait_while(refused, |refused| !*refused).unwrap());
+                }
             },
-            |index, _| {
+            |index, ()| {
                 seen.push(index);
+                if index == 2 {
+                    *said_no.lock().unwrap() = true;
+                    no.notify_all();
+                }
                 index < 2
             },
         );
         assert_eq!(seen, [0, 1, 2]);
-        assert!(begun.into_inner() < items.len());
+        assert!(begun.into_inner() <= 3 + (AHEAD + 2) * 2);
     }
 }

@@ -7,10 +7,10 @@ use crate::setup::{self, NewGroup, Refused};
 use schedlab_machine::costs::{CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
-use schedlab_measure::{Fairness, Group, SliceRecorder, SpanRecorder, Stats, Weights};
+use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{
-    EnergyFigures, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
 };
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_sched::registry::{self, BuildConfig};
@@ -117,8 +117,10 @@ impl Experiment {
             hz: self.hz,
             policies,
             groups: !self.groups.groups().is_empty(),
-            limits: self.groups.groups().iter().any(|group| group.quota_us.is_some()),
+            limits: self.timetable.sets_limits()
+                || self.groups.groups().iter().any(|group| group.quota_us.is_some()),
             affinity: self.timetable.sets_affinity()
+                || self.groups.groups().iter().any(|group| group.binds(self.cpus))
                 || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }
     }
@@ -206,10 +208,14 @@ impl Experiment {
                 shares: group.shares,
             })
             .collect();
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
             (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
-            (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
+            (
+                (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
+                (!groups.is_empty()).then(|| GroupUsage::new(self.cpus, setup::parents(&groups))),
+            ),
         );
         let build = self.build_config(choice);
         let mut config = Config::idealised(self.cpus, build.hz);
@@ -222,7 +228,6 @@ impl Experiment {
         if let Some(setup) = self.setup(choice, &build) {
             machine.set_costs(setup);
         }
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
@@ -232,7 +237,8 @@ impl Experiment {
         let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
         if end == RunEnd::Stuck {
             let waits = who_is_stuck(&machine);
-            if self.until_ns().is_none() {
+            // That tasks are stopped or frozen and nobody lets them go on is what was asked for; that some wait in vain is not.
+            if self.until_ns().is_none() && !machine.workload().who_waits().waiting.is_empty() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
@@ -242,7 +248,14 @@ impl Experiment {
         let counts = machine.counts();
         let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
         let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
-        let (scheduler, vm, ((stats, fairness), (slices, spans))) = machine.into_parts();
+        let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
+        let has_limits = choice.has_limits();
+        let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
+            .map(|(group, &id)| GroupInfo {
+                path: group.path.clone(),
+                stats: if has_limits { scheduler.group_stats(id).ok() } else { None },
+            })
+            .collect();
         let tasks: Vec<TaskInfo> = vm
             .threads()
             .map(|thread| TaskInfo {
@@ -265,6 +278,8 @@ impl Experiment {
             end,
             counts,
             tasks: &tasks,
+            groups: &group_infos,
+            group_usage: usage.as_ref(),
             stats: &stats,
             fairness: Some(&fairness),
             slices: slices.map(SliceRecorder::into_slices),
@@ -380,8 +395,10 @@ mod tests {
         assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 100_000_000);
         experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
-        let error = experiment.run(&choice, &[]).expect_err("nobody lets it go on");
-        assert!(error.to_string().contains("nobody lets these go on: a-0"), "{error}");
+        let ran = experiment.run(&choice, &[]).expect("it ends when nothing can happen any more");
+        let warning = ran.warning.expect("nobody lets it go on");
+        assert!(warning.contains("nobody lets these go on: a-0"), "{warning}");
+        assert_eq!(ran.report.end.at_ns, 10_000_000);
         experiment.timetable =
             Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
         assert!(experiment.check_timetable(&[choice]).is_err());

@@ -4,6 +4,7 @@ use crate::built::Built;
 use schedlab_sched::registry::{self, BuildConfig, Entry, LookupError, Release};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Platform, Policy, Scheduler};
+use schedlab_workload::close_names;
 use std::fmt;
 
 /// One release of one scheduler, chosen to be run.
@@ -106,7 +107,7 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
         Err(LookupError::Name) => {
             let bare = name.split('@').next().unwrap_or(name);
             let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
-            let close = close_names(bare, &names);
+            let close = close_names(bare, names.iter().copied());
             let hint = if close.is_empty() {
                 format!("there are {}", names.join(", "))
             } else {
@@ -155,7 +156,7 @@ impl Choice {
     }
 
     /// Whether the CPU time of groups can be limited: one is built and asked.
-    fn has_limits(&self) -> bool {
+    pub fn has_limits(&self) -> bool {
         self.group_takes(|scheduler, platform, group| {
             scheduler.group_set_quota(platform, group, Some(50_000), 100_000, 0)
         })
@@ -178,58 +179,27 @@ impl Choice {
         !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
     }
 
+    /// The kernel that it was part of, for what depends on that and not on the scheduler: patches are known by numbers of their
+    /// own, and the textbooks' policies had none (2.6.22 stands for them).
+    pub fn kernel(&self) -> &'static str {
+        let release = self.release;
+        let mut names = std::iter::once(release.version).chain(release.also.iter().copied());
+        let of_linux = |name: &&str| name.starts_with(|c: char| ('1'..='9').contains(&c));
+        match self.entry.name {
+            "rsdl" => "2.6.21",
+            _ => names.find(of_linux).unwrap_or("2.6.22"),
+        }
+    }
+
     /// How to build it for `needs`, which it does not refuse.
     pub fn build_config(&self, needs: &Needs) -> BuildConfig {
         BuildConfig::flat(needs.cpus, needs.hz.unwrap_or(self.release.hz_default))
     }
 }
 
-/// Those of `names` that somebody who wrote `name` may have meant, the closest first.
-pub fn close_names<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
-    let plain = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' ', '(', ')'], "");
-    let wanted = plain(name);
-    let mut close: Vec<(usize, &str)> = names
-        .iter()
-        .map(|&other| (distance(&wanted, &plain(other)), other))
-        .filter(|&(distance, other)| {
-            let other = plain(other);
-            distance <= 1 + wanted.len() / 4
-                || wanted.len() >= 2 && (other.starts_with(&wanted) || wanted.starts_with(&other))
-        })
-        .collect();
-    close.sort_unstable();
-    close.into_iter().take(3).map(|(_, name)| name).collect()
-}
-
-/// How many letters must be put in, taken out or changed to make `b` of `a`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for j in 0..b.len() {
-            let changed = diagonal + usize::from(a != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slip_of_the_pen_is_understood() {
-        let names = ["round_robin", "o_n", "o_1", "cfs", "bfs"];
-        assert_eq!(close_names("round-robbin", &names), ["round_robin"]);
-        assert_eq!(close_names("round", &names), ["round_robin"]);
-        assert_eq!(close_names("O(1)", &names), ["o_1", "o_n"]);
-        assert_eq!(close_names("cfs2", &names), ["cfs", "bfs"]);
-        assert_eq!(close_names("eevdf", &names), [""; 0]);
-    }
 
     #[test]
     fn unknown_names_and_releases_say_what_there_is() {
@@ -240,6 +210,14 @@ mod tests {
         let message = find("round_robin@2.0").unwrap_err().to_string();
         assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
         assert_eq!(find("round_robin@1.2.13").unwrap().to_string(), "round_robin@1.2");
+    }
+
+    #[test]
+    fn every_scheduler_belongs_to_a_kernel() {
+        let kernel = |name| find(name).unwrap().kernel();
+        assert_eq!(kernel("cfs@2.6.24"), "2.6.24");
+        assert_eq!((kernel("bfs@0.404"), kernel("bfs@0.316")), ("2.6.38", "2.6.33"));
+        assert_eq!((kernel("sd"), kernel("rsdl"), kernel("fcfs")), ("2.6.22-ck1", "2.6.21", "2.6.22"));
     }
 
     #[test]

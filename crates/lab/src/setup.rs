@@ -1,10 +1,10 @@
 //! What an administrator does before a run: set knobs, make groups.
 
-use schedlab_machine::{Machine, Observer, Workload};
-use schedlab_sched::{GroupId, Scheduler, TunableError};
+use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
+use schedlab_sched::{CpuSet, GroupId, Scheduler, TunableError};
 
 /// A group to be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewGroup<'a> {
     /// Its path, for messages.
     pub path: &'a str,
@@ -16,6 +16,10 @@ pub struct NewGroup<'a> {
     pub idle: bool,
     /// Quota, period and burst, us; none = no limit.
     pub limit_us: Option<(u64, u64, u64)>,
+    /// CPUs of its own; none = its parent's.
+    pub cpus: Option<CpuSet>,
+    /// Whether it is frozen from the beginning.
+    pub frozen: bool,
 }
 
 impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
@@ -26,6 +30,8 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
             shares: group.shares,
             idle: group.idle,
             limit_us: group.quota_us.map(|quota_us| (quota_us, group.period_us, group.burst_us)),
+            cpus: group.own_cpus.clone(),
+            frozen: group.own_frozen,
         }
     }
 }
@@ -84,6 +90,7 @@ where
     W: Workload,
     O: Observer,
 {
+    let parents = parents(groups);
     machine.administer(|scheduler, platform| {
         for (name, value) in tunables {
             let (name, value) = (name.as_ref(), *value);
@@ -94,8 +101,7 @@ where
             })?;
         }
         let ids = group_ids(groups.len());
-        for (group, id) in groups.iter().zip(&ids) {
-            let parent = group.parent.map_or(GroupId::ROOT, |parent| ids[parent]);
+        for ((group, id), &parent) in groups.iter().zip(&ids).zip(&parents) {
             let made = scheduler.group_new(platform, parent, group.shares);
             let refused = |message: String| Refused::Group { path: group.path.into(), message };
             let made = made.map_err(refused)?;
@@ -115,5 +121,18 @@ where
                 .map_err(|message| Refused::Group { path: group.path.into(), message })?;
         }
         Ok(())
-    })
+    })?;
+    let known = groups.iter().zip(parents).map(|(group, parent)| MachineGroup {
+        parent,
+        cpus: group.cpus.clone(),
+        frozen: group.frozen,
+    });
+    machine.describe_groups(known.collect());
+    Ok(())
+}
+
+/// The group that each of `groups` is in.
+pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
+    let ids = group_ids(groups.len());
+    groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()
 }

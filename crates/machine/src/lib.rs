@@ -23,7 +23,7 @@ pub mod queue;
 pub mod ticks;
 pub mod workload;
 
-pub use machine::{Action, ActionError, Config, Counts, Machine, RunEnd, TaskState};
+pub use machine::{Action, ActionError, Config, Counts, Machine, MachineGroup, RunEnd, TaskState};
 pub use observer::Observer;
 pub use order::{Order, SplitMix64};
 pub use workload::{NewTask, Op, Workload};

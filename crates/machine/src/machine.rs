@@ -17,10 +17,12 @@
 
 mod act;
 mod costs;
+mod groups;
 mod hotplug;
 mod signals;
 
 pub use act::{Action, ActionError};
+pub use groups::MachineGroup;
 
 use crate::observer::Observer;
 use crate::order::{Order, SplitMix64};
@@ -28,6 +30,7 @@ use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
 use costs::{Modelled, Work};
+use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
@@ -117,25 +120,32 @@ impl Counts {
     }
 }
 
-/// What the machine keeps of a task.
+/// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
     /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
     remaining_ns: u64,
     state: TaskState,
+    /// What it is to attend to before it runs user code again.
+    signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
+    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
+    restart: Restart,
+}
+
+/// What else it keeps of a task.
+#[derive(Clone, Debug)]
+struct Settings {
     /// Its attributes, so that changes to what is can be told from real ones.
     attr: SchedAttr,
     /// The task that forked it.
     parent: Option<TaskId>,
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
+    /// Where the scheduler was told that it may run.
+    told: CpuSet,
     group: GroupId,
-    /// What it is to attend to before it runs user code again.
-    signals: Signals,
-    /// The sleep that a signal interrupted, while [`Signals::RESTART`] is set.
-    restart: Restart,
 }
 
 /// What becomes of an order about a task.
@@ -158,6 +168,8 @@ pub struct Machine<S, W, O> {
     workload: W,
     observer: O,
     tasks: Vec<Task>,
+    /// The same rows.
+    settings: Vec<Settings>,
     /// The task each CPU runs; none = idle.
     current: Vec<Option<TaskId>>,
     /// When each CPU's current task has done its work.
@@ -182,14 +194,14 @@ pub struct Machine<S, W, O> {
     held: usize,
     /// Somebody may yet let them go on.
     releases_expected: bool,
-    /// The CPUs that tasks may use now.
+    /// The CPUs of groups, and who is frozen.
+    groups: Groups,
+    /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
+    /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
+    leaving: Option<CpuId>,
     /// What operations cost; none on an idealised machine.
     costs: Option<Box<Modelled>>,
-    /// By CPU: it is off line.
-    is_offline: Vec<bool>,
-    /// How many are.
-    offline: u32,
     now_ns: u64,
 }
 
@@ -210,8 +222,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut sleepers = IndexedHeap::new();
         sleepers.reserve(initial.len());
         let mut tasks = Vec::with_capacity(initial.len());
+        let mut settings = Vec::with_capacity(initial.len());
         for (number, new) in initial.into_iter().enumerate() {
             sleepers.set(number as u32, new.start_ns);
+            settings.push(Settings::of(&new.attr, None));
             tasks.push(Task::unborn(new.attr));
         }
         let ticks = if config.tick_offsets_ns.is_empty() {
@@ -227,6 +241,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             observer,
             alive: tasks.len(),
             tasks,
+            settings,
             current: vec![None; cpus],
             completions: SlotQueue::new(cpus),
             sleepers,
@@ -241,10 +256,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             runnable: 0,
             held: 0,
             releases_expected: true,
+            groups: Groups::default(),
             online: CpuSet::All,
+            leaving: None,
             costs: None,
-            is_offline: vec![false; cpus],
-            offline: 0,
             now_ns: 0,
         }
     }
@@ -453,7 +468,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     #[inline]
     fn tick_of(&mut self, cpu: CpuId) {
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         self.counts.ticks += 1;
@@ -465,6 +480,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// A task's time has come: it is born, or its sleep is over.
+    #[inline]
     fn start_or_wake(&mut self, task: TaskId) {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
@@ -472,9 +488,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::SetAttr { task: whom, attr } if whom == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
-                        self.tasks[task.index()].attr = attr;
+                        self.settings[task.index()].attr = attr;
                     }
-                    None => self.set_attr(task, attr, self.scheduler.cpu_of(task)),
+                    None => {
+                        let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
+                    }
                 },
                 Op::Exit => {
                     if newborn.is_none() {
@@ -523,12 +541,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.runnable += 1;
         self.counts.wakeups += 1;
         let narrowed;
-        let attr = if self.offline == 0 {
+        let attr = if matches!(self.online, CpuSet::All) && !self.groups.has_cpusets() {
             attr
         } else {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
+        self.settings[task.index()].told = attr.allowed.clone();
         if let Parent::Task { cpu, .. } = parent {
             self.enter_kernel(cpu);
         }
@@ -536,8 +555,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if let Parent::Task { cpu, .. } = parent {
             self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
         }
-        if self.was_refused(task) {
-            self.tasks[task.index()].attr = SchedAttr::nice(attr.sched.nice);
+        if self.refusal_of(task).is_some() {
+            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
             Parent::Outside => None,
@@ -548,6 +567,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
+    #[inline]
     fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
@@ -555,6 +575,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
+    #[inline]
     fn make_runnable(&mut self, task: TaskId, waker: Waker) {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
@@ -630,19 +651,34 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.charge(cpu, Work::Yield, cpu);
                     self.carry_out_orders();
                 }
-                Op::SetAttr { task: whom, attr } => self.set_attr(whom, attr, cpu),
+                Op::SetAttr { task: whom, attr } => {
+                    let _ = self.set_attr(whom, attr, cpu);
+                }
                 Op::SetAffinity { task: whom, allowed } => {
-                    self.set_affinity(whom, &allowed);
+                    let _ = self.set_affinity(whom, &allowed);
                     if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
                 }
-                Op::SetGroup { task: whom, group } => self.set_group(whom, group),
+                Op::SetGroup { task: whom, group } => {
+                    // Refused (a deadline task and a group without its CPUs), it stays where it is.
+                    let _ = self.set_group(whom, group);
+                    if !self.tasks[task.index()].signals.is_empty() {
+                        // It has gone to a group that is frozen.
+                        return Ok(());
+                    }
+                    let left = !self.settings[task.index()].told.contains(cpu);
+                    if whom == task && left && self.platform.resched_pending(cpu) {
+                        // The next operation is for when it is where it may be.
+                        return Ok(());
+                    }
+                }
             }
         }
     }
 
+    #[inline]
     fn block(&mut self, cpu: CpuId, task: TaskId, reason: BlockReason) {
         self.runnable -= 1;
         self.enter_kernel(cpu);
@@ -680,7 +716,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let alive = |&parent: &TaskId| {
                 !matches!(self.tasks[parent.index()].state, TaskState::Zombie | TaskState::Reaped)
             };
-            let parent = self.tasks[task.index()].parent.filter(alive);
+            let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
             self.carry_out_orders();
         }
@@ -690,79 +726,72 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let child = TaskId(self.tasks.len() as u32);
         self.alive += 1;
         self.tasks.push(Task::unborn(TaskAttr::default()));
-        self.tasks[child.index()].attr = attr.sched;
-        self.tasks[child.index()].allowed = attr.allowed.clone();
-        self.tasks[child.index()].group = attr.group;
-        self.tasks[child.index()].parent = Some(parent);
+        self.settings.push(Settings::of(&attr, Some(parent)));
         self.workload.forked(self.now_ns, parent, child);
         if delay_ns == 0 {
             self.tasks[child.index()].unborn = None;
+            self.freeze_by_group(child);
             self.birth(child, &attr, Parent::Task { task: parent, cpu });
         } else {
             self.tasks[child.index()].unborn = Some(attr);
             self.sleepers.set(child.0, self.now_ns.saturating_add(delay_ns));
+            self.freeze_by_group(child);
         }
     }
 
-    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) {
-        let old = std::mem::replace(&mut self.tasks[task.index()].attr, attr);
+    /// Other attributes for a task; says if the scheduler refuses them.
+    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
+        let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
-            return;
+            return Ok(());
         }
         match self.standing(task) {
             Standing::Unborn(unborn) => unborn.sched = attr,
             Standing::Dead => {}
             Standing::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
-                if self.was_refused(task) {
-                    self.tasks[task.index()].attr = old;
+                let refused = self.refusal_of(task);
+                if refused.is_some() {
+                    self.settings[task.index()].attr = old;
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
                 self.carry_out_orders();
+                return refused.map_or(Ok(()), Err);
             }
         }
+        Ok(())
     }
 
-    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) {
+    /// Another affinity for a task; says if it is refused.
+    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
+        let group = self.settings[task.index()].group;
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.allowed = allowed.clone();
-                self.tasks[task.index()].allowed = allowed.clone();
-            }
-            Standing::Dead => {}
+            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Standing::Dead => return Ok(()),
             Standing::Alive => {
-                let Some(usable) = self.usable(allowed) else {
-                    // As sched_setaffinity(2): none of them is on line.
+                let Some(usable) = self.usable(allowed, group) else {
+                    // As sched_setaffinity(2): none of them is on line, or none is its group's.
                     self.platform.refuse(task, Refusal::Invalid);
-                    return;
+                    self.carry_out_orders();
+                    return Err(Refusal::Invalid);
                 };
-                let refused = self.platform.refusals.len();
-                self.scheduler.set_affinity(&mut self.platform, task, &usable);
-                if self.platform.refusals.len() == refused {
-                    self.tasks[task.index()].allowed = allowed.clone();
-                }
-                self.carry_out_orders();
+                self.tell_usable(task, usable)?;
             }
         }
+        self.settings[task.index()].allowed = allowed.clone();
+        Ok(())
     }
 
-    fn set_group(&mut self, task: TaskId, group: GroupId) {
+    fn set_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         match self.standing(task) {
-            Standing::Unborn(unborn) => {
-                unborn.group = group;
-                self.tasks[task.index()].group = group;
-            }
-            Standing::Dead => {}
-            Standing::Alive => {
-                self.scheduler
-                    .set_group(&mut self.platform, task, group)
-                    .expect("the workload asks only for groups that the scheduler has");
-                self.tasks[task.index()].group = group;
-                self.observer.group_changed(self.now_ns, task, group);
-                self.carry_out_orders();
-            }
+            Standing::Unborn(unborn) => unborn.group = group,
+            Standing::Dead => return Ok(()),
+            Standing::Alive => return self.change_group(task, group),
         }
+        self.settings[task.index()].group = group;
+        self.freeze_by_group(task);
+        Ok(())
     }
 
     /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
@@ -775,16 +804,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether the scheduler has just refused `task` the attributes that were asked for.
-    fn was_refused(&self, task: TaskId) -> bool {
-        self.platform.refusals.iter().any(|&(whom, _)| whom == task)
+    /// Why the scheduler has just refused `task` the attributes that were asked for, if it has.
+    fn refusal_of(&self, task: TaskId) -> Option<Refusal> {
+        self.platform.refusals.iter().find(|&&(whom, _)| whom == task).map(|&(_, why)| why)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
+    #[inline]
     fn reschedule(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         self.platform.clear_resched(cpu);
-        if self.offline > 0 && self.is_offline[cpu.index()] {
+        if self.is_gone(cpu) {
             return;
         }
         let prev = self.current[cpu.index()];
@@ -842,18 +872,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
     fn carry_out_orders(&mut self) {
-        if !self.platform.timer_orders.is_empty() {
-            self.carry_out_timer_orders();
+        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
+        // One test, as there is nothing to do as a rule.
+        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+            self.carry_out_some();
         }
-        if !self.platform.migrations.is_empty() {
-            for moved in self.platform.migrations.drain(..) {
-                self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
-            }
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self) {
+        self.carry_out_timer_orders();
+        for moved in self.platform.migrations.drain(..) {
+            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
-        if !self.platform.refusals.is_empty() {
-            for (task, why) in self.platform.refusals.drain(..) {
-                self.observer.refused(self.now_ns, task, why);
-            }
+        for (task, why) in self.platform.refusals.drain(..) {
+            self.observer.refused(self.now_ns, task, why);
         }
     }
 
@@ -929,13 +962,16 @@ impl Task {
         Task {
             remaining_ns: 0,
             state: TaskState::New,
-            attr: attr.sched,
-            allowed: attr.allowed.clone(),
-            group: attr.group,
             signals: Signals::default(),
             restart: Restart::default(),
             unborn: Some(Box::new(attr)),
-            parent: None,
         }
+    }
+}
+
+impl Settings {
+    fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
+        let (allowed, told) = (attr.allowed.clone(), attr.allowed.clone());
+        Settings { attr: attr.sched, parent, allowed, told, group: attr.group }
     }
 }

@@ -8,15 +8,18 @@
 //! * [`fairness`]: how far each task was from what an ideal machine would have given it.
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.
+//! * [`groups`]: the CPU time of control groups.
 //! * [`histogram`]: how durations are spread.
 
 pub mod fairness;
+pub mod groups;
 pub mod histogram;
 pub mod slices;
 pub mod spans;
 pub mod stats;
 
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
+pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
 pub use slices::{Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};

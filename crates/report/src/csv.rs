@@ -3,10 +3,10 @@
 //! empty field.
 
 use crate::metrics::compared;
-use crate::model::{Report, RunReport, TaskFigures};
+use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are those of
-/// [`compared`]; the unit is `ns`, `part`, `1/s`, `index`, `count` or `W`.
+/// [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`, `1/s`, `index`, `count` or `W`.
 pub fn comparison(report: &Report) -> String {
     let mut text = String::from("scheduler,release,metric,value,unit\n");
     for run in &report.runs {
@@ -23,8 +23,33 @@ pub fn comparison(report: &Report) -> String {
                 ],
             );
         }
+        for group in &run.groups {
+            for (name, value, unit) in group_metrics(group) {
+                let (scheduler, release) = (&run.scheduler.name, &run.scheduler.release);
+                let name = format!("{name}:{}", group.path);
+                row(&mut text, &[scheduler.as_str(), release, &name, &value, unit]);
+            }
+        }
     }
     text
+}
+
+/// The figures of a group, with names and units.
+fn group_metrics(group: &GroupFigures) -> Vec<(&'static str, String, &'static str)> {
+    let mut metrics = vec![
+        ("group_usage", group.usage_ns.to_string(), "ns"),
+        ("group_machine_share", optional(group.machine_share), "part"),
+    ];
+    if let Some(it) = &group.throttling {
+        metrics.extend([
+            ("group_nr_periods", it.nr_periods.to_string(), "count"),
+            ("group_nr_throttled", it.nr_throttled.to_string(), "count"),
+            ("group_throttled", it.throttled_ns.to_string(), "ns"),
+            ("group_nr_bursts", it.nr_bursts.to_string(), "count"),
+            ("group_burst", it.burst_ns.to_string(), "ns"),
+        ]);
+    }
+    metrics
 }
 
 /// A column of the table of tasks.
@@ -88,7 +113,8 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn row(text: &mut String, fields: &[impl AsRef<str>]) {
+/// Adds a line.
+pub(crate) fn row(text: &mut String, fields: &[impl AsRef<str>]) {
     for (place, field) in fields.iter().enumerate() {
         if place > 0 {
             text.push(',');

@@ -83,6 +83,54 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
+/// A number in four digits: `0`, `0.01234`, `1.234`, `1234`, `123,456`.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if size >= 9999.5 {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(size.round() as u64));
+    }
+    // From which size on how many decimals do.
+    const DECIMALS: [(f64, usize); 6] =
+        [(999.95, 0), (99.995, 1), (9.9995, 2), (0.99995, 3), (0.1, 4), (0.01, 5)];
+    match DECIMALS.iter().find(|(from, _)| size >= *from) {
+        Some(&(_, decimals)) => format!("{value:.decimals$}"),
+        None => format!("{value:.3e}"),
+    }
+}
+
+/// The unit of time that suits for durations of `most` `unit`s, and how many `unit`s it is; None if that is no unit of time.
+pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
+    const UNITS_OF_TIME: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
+    let (own, unit_ns) = UNITS_OF_TIME.into_iter().find(|(name, _)| *name == unit)?;
+    let suits = |(_, other_ns): &(&str, f64)| most.abs() * unit_ns >= *other_ns;
+    let (name, other_ns) = UNITS_OF_TIME.into_iter().find(suits).unwrap_or((own, unit_ns));
+    Some((name, other_ns / unit_ns))
+}
+
+/// An amount in a unit as people read it. `ns`, `part`, `count`, `1/s` and `index` are those of
+/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get the unit that suits, with four digits; others
+/// are put behind the number.
+pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
+    match unit {
+        "ns" if value >= 0.0 => return duration(value.round() as u64, unicode),
+        "part" => return percent(value),
+        "count" if value >= 0.0 => return count(value.round() as u64),
+        "1/s" => return per_second(value),
+        "index" => return format!("{value:.4}"),
+        "" => return number(value),
+        _ => {}
+    }
+    match time_unit(unit, value) {
+        Some(("us", scale)) if unicode => format!("{} µs", number(value / scale)),
+        Some((name, scale)) => format!("{} {name}", number(value / scale)),
+        None => format!("{} {unit}", number(value)),
+    }
+}
+
 /// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs, no more.
 pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     if ns == 0 {
@@ -145,6 +193,23 @@ mod tests {
         assert_eq!(told(1_234_567_890_123), "1235 s");
         assert_eq!(duration(1_500, false), "1.50 us");
         assert_eq!(told(u64::MAX), "18446744074 s");
+    }
+
+    #[test]
+    fn numbers_have_four_digits_and_amounts_their_units() {
+        assert_eq!(
+            [0.0, 0.012_345, 1.234_56, 99.999, 1234.5].map(number),
+            ["0", "0.01235", "1.235", "100.0", "1234"]
+        );
+        assert_eq!([-123_456.0, 0.000_123_45].map(number), ["-123,456", "1.234e-4"]);
+        assert_eq!(amount(1_500.0, "ns", true), "1.50 µs");
+        assert_eq!(amount(0.5, "part", true), "50.0 %");
+        assert_eq!(amount(3.5, "us", false), "3.500 us");
+        assert_eq!(amount(0.0136, "s", true), "13.60 ms");
+        assert_eq!(amount(1500.0, "ms", true), "1.500 s");
+        assert_eq!(amount(0.0, "ms", true), "0 ms");
+        assert_eq!(amount(5.0, "pages", true), "5.000 pages");
+        assert_eq!(amount(12_345.4, "count", true), "12,345");
     }
 
     #[test]

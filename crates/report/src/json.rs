@@ -32,6 +32,11 @@ impl std::error::Error for ReadError {}
 /// The report as a document, ending in a newline. Indented down to the lists of tasks, CPUs and slices, whose rows take a line
 /// each. The same report gives the same bytes, anywhere.
 pub fn to_json(report: &Report) -> String {
+    document(report)
+}
+
+/// Any document in this form.
+pub(crate) fn document(report: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
     report.serialize(&mut serializer).expect("numbers, strings and lists can always be written to memory");

@@ -5,20 +5,24 @@
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.
+//! * [`bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
+//! * [`plot`]: curves, as text and as SVG.
 //! * [`csv`]: the figures for spreadsheets.
 //! * [`format`]: how numbers are written.
 
+pub mod bench;
 pub mod csv;
 pub mod format;
 pub mod json;
 pub mod metrics;
 pub mod model;
+pub mod plot;
 pub mod table;
 pub mod timeline;
 
 pub use model::{
-    EnergyFigures, KernelFigures, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, TaskInfo,
-    WorkloadInfo,
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo,
+    TaskInfo, WorkloadInfo,
 };
 pub use timeline::{Lanes, TimelineOptions};
 

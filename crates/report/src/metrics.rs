@@ -3,6 +3,7 @@
 use crate::format;
 use crate::model::{Report, RunReport};
 use schedlab_machine::costs::Overhead;
+use serde::{Deserialize, Serialize};
 
 /// A figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,7 +23,8 @@ pub enum Value {
 }
 
 /// Which of two values one would rather have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller one.
     Less,
@@ -92,7 +94,8 @@ impl Value {
         }
     }
 
-    fn as_f64(self) -> f64 {
+    /// The [`number`](Value::number) as one.
+    pub fn as_f64(self) -> f64 {
         match self {
             Value::Duration(number) | Value::Count(number) => number as f64,
             Value::Part(number) | Value::PerSecond(number) | Value::Index(number) | Value::Watts(number) => {

@@ -6,8 +6,8 @@
 use schedlab_machine::costs::{Energy, Overhead, Overheads};
 use schedlab_machine::{Counts, RunEnd};
 use schedlab_measure::histogram::percentile_of_sorted;
-use schedlab_measure::{Fairness, Histogram, Moments, Slice, Span, Stats, TaskStats};
-use schedlab_sched::{SchedAttr, TaskId, Tunable};
+use schedlab_measure::{Fairness, GroupUsage, Histogram, Moments, Slice, Span, Stats, TaskStats};
+use schedlab_sched::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -103,6 +103,9 @@ pub struct RunReport {
     pub cpus: Vec<CpuFigures>,
     /// The tasks' figures by key.
     pub keys: Vec<KeyFigures>,
+    /// Each control group's figures, in the order in which they were made. Empty if there are none but the root.
+    #[serde(default)]
+    pub groups: Vec<GroupFigures>,
     /// Each task's figures, by number.
     pub tasks: Vec<TaskFigures>,
     /// Who ran where and when, by start, then CPU. None if that was not recorded.
@@ -364,6 +367,48 @@ pub struct KeyFigures {
     pub wakeup_latency: Spread,
 }
 
+/// A control group's figures, of all that was in it or below it: what `cpuacct` and `cpu.stat` of the group would show.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupFigures {
+    /// Its path.
+    pub path: String,
+    /// CPU time of all tasks in it, ns (`cpuacct.usage`; `usage_usec` of `cpu.stat`).
+    pub usage_ns: u64,
+    /// The same on each CPU (`cpuacct.usage_percpu`).
+    pub usage_percpu_ns: Vec<u64>,
+    /// Its CPU time as a part of what all CPUs had to give; none for a run of no length.
+    pub machine_share: Option<f64>,
+    /// Its quota's figures; none if the scheduler has no quotas.
+    pub throttling: Option<ThrottleFigures>,
+}
+
+/// What a group's quota did to it (`cpu.stat`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ThrottleFigures {
+    /// Periods that have ended.
+    pub nr_periods: u64,
+    /// Those of them in which it was throttled.
+    pub nr_throttled: u64,
+    /// How long its CPUs' queues were throttled, summed over CPUs, ns (`throttled_usec`, version 1's `throttled_time`).
+    pub throttled_ns: u64,
+    /// Periods in which it used more than its quota, from what it had saved.
+    pub nr_bursts: u64,
+    /// How much more, ns (`burst_usec`).
+    pub burst_ns: u64,
+}
+
+impl From<&GroupStats> for ThrottleFigures {
+    fn from(stats: &GroupStats) -> ThrottleFigures {
+        ThrottleFigures {
+            nr_periods: stats.nr_periods,
+            nr_throttled: stats.nr_throttled,
+            throttled_ns: stats.throttled_ns,
+            nr_bursts: stats.nr_bursts,
+            burst_ns: stats.burst_ns,
+        }
+    }
+}
+
 /// A task's figures.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskFigures {
@@ -466,6 +511,15 @@ pub struct TaskInfo {
     pub loops_finished: u64,
 }
 
+/// What is known of a control group; the first has number 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupInfo {
+    /// Its path.
+    pub path: String,
+    /// What the scheduler says of its quota; none if it has no quotas.
+    pub stats: Option<GroupStats>,
+}
+
 /// Numbers the tasks' keys in the order in which they first appear: what [`Stats::new`] wants.
 pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
@@ -493,6 +547,10 @@ pub struct RunInputs<'a> {
     pub counts: Counts,
     /// All tasks, by number. Those beyond the end are given names.
     pub tasks: &'a [TaskInfo],
+    /// All groups but the root, by number, from 1 on.
+    pub groups: &'a [GroupInfo],
+    /// The observer of their CPU time, after the run is finished.
+    pub group_usage: Option<&'a GroupUsage>,
     /// The observer, after the run is finished.
     pub stats: &'a Stats,
     /// The observer, after the run is finished, if it was there.
@@ -527,6 +585,7 @@ impl RunReport {
             cpu_time: started().map(|task| task.cpu_ns).collect(),
             cpus: cpu_figures(stats),
             keys: key_figures(&tasks, stats),
+            groups: group_figures(inputs.groups, inputs.group_usage, stats),
             tasks,
             slices: inputs.slices.map(|slices| slices.iter().map(SliceRow::from).collect()),
             spans: inputs.spans.map(|spans| spans.iter().map(SpanRow::from).collect()),
@@ -631,6 +690,23 @@ fn cpu_figures(stats: &Stats) -> Vec<CpuFigures> {
         ticks: did.ticks,
     })
     .collect()
+}
+
+fn group_figures(groups: &[GroupInfo], usage: Option<&GroupUsage>, stats: &Stats) -> Vec<GroupFigures> {
+    let Some(usage) = usage else { return Vec::new() };
+    let capacity_ns = stats.cpus().iter().map(|cpu| cpu.busy_ns + cpu.idle_ns).sum::<u64>();
+    let figures = |(group, number): (&GroupInfo, u32)| {
+        let usage_percpu_ns = usage.usage_percpu_ns(GroupId(number));
+        let usage_ns = usage_percpu_ns.iter().sum();
+        GroupFigures {
+            path: group.path.clone(),
+            usage_ns,
+            usage_percpu_ns,
+            machine_share: (capacity_ns > 0).then(|| ratio(usage_ns as f64 / capacity_ns as f64)),
+            throttling: group.stats.as_ref().map(ThrottleFigures::from),
+        }
+    };
+    groups.iter().zip(1..).map(figures).collect()
 }
 
 fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
@@ -798,6 +874,8 @@ pub(crate) mod tests {
             end: RunEnd::TimeUp,
             counts: Counts::default(),
             tasks: &names.iter().map(info).collect::<Vec<_>>(),
+            groups: &[],
+            group_usage: None,
             stats: &stats,
             fairness: None,
             slices: None,

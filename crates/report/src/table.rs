@@ -2,7 +2,7 @@
 
 use crate::format::{count, duration, percent, signed_duration, wrapped};
 use crate::metrics::{Metric, Value, best, compared};
-use crate::model::{Report, RunReport, TaskFigures};
+use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::{Style, shortened, text_width};
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
 
@@ -24,43 +24,126 @@ pub fn comparison(report: &Report, style: Style) -> String {
             best(&values, metrics[row].better)
         })
         .collect();
-    let texts: Vec<Vec<String>> =
-        columns.iter().map(|column| column.iter().map(|value| cell_text(*value, style)).collect()).collect();
-
-    let label_width = widest(labels.iter().map(String::as_str));
-    let widths: Vec<usize> = report
+    let columns: Vec<GridColumn> = report
         .runs
         .iter()
-        .zip(&texts)
-        .map(|(run, texts)| {
-            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
-            widest(texts.iter().map(String::as_str).chain(heads))
+        .zip(&columns)
+        .enumerate()
+        .map(|(place, (run, column))| GridColumn {
+            head: format!("{}\n{}", run.scheduler.name, run.scheduler.release),
+            cells: column.iter().map(|value| cell_text(*value, style)).collect(),
+            bold: winners.iter().map(|row| row[place]).collect(),
         })
         .collect();
+    let mut text = grid(&[(String::new(), labels)], &columns, style);
+    text.push_str(&notes(report, style));
+    text
+}
 
+/// A column of a [`grid`].
+pub(crate) struct GridColumn {
+    /// Its heading, of one or more lines.
+    pub head: String,
+    /// What stands in it, a row each.
+    pub cells: Vec<String>,
+    /// What of it is bold where there is colour.
+    pub bold: Vec<bool>,
+}
+
+/// A table: columns of labels (heading, a label a row), and columns that, where they do not all fit beside each other, come in
+/// several blocks with the same labels.
+pub(crate) fn grid(labels: &[(String, Vec<String>)], columns: &[GridColumn], style: Style) -> String {
+    let label_width = |(head, cells): &(String, Vec<String>)| {
+        widest(cells.iter().map(String::as_str).chain(head.lines())) + MARGIN
+    };
+    let labels_width: usize = labels.iter().map(label_width).sum();
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|column| widest(column.cells.iter().map(String::as_str).chain(column.head.lines())))
+        .collect();
+    let mut text = String::new();
+    for block in blocks(&widths, style.columns().saturating_sub(labels_width)) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let mut table = new_table(style);
+        let heads = block.clone().map(|column| right(Cell::new(&columns[column].head)));
+        table.set_header(labels.iter().map(|(head, _)| Cell::new(head)).chain(heads));
+        for row in 0..labels.first().map_or(0, |(_, cells)| cells.len()) {
+            let cells = block.clone().map(|column| {
+                let cell = right(Cell::new(&columns[column].cells[row]));
+                let bold = style.color && columns[column].bold[row];
+                if bold { cell.add_attribute(Attribute::Bold) } else { cell }
+            });
+            table.add_row(labels.iter().map(|(_, cells)| Cell::new(&cells[row])).chain(cells));
+        }
+        push_table(&mut text, table);
+    }
+    text
+}
+
+/// The control groups: a row for each group's part of the machine, and more for what its quota did, if it was ever throttled; a
+/// column a scheduler. Empty if there are none.
+pub fn groups(report: &Report, style: Style) -> String {
+    let Some(longest) = report.runs.iter().map(|run| &run.groups).max_by_key(|groups| groups.len()) else {
+        return String::new();
+    };
+    let of = |run: &RunReport, path: &str| run.groups.iter().find(|group| group.path == path).cloned();
+    let mut labels: Vec<String> = Vec::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for group in longest {
+        let found: Vec<Option<GroupFigures>> = report.runs.iter().map(|run| of(run, &group.path)).collect();
+        let mut add = |label: String, text: &dyn Fn(&GroupFigures) -> Option<String>| {
+            let text = |group: &Option<GroupFigures>| {
+                group.as_ref().and_then(text).unwrap_or_else(|| none_text(style).into())
+            };
+            labels.push(label);
+            rows.push(found.iter().map(text).collect());
+        };
+        add(shortened(&group.path, GROUP_WIDTH, style), &|group| group.machine_share.map(percent));
+        let throttled =
+            |group: &GroupFigures| group.throttling.as_ref().is_some_and(|it| it.nr_throttled > 0);
+        if found.iter().flatten().any(throttled) {
+            add("  throttled, of periods".into(), &|group| {
+                let it = group.throttling.as_ref()?;
+                Some(format!("{} of {}", count(it.nr_throttled), count(it.nr_periods)))
+            });
+            add("  throttled, all CPUs".into(), &|group| {
+                Some(duration(group.throttling.as_ref()?.throttled_ns, style.unicode))
+            });
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let label_width = widest(labels.iter().map(String::as_str));
+    let column = |run: usize| rows.iter().map(move |row| row[run].as_str());
+    let widths: Vec<usize> = (report.runs.iter().enumerate())
+        .map(|(number, run)| {
+            let heads = [run.scheduler.name.as_str(), &run.scheduler.release];
+            widest(column(number).chain(heads))
+        })
+        .collect();
     let mut text = String::new();
     for block in blocks(&widths, style.columns().saturating_sub(label_width + MARGIN)) {
         if !text.is_empty() {
             text.push('\n');
         }
         let mut table = new_table(style);
-        let heads = block
-            .clone()
-            .map(|run| &report.runs[run].scheduler)
-            .map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
-        table.set_header(std::iter::once(Cell::new("")).chain(heads.map(right)));
-        for (row, label) in labels.iter().enumerate() {
-            let cells = block.clone().map(|run| {
-                let cell = right(Cell::new(&texts[run][row]));
-                if style.color && winners[row][run] { cell.add_attribute(Attribute::Bold) } else { cell }
-            });
+        let heads = block.clone().map(|run| &report.runs[run].scheduler);
+        let heads = heads.map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
+        table.set_header(std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)));
+        for (label, row) in labels.iter().zip(&rows) {
+            let cells = block.clone().map(|run| right(Cell::new(&row[run])));
             table.add_row(std::iter::once(Cell::new(label)).chain(cells));
         }
         push_table(&mut text, table);
     }
-    text.push_str(&notes(report, style));
     text
 }
+
+/// Paths longer than this are cut.
+const GROUP_WIDTH: usize = 28;
 
 /// What the figures do not say by themselves: who was still waiting when the run ended, beyond what is ordinary. Latencies know
 /// nothing of it.
@@ -105,7 +188,7 @@ fn cell_text(value: Option<Value>, style: Style) -> String {
     value.map_or(none_text(style).into(), |value| value.text(style.unicode))
 }
 
-fn none_text(style: Style) -> &'static str {
+pub(crate) fn none_text(style: Style) -> &'static str {
     if style.unicode { "–" } else { "-" }
 }
 

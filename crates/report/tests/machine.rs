@@ -65,6 +65,8 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
         end,
         counts,
         tasks: &infos,
+        groups: &[],
+        group_usage: None,
         stats: &stats,
         fairness: Some(&fairness),
         slices: Some(slices.into_slices()),

@@ -110,6 +110,9 @@ pub struct Promises {
     pub wait_ns: Option<u64>,
     /// How far apart the CPU times of equal hogs that share one CPU may drift, ns.
     pub hog_spread_ns: Option<u64>,
+    /// On the CPU to which a real-time task belongs while it waits ([`Scheduler::cpu_of`]) nobody less urgent runs, once an instant
+    /// is over. (Limits on real-time tasks apart, as `sched_rt_runtime_us`.)
+    pub real_time_first: bool,
 }
 
 /// What a scheduler needs to know of the load to say what it promises.

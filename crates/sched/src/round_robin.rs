@@ -31,35 +31,34 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "1.0",
+    also: &[],
+    summary: "a woken task asks for the CPU when it has more ticks left than the running one",
+    golden: &[("round_robin", "1.0")],
+    hz_default: 100,
+    hz_range: (100, 100),
+    cpus_max: 1,
+    policies: &[Policy::Other],
+    groups: false,
+    build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "round_robin",
     title: "Round robin",
     summary: "one ring of all tasks; the runnable one with the most ticks left runs",
     releases: &[
-        Release {
-            version: "1.0",
-            also: &[],
-            summary: "a woken task asks for the CPU when it has more ticks left than the running one",
-            golden: &[("round_robin", "1.0")],
-            hz_default: 100,
-            hz_range: (100, 100),
-            cpus_max: 1,
-            policies: &[Policy::Other],
-            groups: false,
-            build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
-        },
+        DEFAULT,
         Release {
             version: "1.2",
             also: &["1.2.13"],
             summary: "a woken task must have at least 4 ticks more than the running one",
             golden: &[("round_robin", "1.2.13")],
-            hz_default: 100,
-            hz_range: (100, 100),
-            cpus_max: 1,
-            policies: &[Policy::Other],
-            groups: false,
             build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_2))),
+            ..DEFAULT
         },
     ],
 };
@@ -260,6 +259,7 @@ impl Scheduler for RoundRobin {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((u64::from(load.tasks) + 1) * 2 * most_ticks * TICK_NS),
             hog_spread_ns: Some(2 * most_ticks * TICK_NS),
+            real_time_first: false,
         }
     }
 

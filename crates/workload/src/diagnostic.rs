@@ -194,28 +194,36 @@ impl Source<'_> {
     }
 }
 
-/// The one of `known` that a misspelt `word` probably stands for: at most a third of its letters differ.
-pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Those of `known` that a misspelt `word` may stand for, the closest first, at most three: about a quarter of the letters differ,
+/// or one begins with the other. Capitals and marks between words do not count.
+pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    /// What is longer is nobody's misspelling.
     const LONGEST: usize = 64;
-    if word.chars().count() > LONGEST {
-        return None;
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' ', '(', ')'], "");
+    let wanted = plain(word);
+    let length = wanted.chars().count();
+    if length > LONGEST {
+        return Vec::new();
     }
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in known {
-        if candidate.chars().count() > LONGEST {
-            continue;
-        }
-        let far = distance(&word.to_lowercase(), &candidate.to_lowercase());
-        if far <= candidate.chars().count().div_ceil(3) && best.is_none_or(|(least, _)| far < least) {
-            best = Some((far, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
+    let close = |other: &'a str| {
+        let candidate = plain(other);
+        let candidate_length = candidate.chars().count();
+        let is_part = |whole: &str, part: &str, length: usize| length >= 2 && whole.starts_with(part);
+        let far = distance(&wanted, &candidate);
+        let near = far <= 1 + length / 4
+            || is_part(&candidate, &wanted, length)
+            || is_part(&wanted, &candidate, candidate_length);
+        (near && far < length.max(candidate_length)).then_some((far, other))
+    };
+    let known = known.into_iter().filter(|other| other.chars().count() <= LONGEST);
+    let mut found: Vec<(usize, &str)> = known.filter_map(close).collect();
+    found.sort_by_key(|&(far, _)| far);
+    found.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
 /// "did you mean ...?", if something known is close to `word`.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    closest(word, known).map(|known| format!("did you mean `{known}`?"))
+    close_names(word, known).first().map(|known| format!("did you mean `{known}`?"))
 }
 
 /// Levenshtein's distance: insertions, deletions and replacements that make `b` of `a`.
@@ -286,9 +294,22 @@ mod tests {
     #[test]
     fn misspellings_are_recognised() {
         let keys = ["run", "runtime", "priority", "SCHED_FIFO"];
-        assert_eq!(closest("prioritty", keys), Some("priority"));
-        assert_eq!(closest("rum", keys), Some("run"));
-        assert_eq!(closest("sched_fifo", keys), Some("SCHED_FIFO"));
-        assert_eq!(closest("zebra", keys), None);
+        let close = |word| close_names(word, keys);
+        assert_eq!(close("prioritty"), ["priority"]);
+        assert_eq!(close("rum"), ["run"]);
+        assert_eq!(close("sched_fifo"), ["SCHED_FIFO"]);
+        assert_eq!(close("zebra"), [""; 0]);
+        assert_eq!(close(&"run".repeat(100)), [""; 0]);
+    }
+
+    #[test]
+    fn names_close_to_what_was_written_are_found_the_closest_first() {
+        let names = ["round_robin", "o_n", "o_1", "cfs", "bfs"];
+        let close = |word| close_names(word, names);
+        assert_eq!(close("round-robbin"), ["round_robin"]);
+        assert_eq!(close("round"), ["round_robin"]);
+        assert_eq!(close("O(1)"), ["o_1", "o_n"]);
+        assert_eq!(close("cfs2"), ["cfs", "bfs"]);
+        assert_eq!(close("eevdf"), [""; 0]);
     }
 }

@@ -4,6 +4,7 @@
 //! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
 //! - [`cgroups`] says which task groups a run needs and what holds in them.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.
+//! - [`os`] runs programs that talk to each other: what benchmarks are made of.
 //! - [`timetable`] says what is done to the machine while the workload runs.
 //! - [`generate`] makes workloads: for benchmarks, and random ones for tests.
 //!
@@ -27,6 +28,7 @@ pub mod generate;
 pub mod golden;
 mod json;
 pub mod model;
+pub mod os;
 mod program;
 pub mod rt_app;
 mod stop;
@@ -35,7 +37,7 @@ mod vm;
 
 pub use cgroups::{self as groups, Group, GroupPlan, GroupSettings};
 pub use costs::Costs;
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, close_names};
 pub use golden::GoldenFile;
 pub use model::Model;
 pub use rt_app::Target;

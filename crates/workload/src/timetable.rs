@@ -20,10 +20,13 @@
 
 mod check;
 mod drive;
+mod groups;
 mod parse;
 
+use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
 pub use check::Surroundings;
+pub(crate) use check::matches;
 pub use drive::{Outcome, Refusal};
 use schedlab_sched::{CpuId, CpuSet, Policy};
 
@@ -58,7 +61,7 @@ enum Change {
     Policy(Tasks, NewPolicy),
     Affinity(Tasks, CpuSet, Vec<CpuId>),
     Move(Tasks, String),
-    Shares(String, u64),
+    Group(String, Vec<(&'static str, Write)>),
     Tunable(String, i64),
     Offline(Vec<CpuId>),
     Online(Vec<CpuId>),
@@ -137,6 +140,29 @@ impl Timetable {
     /// Whether it binds tasks to CPUs.
     pub fn sets_affinity(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.change, Change::Affinity(..)))
+            || self.writes().any(|write| matches!(write, Write::Cpus(_)))
+    }
+
+    /// Whether it limits the CPU time of groups.
+    pub fn sets_limits(&self) -> bool {
+        self.writes().any(|write| matches!(write, Write::Quota(Some(_), _) | Write::QuotaPercent(_)))
+    }
+
+    /// Whether it makes groups idle as a whole.
+    pub fn sets_idle(&self) -> bool {
+        self.writes().any(|write| matches!(write, Write::Idle(true)))
+    }
+
+    /// What it writes to groups' files.
+    fn writes(&self) -> impl Iterator<Item = &Write> {
+        let changes = self.entries.iter().map(|entry| &entry.change);
+        changes
+            .filter_map(|change| match change {
+                Change::Group(_, writes) => Some(writes),
+                _ => None,
+            })
+            .flatten()
+            .map(|(_, write)| write)
     }
 
     /// Whether it takes CPUs off line.
@@ -166,6 +192,10 @@ impl Timetable {
 impl Change {
     /// Whether it may let a task go on that is stopped or frozen, or end it.
     fn lets_go(&self) -> bool {
-        matches!(self, Change::Continue(_) | Change::Thaw(_) | Change::Kill(_))
+        match self {
+            Change::Continue(_) | Change::Thaw(_) | Change::Kill(_) | Change::Move(..) => true,
+            Change::Group(_, writes) => writes.iter().any(|(_, write)| matches!(write, Write::Frozen(false))),
+            _ => false,
+        }
     }
 }

@@ -207,6 +207,8 @@ fn examples_of_the_manual() {
             assert_eq!(error.to_string(), text.trim_end());
         } else if text.contains("@students") {
             cgrules::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
+        } else if text.contains("# tasks ") {
+            groups::Users::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
         } else if language != "sh" {
             let settings = groups::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
             GroupPlan::new(&settings, &[], CPUS).unwrap_or_else(|error| panic!("{error}"));
@@ -215,7 +217,7 @@ fn examples_of_the_manual() {
         }
         read += 1;
     }
-    assert_eq!(read, 7);
+    assert_eq!(read, 8);
 }
 
 /// What is written to a group is what it then has.
@@ -234,7 +236,9 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 period_us: PERIOD_DEFAULT_US,
                 burst_us: 0,
                 cpuset: CpuSet::All,
+                own_cpus: None,
                 frozen,
+                own_frozen: frozen,
                 notes: Vec::new(),
             };
             if let Some(weight) = weight {

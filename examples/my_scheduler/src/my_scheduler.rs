@@ -112,6 +112,6 @@ impl Scheduler for MyScheduler {
     }
     fn promises(&self, load: &Load) -> Promises {
         let wait_ns = Some(u64::from(load.tasks) * 2 * QUANTUM_NS);
-        Promises { idle_beside_waiting_ns: Some(0), wait_ns, hog_spread_ns: Some(4 * QUANTUM_NS) }
+        Promises { idle_beside_waiting_ns: Some(0), wait_ns, hog_spread_ns: Some(4 * QUANTUM_NS), ..Promises::default() }
     }
 }

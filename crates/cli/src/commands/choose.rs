@@ -1,6 +1,12 @@
-//! Schedulers as users name them.
+//! Schedulers as users name them, and the knobs that they set.
 
+use crate::Failure;
+use crate::terminal::complain;
 use schedlab_lab::select::{self, Choice};
+use schedlab_sched::Tunable;
+use schedlab_workload::close_names;
+use std::collections::BTreeSet;
+use std::fmt;
 
 /// What was chosen.
 pub struct Chosen {
@@ -33,4 +39,109 @@ pub fn choose(names: &[String]) -> Result<Vec<Chosen>, String> {
         }
     }
     Ok(chosen)
+}
+
+/// Those of `chosen` that can run `what`. The others are left out with a note.
+///
+/// # Errors
+/// One that was named cannot, or nobody can.
+pub fn those_who_can(
+    chosen: &[Chosen],
+    what: &str,
+    refuses: impl Fn(&Choice) -> Option<String>,
+) -> Result<Vec<Choice>, Failure> {
+    let mut choices = vec![];
+    let mut left_out = LeftOut::default();
+    for chosen in chosen {
+        match refuses(&chosen.choice) {
+            None => choices.push(chosen.choice),
+            Some(why) if chosen.named => {
+                return Err(Failure::Message(format!("{} cannot run {what}: {why}", chosen.choice)));
+            }
+            Some(why) => left_out.add(chosen.choice, why),
+        }
+    }
+    if choices.is_empty() {
+        return Err(Failure::Message(format!("no scheduler can run {what}: {left_out}")));
+    }
+    if !left_out.by_reason.is_empty() {
+        complain(&format!("note: left out: {left_out}"));
+    }
+    Ok(choices)
+}
+
+/// Schedulers that cannot run a workload, by the reason why.
+#[derive(Default)]
+struct LeftOut {
+    by_reason: Vec<(String, Vec<Choice>)>,
+}
+
+impl LeftOut {
+    fn add(&mut self, choice: Choice, why: String) {
+        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, choices)) => choices.push(choice),
+            None => self.by_reason.push((why, vec![choice])),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
+            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+            let separator = if number > 0 { "; " } else { "" };
+            write!(f, "{separator}{} ({why})", names.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// For each scheduler the settings that it has a knob for. One that none has is an error; of others it is said who has none.
+pub fn tunables_for(
+    choices: &[Choice],
+    tunables: impl Fn(&Choice) -> Vec<Tunable>,
+    set: &[(String, i64)],
+) -> Result<Vec<Vec<(String, i64)>>, Failure> {
+    if set.is_empty() {
+        return Ok(vec![vec![]; choices.len()]);
+    }
+    let names = |choice: &Choice| tunables(choice).iter().map(|tunable| tunable.name).collect();
+    let known: Vec<Vec<&'static str>> = choices.iter().map(names).collect();
+    for (name, _) in set {
+        let without: Vec<String> = choices
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| !known.contains(&name.as_str()))
+            .map(|(choice, _)| choice.to_string())
+            .collect();
+        if without.len() == choices.len() {
+            return Err(Failure::Message(unknown_tunable(name, choices, &known)));
+        }
+        if !without.is_empty() {
+            complain(&format!("note: {name} is no tunable of {}", without.join(", ")));
+        }
+    }
+    let own = |known: &Vec<&'static str>| {
+        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
+        set.iter().filter(has).cloned().collect()
+    };
+    Ok(known.iter().map(own).collect())
+}
+
+fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
+    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
+    let names: Vec<&'static str> = names.into_iter().collect();
+    let of = match choices {
+        [one] => one.to_string(),
+        _ => "any of the schedulers".into(),
+    };
+    let close = close_names(name, names.iter().copied());
+    let hint = if !close.is_empty() {
+        format!("did you mean {}?", close.join(" or "))
+    } else if names.is_empty() {
+        "there are none".into()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    format!("{name} is no tunable of {of}; {hint}")
 }

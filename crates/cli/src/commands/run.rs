@@ -1,20 +1,19 @@
 //! `schedlab run`.
 
-use super::choose::choose;
+use super::choose::{choose, those_who_can, tunables_for};
 use crate::args::{OnOff, RunArgs, RunFormat};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::compressed::{self, LIMIT};
 use schedlab_lab::parallel;
 use schedlab_lab::run::{Experiment, RunError, cpus_named};
-use schedlab_lab::select::{self, Choice};
+use schedlab_lab::select::Choice;
 use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
-use schedlab_workload::groups::Feature;
-use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
-use std::collections::BTreeSet;
-use std::fmt;
+use schedlab_workload::groups::cgrules::{self, Rules};
+use schedlab_workload::groups::{Feature, Users};
+use schedlab_workload::{GroupSettings, Model, Target, Timetable, groups, rt_app};
 use std::io::Write;
 use std::path::Path;
 
@@ -22,34 +21,22 @@ use std::path::Path;
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let settings = group_settings(args)?;
     let timetable = timetable_of(args)?;
+    let owners = Owners::read(args)?;
     let default = ["linux".to_string(), "textbook".to_string()];
     let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
     let chosen = choose(names)?;
     let mut reports = vec![];
     for file in &args.files {
-        let experiment = experiment(file, args, &settings, &timetable)?;
-        let mut choices = vec![];
-        let mut left_out = LeftOut::default();
-        for chosen in &chosen {
-            match chosen.choice.refuses(&experiment.needs()) {
-                None => choices.push(chosen.choice),
-                Some(why) if chosen.named => {
-                    let (file, choice) = (file.display(), chosen.choice);
-                    return Err(Failure::Message(format!("{choice} cannot run {file}: {why}")));
-                }
-                Some(why) => left_out.add(chosen.choice, why),
-            }
-        }
-        if choices.is_empty() {
-            let file = file.display();
-            return Err(Failure::Message(format!("no scheduler can run {file}: {left_out}")));
-        }
-        if !left_out.by_reason.is_empty() {
-            complain(&format!("note: left out: {left_out}"));
-        }
+        let experiment = experiment(file, args, &settings, &timetable, &owners)?;
+        let choices = those_who_can(&chosen, &file.display().to_string(), |choice| {
+            choice.refuses(&experiment.needs())
+        })?;
         tell_what_groups_lack(&experiment, &choices);
+        if args.user_groups {
+            tell_who_had_no_user_groups(&choices);
+        }
         experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
-        let tunables = tunables_for(&experiment, &choices, &args.set)?;
+        let tunables = tunables_for(&choices, |choice| experiment.tunables(choice), &args.set)?;
         reports.push(run_all(file, &experiment, &choices, &tunables)?);
     }
     print(args, &reports, output)?;
@@ -64,12 +51,14 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
         let effective = match feature {
             Feature::Limit => true,
             Feature::Idle => choices.iter().all(Choice::has_idle_groups),
-            Feature::Cpuset | Feature::Frozen => false,
         };
         if effective {
             continue;
         }
         complain(&format!("note: {}: {feature}", group.path));
+    }
+    if experiment.timetable.sets_idle() && !choices.iter().all(Choice::has_idle_groups) {
+        complain(&format!("note: the timetable: cpu.idle: {}", Feature::Idle));
     }
     for note in experiment.groups.notes().take(MOST) {
         complain(&format!("note: {note}"));
@@ -80,29 +69,69 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
     }
 }
 
-/// Schedulers that cannot run a workload, by the reason why.
-#[derive(Default)]
-struct LeftOut {
-    by_reason: Vec<(String, Vec<Choice>)>,
-}
-
-impl LeftOut {
-    fn add(&mut self, choice: Choice, why: String) {
-        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, choices)) => choices.push(choice),
-            None => self.by_reason.push((why, vec![choice])),
-        }
+/// Groups by user went when control groups had come.
+fn tell_who_had_no_user_groups(choices: &[Choice]) {
+    let had = |choice: &Choice| choice.entry.name == "cfs" && choice.release.version.starts_with("2.6.");
+    let others: Vec<String> = choices.iter().filter(|choice| !had(choice)).map(Choice::to_string).collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        complain(&format!(
+            "note: {others}: no groups by user then; they are control groups of the same weights"
+        ));
     }
 }
 
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
-            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
-            let separator = if number > 0 { "; " } else { "" };
-            write!(f, "{separator}{} ({why})", names.join(", "))?;
+/// Whose the tasks are, and the rules that ask for it.
+struct Owners {
+    users: Users,
+    rules: Option<Rules>,
+}
+
+impl Owners {
+    fn read(args: &RunArgs) -> Result<Owners, Failure> {
+        let mut owners = Owners { users: Users::default(), rules: None };
+        for path in &args.users {
+            let text = read_text(path)?;
+            let name = path.display().to_string();
+            owners.users.add(Users::parse(&name, &text).map_err(|error| error.to_string())?);
         }
-        Ok(())
+        for option in &args.user {
+            owners.users.add(Users::parse_option(option).map_err(|error| error.to_string())?);
+        }
+        if let Some(path) = &args.cgrules {
+            let text = read_text(path)?;
+            let name = path.display().to_string();
+            owners.rules = Some(cgrules::parse(&name, &text).map_err(|error| error.to_string())?);
+        }
+        if !owners.users.is_empty() && owners.rules.is_none() && !args.user_groups {
+            complain("note: whose tasks are matters only with --cgrules or --user-groups");
+        }
+        Ok(owners)
+    }
+
+    /// Puts the tasks of `model` in the groups of their users, and adds these to `settings`.
+    fn place(
+        &self,
+        args: &RunArgs,
+        model: &mut Model,
+        settings: &GroupSettings,
+    ) -> Result<GroupSettings, Failure> {
+        self.users.check(model).map_err(|error| error.to_string())?;
+        let mut settings = settings.clone();
+        if args.user_groups {
+            if !args.groups.is_empty() || !model.group_paths().is_empty() {
+                let message = "--user-groups: kernels had groups by user or control groups, not both; \
+                               leave out --groups and the workload's `taskgroup` (weights: --group /uid-1000:cpu.shares=512)";
+                return Err(Failure::Message(message.into()));
+            }
+            let mut by_user = groups::place_by_user(model, &self.users);
+            by_user.add(settings);
+            settings = by_user;
+        }
+        if let Some(rules) = &self.rules {
+            rules.place(model, &self.users, &mut settings).map_err(|error| error.to_string())?;
+        }
+        Ok(settings)
     }
 }
 
@@ -142,6 +171,7 @@ fn experiment(
     args: &RunArgs,
     settings: &GroupSettings,
     timetable: &Timetable,
+    owners: &Owners,
 ) -> Result<Experiment, Failure> {
     let text = read_text(path)?;
     let name = path.display().to_string();
@@ -155,7 +185,7 @@ fn experiment(
         Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
     };
     let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
-    let (model, cpus) = match cpus {
+    let (mut model, cpus) = match cpus {
         Some(cpus) => (load(cpus)?, cpus),
         None => {
             let model = load(CPUS_MAX)?;
@@ -163,6 +193,7 @@ fn experiment(
             (model, cpus)
         }
     };
+    let settings = owners.place(args, &mut model, settings)?;
     let mut costs = machine.as_ref().and_then(|machine| machine.costs.clone()).filter(|_| !args.no_costs);
     for (name, ns) in &args.cost {
         let costs = costs.get_or_insert_default();
@@ -177,57 +208,8 @@ fn experiment(
         seed: args.seed,
         record: args.timeline || args.format == RunFormat::Json,
         timetable: timetable.clone(),
-        ..Experiment::new(model, settings, cpus).map_err(|error| error.to_string())?
+        ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
     })
-}
-
-/// For each scheduler the settings that it has a knob for. One that none has is an error; of others it is said who has none.
-fn tunables_for(
-    experiment: &Experiment,
-    choices: &[Choice],
-    set: &[(String, i64)],
-) -> Result<Vec<Vec<(String, i64)>>, Failure> {
-    let known: Vec<Vec<&'static str>> = choices
-        .iter()
-        .map(|choice| experiment.tunables(choice).iter().map(|tunable| tunable.name).collect())
-        .collect();
-    for (name, _) in set {
-        let without: Vec<String> = choices
-            .iter()
-            .zip(&known)
-            .filter(|(_, known)| !known.contains(&name.as_str()))
-            .map(|(choice, _)| choice.to_string())
-            .collect();
-        if without.len() == choices.len() {
-            return Err(Failure::Message(unknown_tunable(name, choices, &known)));
-        }
-        if !without.is_empty() {
-            complain(&format!("note: {name} is no tunable of {}", without.join(", ")));
-        }
-    }
-    let own = |known: &Vec<&'static str>| {
-        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
-        set.iter().filter(has).cloned().collect()
-    };
-    Ok(known.iter().map(own).collect())
-}
-
-fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
-    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
-    let names: Vec<&'static str> = names.into_iter().collect();
-    let of = match choices {
-        [one] => one.to_string(),
-        _ => "any of the schedulers".into(),
-    };
-    let close = select::close_names(name, &names);
-    let hint = if !close.is_empty() {
-        format!("did you mean {}?", close.join(" or "))
-    } else if names.is_empty() {
-        "there are none".into()
-    } else {
-        format!("there are {}", names.join(", "))
-    };
-    format!("{name} is no tunable of {of}; {hint}")
 }
 
 fn run_all(
@@ -330,6 +312,10 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
         }
         writeln!(output, "{}", heading(report))?;
         output.write_all(table::comparison(report, style).as_bytes())?;
+        let groups = table::groups(report, style);
+        if !groups.is_empty() {
+            write!(output, "\n{groups}")?;
+        }
         for run in &report.runs {
             if args.tasks {
                 writeln!(output, "\n{}", run.spec())?;

@@ -141,6 +141,9 @@ fn one_world(
         for (name, value) in &world.tunables {
             writeln!(output, "    {name} = {value}")?;
         }
+        for option in &world.group_settings {
+            writeln!(output, "    group {option}")?;
+        }
         for (path, shares) in &world.groups {
             writeln!(output, "    group {path}: cpu.shares = {shares}")?;
         }

@@ -31,7 +31,8 @@ pub fn schedlab(args: &[&str]) -> Ran {
     ran(command(args).output().expect("the program starts"))
 }
 
-fn ran(output: Output) -> Ran {
+/// What came of it.
+pub fn ran(output: Output) -> Ran {
     Ran {
         status: output.status.code().expect("it was not killed"),
         stdout: String::from_utf8(output.stdout).expect("it prints text"),

@@ -293,6 +293,7 @@ impl Scheduler for Double {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((u64::from(load.tasks) + 1) * turn_ns),
             hog_spread_ns: Some(2 * turn_ns),
+            real_time_first: true,
         }
     }
 

@@ -7,20 +7,9 @@ use schedlab_sched::{
     Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
-/// What a release promises to real-time tasks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RealTimeRule {
-    /// On the CPU whose queue it waits in, nobody less urgent runs once the instant is over.
-    PerCpu,
-    /// Nothing that could be checked at an instant.
-    Nothing,
-}
-
 /// How closely to watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// What holds for real-time tasks.
-    pub real_time: RealTimeRule,
     /// Real-time tasks are cut off when they have used their share (`sched_rt_runtime_us`): then they do wait.
     pub real_time_throttled: bool,
     /// Audit the scheduler's books after every so many hooks; 0 = never.
@@ -29,20 +18,13 @@ pub struct Limits {
     pub look_every: u64,
     /// Hold the scheduler to what it promises about waiting.
     pub waits: bool,
-    /// Hold the scheduler to what it promises about CPUs that idle while somebody waits.
-    pub idles: bool,
+    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be throttled.
+    pub idling: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            real_time: RealTimeRule::PerCpu,
-            real_time_throttled: false,
-            audit_every: 1,
-            look_every: 1,
-            waits: true,
-            idles: true,
-        }
+        Limits { real_time_throttled: false, audit_every: 1, look_every: 1, waits: true, idling: true }
     }
 }
 
@@ -228,7 +210,7 @@ impl<S: Scheduler> Watched<S> {
     }
 
     fn look_at_real_time(&self) -> Option<Violation> {
-        if !self.urgent || self.limits.real_time == RealTimeRule::Nothing || self.limits.real_time_throttled {
+        if !self.urgent || !self.promises.real_time_first || self.limits.real_time_throttled {
             return None;
         }
         self.waiting.iter().find_map(|&task| {
@@ -271,7 +253,7 @@ impl<S: Scheduler> Watched<S> {
         if self.idle == 0 || self.waiting.is_empty() {
             return None;
         }
-        let bound_ns = self.promises.idle_beside_waiting_ns.filter(|_| self.limits.idles)?;
+        let bound_ns = self.promises.idle_beside_waiting_ns.filter(|_| self.limits.idling)?;
         for (cpu, current) in self.current.iter().enumerate() {
             let cpu = CpuId(cpu as u32);
             let idle_since_ns = self.idle_since_ns[cpu.index()];

@@ -3,7 +3,7 @@
 use super::recent::Recent;
 use super::world::{Kind, World};
 use crate::built::{self, Built};
-use crate::check::{Accounts, Asked, Fingerprint, Limits, RealTimeRule, Rule, Violation, Watched, shares};
+use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
@@ -123,7 +123,11 @@ fn plan(world: &World) -> GroupPlan {
         let option = format!("{path}:cpu.shares={shares}");
         settings.add(groups::parse_option(&option).expect("the world's groups are in order"));
     }
-    GroupPlan::new(&settings, &world.model.group_paths(), 1).expect("weights go together")
+    for option in &world.group_settings {
+        settings.add(groups::parse_option(option).expect("the world's groups are in order"));
+    }
+    GroupPlan::new(&settings, &world.model.group_paths(), world.cpus)
+        .expect("settings of version 2 go together")
 }
 
 /// A machine with the world in it, knobs set and groups made.
@@ -188,13 +192,13 @@ fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     }
 }
 
-/// What the release promises to real-time tasks, and how closely a world of this size is watched.
+/// How closely a world of this size is watched.
 fn limits(world: &World, choice: &Choice) -> Limits {
     let mut limits = Limits {
-        real_time: real_time_rule(choice.entry.name),
         real_time_throttled: real_time_throttled(world, choice),
         // A promise about waiting speaks of tasks beside each other, not of groups within groups.
         waits: world.groups.is_empty(),
+        idling: !world.limits,
         ..Limits::default()
     };
     if u64::from(world.cpus) * world.model.initial_threads() as u64 > 400 {
@@ -202,15 +206,6 @@ fn limits(world: &World, choice: &Choice) -> Limits {
         limits.look_every = 16;
     }
     limits
-}
-
-/// Two releases have one queue for all CPUs and look for the CPU to preempt at the wakeup: two that wake at the same nanosecond may
-/// both choose the same, and one of them waits although another CPU runs something less urgent.
-fn real_time_rule(name: &str) -> RealTimeRule {
-    match name {
-        "o_n" | "bfs" => RealTimeRule::Nothing,
-        _ => RealTimeRule::PerCpu,
-    }
 }
 
 /// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
@@ -235,7 +230,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let modelled = turn == Turn::Modelled;
     if modelled {
         // A reschedule waits for its CPU to be out of the kernel.
-        limits = Limits { waits: false, idles: false, real_time: RealTimeRule::Nothing, ..limits };
+        limits = Limits { waits: false, idling: false, real_time: RealTimeRule::Nothing, ..limits };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
@@ -322,6 +317,9 @@ pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
     }
     for (path, shares) in &world.groups {
         command += &format!(" --group {path}:cpu.shares={shares}");
+    }
+    for option in &world.group_settings {
+        command += &format!(" --group \"{option}\"");
     }
     command
 }

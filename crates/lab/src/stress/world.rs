@@ -46,6 +46,10 @@ pub struct World {
     pub tunables: Vec<(&'static str, i64)>,
     /// Groups with their shares.
     pub groups: Vec<(String, u64)>,
+    /// What else holds in groups, as options: `/g0:cpu.max=20000 50000`.
+    pub group_settings: Vec<String>,
+    /// Whether groups are limited.
+    pub limits: bool,
     /// What tasks do.
     pub model: Model,
     /// When the run is stopped, ns. In finite worlds all tasks have had time enough by then, many times over.
@@ -108,9 +112,16 @@ impl World {
             tasks: vec![],
             random,
         };
-        let mut groups = vec![];
+        let (mut groups, mut group_settings, mut limits) = (vec![], vec![], false);
         if choice.release.groups && maker.chance(30) && matches!(kind, Kind::Finite | Kind::Endless) {
             groups = maker.make_groups();
+            if choice.has_limits() && maker.chance(40) {
+                group_settings = maker.limit_groups();
+                limits = !group_settings.is_empty();
+            }
+            if maker.affinity && maker.chance(40) {
+                group_settings.extend(maker.bind_groups());
+            }
         }
         let mut duration_ns = None;
         match kind {
@@ -145,6 +156,8 @@ impl World {
         // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
         // quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
+        // The least limit is a quarter of a CPU.
+        let enough_us = if limits { 4 * enough_us } else { enough_us };
         World {
             seed,
             kind,
@@ -152,6 +165,8 @@ impl World {
             hz,
             tunables,
             groups,
+            group_settings,
+            limits,
             model: Model {
                 name: format!("seed-{seed}"),
                 global: Global { duration_ns, ..Global::default() },
@@ -168,7 +183,7 @@ impl World {
             hz: Some(self.hz),
             policies: self.model.policies(),
             groups: !self.groups.is_empty(),
-            limits: false,
+            limits: self.limits,
             affinity: false,
         }
     }
@@ -297,6 +312,37 @@ impl Maker {
         }
         self.groups = groups.iter().map(|(path, _)| path.clone()).collect();
         groups
+    }
+
+    /// A limit for every other group: from a quarter of a CPU to all of them.
+    fn limit_groups(&mut self) -> Vec<String> {
+        let mut settings = vec![];
+        let mut limited: Vec<String> = vec![];
+        for path in self.groups.clone() {
+            // Some releases want less for a child than for its parent.
+            let below = limited.iter().any(|above| path.starts_with(&format!("{above}/")));
+            if !below && self.chance(50) {
+                limited.push(path.clone());
+                let period_us = self.time_us(5_000, 100_000);
+                let cpus = u64::from(self.cpus);
+                let most_us = if self.chance(70) { period_us } else { period_us * cpus };
+                let quota_us = period_us / 4 + self.random.below(most_us);
+                settings.push(format!("{path}:cpu.max={} {period_us}", quota_us.max(1_250)));
+            }
+        }
+        settings
+    }
+
+    /// CPUs of their own for every other group.
+    fn bind_groups(&mut self) -> Vec<String> {
+        let mut settings = vec![];
+        for path in self.groups.clone() {
+            if self.chance(50) {
+                let cpus: Vec<String> = self.cpu_list().iter().map(u32::to_string).collect();
+                settings.push(format!("{path}:cpuset.cpus={}", cpus.join(",")));
+            }
+        }
+        settings
     }
 
     fn nice(&mut self) -> i32 {

@@ -185,6 +185,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
             shares: group.shares,
             idle: false,
             limit_us: None,
+            cpus: None,
+            frozen: false,
         })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;

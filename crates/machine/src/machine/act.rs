@@ -1,7 +1,7 @@
 //! What somebody (an administrator, a script) may do to the machine while it runs.
 
 use super::signals::Signals;
-use super::{Machine, Standing, TaskState};
+use super::{Machine, TaskState};
 use crate::observer::Observer;
 use crate::workload::Workload;
 use schedlab_sched::platform::Refusal;
@@ -39,6 +39,35 @@ pub enum Action {
         /// 1024 is the default.
         shares: u64,
     },
+    /// A group's limit: `cpu.max`, `cpu.max.burst`.
+    SetQuota {
+        /// Whose.
+        group: GroupId,
+        /// Quota, us; none = no limit.
+        quota_us: Option<u64>,
+        /// Period, us.
+        period_us: u64,
+        /// Burst, us.
+        burst_us: u64,
+    },
+    /// A group's `cpu.idle`.
+    SetIdle {
+        /// Whose.
+        group: GroupId,
+        /// Whether it is idle as a whole.
+        idle: bool,
+    },
+    /// A group's `cpuset.cpus`.
+    SetGroupCpus {
+        /// Whose.
+        group: GroupId,
+        /// Its CPUs from now on; none = its parent's.
+        cpus: Option<CpuSet>,
+    },
+    /// `cgroup.freeze`: a group stops with all that is in it and below it ...
+    FreezeGroup(GroupId),
+    /// ... and goes on, unless a group that it is in is frozen too.
+    ThawGroup(GroupId),
     /// A knob of the scheduler.
     SetTunable {
         /// Which.
@@ -56,7 +85,7 @@ pub enum Action {
     Continue(TaskId),
     /// `SIGKILL`.
     Kill(TaskId),
-    /// The freezer of the task's control group stops it ...
+    /// The freezer stops this one task ...
     Freeze(TaskId),
     /// ... and lets it go on.
     Thaw(TaskId),
@@ -69,6 +98,8 @@ pub enum ActionError {
     NoSuchCpu(CpuId),
     /// There is no such task yet.
     NoSuchTask(TaskId),
+    /// There is no such group, or it is the root, or the machine was not told of groups.
+    NoSuchGroup(GroupId),
     /// The task has ended.
     Ended(TaskId),
     /// It is off line.
@@ -90,6 +121,7 @@ impl fmt::Display for ActionError {
         match self {
             ActionError::NoSuchCpu(cpu) => write!(f, "there is no CPU {}", cpu.0),
             ActionError::NoSuchTask(task) => write!(f, "there is no task {}", task.0),
+            ActionError::NoSuchGroup(group) => write!(f, "there is no group {}", group.0),
             ActionError::Ended(task) => write!(f, "task {} has ended", task.0),
             ActionError::AlreadyOffline(cpu) => write!(f, "CPU {} is off line already", cpu.0),
             ActionError::AlreadyOnline(cpu) => write!(f, "CPU {} is on line already", cpu.0),
@@ -124,25 +156,34 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match *action {
             Action::SetAttr { task, attr } => {
                 self.living(task)?;
-                let present = self.tasks[task.index()].attr;
                 let by = self.cpu_near_if_born(task);
-                let result = self.ask(task, |machine| machine.set_attr(task, attr, by));
-                if result.is_err() {
-                    self.tasks[task.index()].attr = present;
-                }
-                result
+                self.set_attr(task, attr, by).map_err(ActionError::Refused)
             }
             Action::SetAffinity { task, ref allowed } => {
+                self.living(task)?;
                 if allowed.first(self.platform.cpus()).is_none() {
                     return Err(ActionError::Refused(Refusal::Invalid));
                 }
-                self.ask(task, |machine| machine.set_affinity(task, allowed))
+                self.set_affinity(task, allowed).map_err(ActionError::Refused)
             }
-            Action::SetGroup { task, group } => self.move_to_group(task, group),
+            Action::SetGroup { task, group } => {
+                self.living(task)?;
+                self.set_group(task, group)
+            }
             Action::SetShares { group, shares } => self
                 .scheduler
                 .group_set_shares(&mut self.platform, group, shares)
                 .map_err(ActionError::Scheduler),
+            Action::SetQuota { group, quota_us, period_us, burst_us } => self
+                .scheduler
+                .group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
+                .map_err(ActionError::Scheduler),
+            Action::SetIdle { group, idle } => {
+                self.scheduler.group_set_idle(&mut self.platform, group, idle).map_err(ActionError::Scheduler)
+            }
+            Action::SetGroupCpus { group, ref cpus } => self.set_group_cpus(group, cpus.clone()),
+            Action::FreezeGroup(group) => self.set_group_frozen(group, true),
+            Action::ThawGroup(group) => self.set_group_frozen(group, false),
             Action::SetTunable { ref name, value } => {
                 self.scheduler.set_tunable(&mut self.platform, name, value).map_err(ActionError::Tunable)
             }
@@ -164,17 +205,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Where `task` may run by its owner's will, whether those CPUs are on line or not.
     pub fn task_allowed(&self, task: TaskId) -> &CpuSet {
-        &self.tasks[task.index()].allowed
+        &self.settings[task.index()].allowed
     }
 
     /// The group of `task`.
     pub fn task_group(&self, task: TaskId) -> GroupId {
-        self.tasks[task.index()].group
+        self.settings[task.index()].group
     }
 
     /// What `task` was last given, or will be born with.
     pub fn task_attr(&self, task: TaskId) -> SchedAttr {
-        self.tasks[task.index()].attr
+        self.settings[task.index()].attr
     }
 
     fn known_cpu(&self, cpu: CpuId) -> Result<(), ActionError> {
@@ -192,33 +233,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// A system call about `task`, which the kernel may refuse.
-    fn ask(&mut self, task: TaskId, call: impl FnOnce(&mut Self)) -> Result<(), ActionError> {
-        self.living(task)?;
-        let before = self.platform.refusals.len();
-        call(self);
-        match self.platform.refusals.get(before) {
-            Some(&(_, why)) => Err(ActionError::Refused(why)),
-            None => Ok(()),
-        }
-    }
-
     fn cpu_near_if_born(&self, task: TaskId) -> CpuId {
         match self.tasks[task.index()].unborn {
             Some(_) => CpuId(0),
             None => self.cpu_near(task),
         }
-    }
-
-    fn move_to_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
-        self.living(task)?;
-        if let Standing::Alive = self.standing(task) {
-            self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Scheduler)?;
-            self.observer.group_changed(self.now_ns, task, group);
-        } else if let Standing::Unborn(unborn) = self.standing(task) {
-            unborn.group = group;
-        }
-        self.tasks[task.index()].group = group;
-        Ok(())
     }
 }

@@ -312,9 +312,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[inline]
     pub(super) fn enter_kernel(&mut self, cpu: CpuId) {
         if self.costs.is_some() {
-            self.platform.touched = Touched::default();
-            self.platform.set_acting(Some(cpu));
+            self.enter_modelled(cpu);
         }
+    }
+
+    #[cold]
+    fn enter_modelled(&mut self, cpu: CpuId) {
+        self.platform.touched = Touched::default();
+        self.platform.set_acting(Some(cpu));
     }
 
     /// `cpu` has done `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), to the queue of `queue`: charges it, and
@@ -327,6 +332,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// As [`charge`](Machine::charge); without `work` only those whom it interrupted are charged.
+    #[cold]
     fn charge_modelled(&mut self, cpu: CpuId, work: Option<Work>, queue: CpuId) {
         let Some(costs) = &mut self.costs else { return };
         self.platform.set_acting(None);
@@ -369,6 +375,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// The tick of `cpu` has been: charges it, unless the CPU idles and is spared its ticks.
     #[inline]
     pub(super) fn charge_tick(&mut self, cpu: CpuId) {
+        if self.costs.is_some() {
+            self.charge_modelled_tick(cpu);
+        }
+    }
+
+    #[cold]
+    fn charge_modelled_tick(&mut self, cpu: CpuId) {
         let Some(costs) = &self.costs else { return };
         if !(costs.nohz && self.current[cpu.index()].is_none()) {
             self.charge_modelled(cpu, Some(Work::Tick), cpu);
@@ -382,6 +395,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` has called the scheduler, which picked `next`, in place of `prev`: charges it.
+    #[cold]
     pub(super) fn charge_schedule(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         let now_ns = self.now_ns;
         let Some(costs) = &mut self.costs else { return };
@@ -453,6 +467,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// As [`reschedules`](Machine::reschedules), where CPUs that are busy put it off.
+    #[cold]
     pub(super) fn reschedules_when_free(&mut self) {
         let (mut from, mut some) = (0, false);
         loop {
@@ -472,14 +487,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the task itself called.
     fn puts_off(&mut self, cpu: CpuId) -> bool {
-        let Some(costs) = &mut self.costs else { return false };
+        let Some(costs) = &self.costs else { return false };
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
-        if busy_until_ns <= self.now_ns || self.is_offline[cpu.index()] {
+        if busy_until_ns <= self.now_ns || self.is_gone(cpu) {
             return false;
         }
         let blocked = self.current[cpu.index()]
             .is_some_and(|task| self.tasks[task.index()].state != TaskState::Running);
-        if !blocked {
+        if !blocked && let Some(costs) = &mut self.costs {
             costs.put_off.set(cpu.index(), busy_until_ns);
         }
         !blocked

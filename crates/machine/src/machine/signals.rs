@@ -29,6 +29,10 @@ impl Signals {
     pub const KILL: Signals = Signals(4);
     /// Go back to the sleep that a signal interrupted.
     pub const RESTART: Signals = Signals(8);
+    /// Stop until the control group is thawed.
+    pub const GROUP: Signals = Signals(16);
+    /// Either of the two ways to be frozen.
+    const FROZEN: Signals = Signals(2 | 16);
 
     /// Whether there is nothing.
     #[inline]
@@ -36,7 +40,8 @@ impl Signals {
         self.0 == 0
     }
 
-    const fn has(self, other: Signals) -> bool {
+    /// Whether there is any of `other`.
+    pub const fn has(self, other: Signals) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -102,7 +107,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         if row.signals.has(Signals::STOP) {
             row.state = TaskState::Stopped;
-        } else if row.signals.has(Signals::FREEZE) {
+        } else if row.signals.has(Signals::FROZEN) {
             row.state = TaskState::Frozen;
         } else {
             self.let_go(task);
@@ -124,7 +129,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.block(cpu, task, BlockReason::Dead);
             return true;
         }
-        if row.signals.has(Signals::STOP) || row.signals.has(Signals::FREEZE) {
+        if row.signals.has(Signals::STOP) || row.signals.has(Signals::FROZEN) {
             let frozen = !row.signals.has(Signals::STOP);
             self.block(cpu, task, BlockReason::Stopped);
             if frozen {

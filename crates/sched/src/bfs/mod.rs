@@ -73,35 +73,34 @@ use alloc::vec::Vec;
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "0.404",
+    also: &["2.6.38"],
+    summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
+    golden: &[("bfs", "2.6.38 with BFS 0.404")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: 4096,
+    policies: POLICIES,
+    groups: false,
+    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "bfs",
     title: "BFS",
     summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
     releases: &[
-        Release {
-            version: "0.404",
-            also: &["2.6.38"],
-            summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
-            golden: &[("bfs", "2.6.38 with BFS 0.404")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: 4096,
-            policies: POLICIES,
-            groups: false,
-            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
-        },
+        DEFAULT,
         Release {
             version: "0.316",
             also: &["2.6.33"],
             summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: 4096,
-            policies: POLICIES,
-            groups: false,
             build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
+            ..DEFAULT
         },
     ],
 };
@@ -634,6 +633,8 @@ impl Scheduler for Bfs {
             ),
             // Equal hogs take turns, slice by slice.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
+            // There is one queue for all CPUs, and two that wake at once may choose the same CPU to preempt.
+            real_time_first: alone,
         }
     }
 

@@ -114,6 +114,7 @@ impl Cfs {
     }
 
     /// `rebalance_domains`: the softirq of the tick.
+    #[inline]
     pub(super) fn rebalance_domains(
         &mut self,
         core: &mut Core,

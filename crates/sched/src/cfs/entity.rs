@@ -94,8 +94,9 @@ pub const fn min_vruntime(a: u64, b: u64) -> u64 {
     if before(b, a) { b } else { a }
 }
 
-/// `sched_entity`: a task, or a group on one CPU.
+/// `sched_entity`: a task, or a group on one CPU. It fills two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Entity {
     /// The time it has run, in virtual time.
     pub vruntime: u64,
@@ -115,6 +116,8 @@ pub struct Entity {
     pub my_q: u32,
     /// The task, if it is one.
     pub pid: Pid,
+    /// The number of its arrival in the timeline, while it waits.
+    pub arrival: u32,
     /// Neighbours in the queue's list of tasks.
     pub newer: u32,
     /// Neighbours in the queue's list of tasks.
@@ -125,7 +128,11 @@ pub struct Entity {
     pub on_rq: bool,
     /// A task of policy `SCHED_IDLE`.
     pub is_idle_policy: bool,
+    /// How it behaves among others.
+    pub averages: Averages,
 }
+
+const _: () = assert!(size_of::<Entity>() == 128);
 
 impl Entity {
     /// A task or a group that has never run.
@@ -140,11 +147,13 @@ impl Entity {
             parent,
             my_q: NIL,
             pid: Pid(NIL),
+            arrival: 0,
             newer: NIL,
             older: NIL,
             depth: 0,
             on_rq: false,
             is_idle_policy: false,
+            averages: Averages::default(),
         }
     }
 

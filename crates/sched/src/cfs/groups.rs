@@ -8,7 +8,7 @@
 //! once ([`Group::absent_weight`]).
 
 use super::Cfs;
-use super::entity::{Averages, Entity, Load};
+use super::entity::{Entity, Load};
 use super::queue::CfsRq;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Core, Pid};
@@ -82,8 +82,6 @@ impl Cfs {
     pub(super) fn new_entity(&mut self, entity: Entity) -> u32 {
         let e = self.entities.len() as u32;
         self.entities.push(entity);
-        self.averages.push(Averages::default());
-        self.nodes.make_room(self.entities.len());
         e
     }
 

@@ -17,10 +17,17 @@ const fn timer_of(cpu: CpuId) -> TimerKey {
 
 impl Cfs {
     /// `hrtick_start_fair`: sets the timer to the end of the turn of `pid`.
+    #[inline]
     pub(super) fn hrtick_start(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if self.knobs.has(Feature::HrTick) {
+            self.set_timer(core, platform, cpu, pid);
+        }
+    }
+
+    fn set_timer(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
-        if !self.knobs.has(Feature::HrTick) || self.queues[q as usize].nr_running < 2 {
+        if self.queues[q as usize].nr_running < 2 {
             return;
         }
         let slice = self.slice(e);

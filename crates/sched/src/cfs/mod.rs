@@ -14,13 +14,13 @@
 //!
 //! # State
 //!
-//! Each CPU has a queue ([`queue::CfsRq`]): a tree of waiting entities ordered by vruntime, and `min_vruntime`, a floor that only
+//! Each CPU has a queue ([`queue::CfsRq`]): the waiting entities ordered by vruntime, and `min_vruntime`, a floor that only
 //! rises. Vruntimes mean something only relative to the floor of their own queue: a task that changes CPU takes its distance to
 //! the floor along.
 //!
 //! ```text
 //!              place                 pick: leftmost, or a buddy
-//!   (new) ---------------> waiting <----------------------------> running: q.curr, not in the tree
+//!   (new) ---------------> waiting <----------------------------> running: q.curr, not among them
 //!                            ^            put: back by vruntime      |
 //!                            | place (credit)                        | blocks: still q.curr until schedule()
 //!                            +-------------- asleep <----------------+
@@ -32,6 +32,7 @@
 //! |---|---|
 //! | [`spine`] | place, pick, preempt, and the class's hooks |
 //! | [`queue`] | charge, enqueue, dequeue, the floor |
+//! | [`timeline`] | the waiting entities by vruntime |
 //! | [`entity`] | weights and the arithmetic of virtual time |
 //! | [`slices`] | how long a turn is |
 //! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
@@ -46,7 +47,7 @@
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, put: O(log n) for each level of groups. Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass.
+//! Enqueue, dequeue, put: O(log n) for each level of groups, but for short moves of memory. Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass.
 //! Dividing group shares: O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
 
 pub mod balance;
@@ -64,12 +65,13 @@ pub mod spine;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
+pub mod timeline;
 pub mod tunables;
 pub mod versions;
 pub mod wait_runtime;
 
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
-use crate::classes::rbtree::{NIL, Nodes};
+use crate::classes::rbtree::NIL;
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{ClassList, Core, FairClass, Pid};
@@ -84,7 +86,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use balance::{Balancing, Candidates};
 pub use domain_levels::domains;
-use entity::{Averages, Entity, update_avg};
+use entity::{Entity, update_avg};
 use groups::{Group, ROOT};
 use interactive::Interactive;
 use queue::CfsRq;
@@ -93,95 +95,82 @@ pub use versions::Version;
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.6.32",
+    also: &[],
+    summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
+    golden: &[("cfs", "2.6.32")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: crate::topology::CPUS_MAX,
+    policies: POLICIES,
+    groups: true,
+    build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "cfs",
     title: "CFS, the Completely Fair Scheduler",
     summary: "runs the task that has had the least weighted CPU time",
     releases: &[
+        DEFAULT,
         Release {
-            version: "2.6.32",
-            also: &[],
-            summary: "latency 5 ms, gentle sleepers, group shares over CPUs, real-time push and pull",
-            golden: &[("cfs", "2.6.32")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: POLICIES,
-            groups: true,
-            build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+            version: "2.6.32.60",
+            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
+            golden: &[],
+            build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "3.2",
-            also: &[],
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.31",
-            also: &[],
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.29",
-            also: &[],
             summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.28",
-            also: &[],
             summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
-            groups: true,
             build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.24",
-            also: &[],
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
             golden: &[("cfs", "2.6.24")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
             groups: false,
             build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
+            ..DEFAULT
         },
         Release {
             version: "2.6.23",
-            also: &[],
             summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
             golden: &[("cfs", "2.6.23")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
             cpus_max: 1,
-            policies: POLICIES,
             groups: false,
             build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
+            ..DEFAULT
         },
     ],
 };
@@ -225,12 +214,12 @@ pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> Clas
 pub struct Cfs {
     version: Version,
     knobs: Knobs,
+    /// The number of CPUs that the knobs are scaled for.
+    scaled_for: u32,
+    /// How many CPUs were on line when one last came or went.
+    online_before: u32,
     /// Tasks and groups' presences on CPUs.
     entities: Vec<Entity>,
-    /// The same rows: running means.
-    averages: Vec<Averages>,
-    /// The same rows: links of the trees.
-    nodes: Nodes,
     /// The entity of each thread; [`NIL`] for those that are no tasks.
     entity_of: Vec<u32>,
     /// Queues: first those of the root group by CPU, then those of other groups as they were needed.
@@ -301,9 +290,9 @@ impl Cfs {
         Cfs {
             version,
             knobs: Knobs::at_boot(&version, cpus),
+            scaled_for: cpus,
+            online_before: cpus,
             entities: Vec::new(),
-            averages: Vec::new(),
-            nodes: Nodes::new(),
             entity_of: alloc::vec![NIL; 2 * cpus as usize],
             queues: all().map(|cpu| CfsRq::new(cpu, ROOT, NIL)).collect(),
             groups: alloc::vec![Group::root()],
@@ -388,7 +377,7 @@ impl FairClass for Cfs {
         entity.is_idle_policy = attr.sched.policy == Policy::Idle;
         let e = self.new_entity(entity);
         self.entity_of[pid.index()] = e;
-        self.averages[e as usize].avg_wakeup = self.knobs.wakeup_granularity_ns;
+        self.entities[e as usize].averages.avg_wakeup = self.knobs.wakeup_granularity_ns;
         let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
         self.join_queue(e, group, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
@@ -427,6 +416,7 @@ impl FairClass for Cfs {
     }
 
     /// The first half of `dequeue_task`.
+    #[inline]
     fn task_sleeps(&mut self, core: &Core, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
         if self.version.interactive {
@@ -434,7 +424,7 @@ impl FairClass for Cfs {
         }
         let ran = self.total_exec(core, e);
         let granularity = self.knobs.wakeup_granularity_ns;
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         if averages.last_wakeup != 0 {
             update_avg(&mut averages.avg_overlap, ran.wrapping_sub(averages.last_wakeup));
             averages.last_wakeup = 0;
@@ -448,17 +438,18 @@ impl FairClass for Cfs {
             return;
         };
         let ran = self.total_exec(core, e);
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         let since = if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
         update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
         averages.last_wakeup = ran;
     }
 
     /// The common part of `put_prev_task`.
+    #[inline]
     fn task_put(&mut self, core: &Core, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
         let ran = self.total_exec(core, e) - self.entities[e as usize].prev_sum_exec;
-        let averages = &mut self.averages[e as usize];
+        let averages = &mut self.entities[e as usize].averages;
         update_avg(&mut averages.avg_running, ran);
         if core.thread(pid).runnable {
             let limit = 2i64.wrapping_mul(self.knobs.migration_cost_ns) as u64;
@@ -484,8 +475,15 @@ impl FairClass for Cfs {
         self.rebalance_domains(core, rt, platform, cpu);
     }
 
-    /// The domains begin anew. The tunables stay as they were scaled at boot.
+    /// The domains begin anew, and in releases that do so the tunables are scaled again.
     fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+        if self.version.rescales {
+            // A CPU that goes away is still counted.
+            let online = core.online_cpus();
+            let counted = online + u32::from(online < self.online_before);
+            self.knobs.rescale(&self.version, self.scaled_for, counted);
+            (self.online_before, self.scaled_for) = (online, counted);
+        }
         self.power = find_busiest::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
         self.weak_groups = self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
         for (level, rows) in self.balancing.iter_mut().enumerate() {
@@ -591,6 +589,7 @@ impl FairClass for Cfs {
             wait_ns: Some(tasks.saturating_mul(each_ns)),
             // Hogs whose nice values are raised at different times are equal no longer.
             hog_spread_ns: (!self.version.interactive).then_some(4 * turn_ns),
+            ..Promises::default()
         }
     }
 

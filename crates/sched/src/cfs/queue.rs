@@ -1,13 +1,14 @@
 //! Queues of entities: the timeline, its floor, and what is counted.
 
 use super::entity::{self, Entity, before, max_vruntime};
+use super::timeline::Timeline;
 use super::{Cfs, versions::InverseRule};
 use crate::classes::Core;
-use crate::classes::rbtree::{NIL, Root};
+use crate::classes::rbtree::NIL;
 use crate::{CpuId, Platform};
 
 /// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number c.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CfsRq {
     /// Sum of the weights of all entities, the running one included.
     pub load: u64,
@@ -16,7 +17,7 @@ pub struct CfsRq {
     /// The floor under all virtual times: newcomers and sleepers are placed by it. Never goes back.
     pub min_vruntime: u64,
     /// Waiting entities by virtual time. **The running entity is not in it.**
-    pub timeline: Root,
+    pub timeline: Timeline,
     /// The running entity (or the group whose member runs), [`NIL`] if none.
     pub curr: u32,
     /// Buddy: nominated because it was woken.
@@ -55,7 +56,7 @@ impl CfsRq {
             load: 0,
             load_inverse: 0,
             min_vruntime: MIN_VRUNTIME_INIT,
-            timeline: Root::default(),
+            timeline: Timeline::new(),
             curr: NIL,
             next: NIL,
             last: NIL,
@@ -80,6 +81,18 @@ impl CfsRq {
         }
         self.load_inverse
     }
+
+    /// `update_min_vruntime`, given the running entity's virtual time if there is one: the floor follows the entity that is
+    /// furthest behind, and never goes back. A running entity that has just left the queue, and not yet the CPU, still counts.
+    #[inline]
+    fn raise_floor(&mut self, running: Option<u64>) {
+        let candidate = match (running, self.timeline.leftmost_vruntime()) {
+            (Some(running), Some(leftmost)) => entity::min_vruntime(running, leftmost),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => return,
+        };
+        self.min_vruntime = max_vruntime(self.min_vruntime, candidate);
+    }
 }
 
 impl Cfs {
@@ -88,12 +101,12 @@ impl Cfs {
     #[inline]
     pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &mut self.queues[q as usize];
-        let (curr, cpu) = (queue.curr, queue.cpu);
-        if curr == NIL {
+        if queue.curr == NIL {
             return;
         }
-        let clock = core.clock(queue.cpu);
-        let entity = &mut self.entities[curr as usize];
+        let cpu = queue.cpu;
+        let clock = core.clock(cpu);
+        let entity = &mut self.entities[queue.curr as usize];
         let delta = clock.wrapping_sub(entity.exec_start);
         if delta == 0 && !self.version.floor_moves_on_charge_only {
             return;
@@ -102,40 +115,36 @@ impl Cfs {
         entity.sum_exec += delta;
         entity.vruntime = entity.vruntime.wrapping_add(entity::fair(delta, entity.load));
         entity.exec_start = clock;
-        self.update_min_vruntime(q);
+        queue.raise_floor(Some(entity.vruntime));
         if !self.limits.account(platform, q, clock, delta) {
             core.resched_curr(platform, cpu);
         }
     }
 
-    /// `update_min_vruntime`: the floor follows the entity that is furthest behind, and never goes back. A running entity that has
-    /// just left the queue, and not yet the CPU, still counts.
+    /// [`raise_floor`](CfsRq::raise_floor) of queue `q`.
     #[inline]
-    pub(super) fn update_min_vruntime(&mut self, q: u32) {
+    fn update_min_vruntime(&mut self, q: u32) {
         let queue = &mut self.queues[q as usize];
-        let leftmost = queue.timeline.leftmost();
-        let candidate = match (queue.curr, leftmost) {
-            (NIL, NIL) => return,
-            (NIL, leftmost) => self.nodes.key(leftmost),
-            (curr, NIL) => self.entities[curr as usize].vruntime,
-            (curr, leftmost) => {
-                entity::min_vruntime(self.entities[curr as usize].vruntime, self.nodes.key(leftmost))
-            }
-        };
-        queue.min_vruntime = max_vruntime(queue.min_vruntime, candidate);
+        let running =
+            if queue.curr == NIL { None } else { Some(self.entities[queue.curr as usize].vruntime) };
+        queue.raise_floor(running);
     }
 
     /// Puts a waiting entity into its queue's timeline.
     #[inline]
     pub(super) fn timeline_insert(&mut self, q: u32, e: u32) {
-        let vruntime = self.entities[e as usize].vruntime;
-        self.nodes.insert(&mut self.queues[q as usize].timeline, e, vruntime, &mut ());
+        let entities = &mut self.entities;
+        let vruntime = entities[e as usize].vruntime;
+        let timeline = &mut self.queues[q as usize].timeline;
+        let arrival = timeline.insert(e, vruntime, |e, arrival| entities[e as usize].arrival = arrival);
+        self.entities[e as usize].arrival = arrival;
     }
 
     /// Takes an entity out of its queue's timeline.
     #[inline]
     pub(super) fn timeline_remove(&mut self, q: u32, e: u32) {
-        self.nodes.remove(&mut self.queues[q as usize].timeline, e, &mut ());
+        let Entity { vruntime, arrival, .. } = self.entities[e as usize];
+        self.queues[q as usize].timeline.remove(e, vruntime, arrival);
     }
 
     /// `account_entity_enqueue`.
@@ -186,6 +195,7 @@ impl Cfs {
     }
 
     /// `enqueue_entity`: `e` joins its queue; one that wakes is placed first.
+    #[inline]
     pub(super) fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32, wakeup: bool) {
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);
@@ -201,6 +211,7 @@ impl Cfs {
     }
 
     /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
+    #[inline]
     pub(super) fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);
@@ -253,20 +264,19 @@ impl Cfs {
     /// Checks a queue against its tree.
     pub(super) fn audit_queue(&self, q: u32) -> Result<(), &'static str> {
         let queue = &self.queues[q as usize];
-        let waiting = self.nodes.audit(&queue.timeline)?;
+        queue.timeline.audit()?;
+        let waiting = queue.timeline.len();
         let running = usize::from(queue.curr != NIL && self.entities[queue.curr as usize].on_rq);
         if waiting + running != queue.nr_running as usize {
             return Err("nr_running is not the number of entities");
         }
         let mut load = 0;
-        let mut e = queue.timeline.leftmost();
-        while e != NIL {
+        for (e, vruntime) in queue.timeline.iter() {
             let entity = &self.entities[e as usize];
-            if !entity.on_rq || entity.cfs_rq != q || entity.vruntime != self.nodes.key(e) {
+            if !entity.on_rq || entity.cfs_rq != q || entity.vruntime != vruntime {
                 return Err("an entity in the timeline does not belong there");
             }
             load += entity.load.weight;
-            e = self.nodes.next(e);
         }
         if running == 1 {
             load += self.entities[queue.curr as usize].load.weight;
@@ -292,8 +302,8 @@ impl Cfs {
                 return Err("a buddy is not queued");
             }
         }
-        let leftmost = queue.timeline.leftmost();
-        if leftmost != NIL && before(self.nodes.key(leftmost), queue.min_vruntime.wrapping_sub(1 << 62)) {
+        let too_far = queue.min_vruntime.wrapping_sub(1 << 62);
+        if queue.timeline.leftmost_vruntime().is_some_and(|leftmost| before(leftmost, too_far)) {
             return Err("an entity is impossibly far behind");
         }
         Ok(())

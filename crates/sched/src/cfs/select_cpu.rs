@@ -37,6 +37,7 @@ impl Cfs {
     }
 
     /// `select_task_rq_fair` at a wakeup.
+    #[inline]
     pub(super) fn select_for_wakeup(
         &mut self,
         core: &mut Core,
@@ -46,6 +47,10 @@ impl Cfs {
     ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
         if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
+            return prev;
+        }
+        if this == prev && self.groups.len() == 1 {
+            // There is nothing to choose, and there are no shares to bring up to date.
             return prev;
         }
         let affine = core.domains.of(this).find(|&level| {
@@ -96,7 +101,7 @@ impl Cfs {
     fn believes_sync(&self, core: &Core, waker: Pid, woken: u32, sync: bool) -> bool {
         let _ = core;
         let overlaps = [self.entity_if_any(waker), Some(woken)]
-            .map(|e| e.map_or(0, |e| self.averages[e as usize].avg_overlap as i64));
+            .map(|e| e.map_or(0, |e| self.entities[e as usize].averages.avg_overlap as i64));
         let cost = self.knobs.migration_cost_ns;
         if sync {
             !(self.knobs.has(Feature::SyncLess) && overlaps.iter().any(|&overlap| overlap > cost))

@@ -17,6 +17,7 @@ const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 impl Cfs {
     /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was done a moment ago.
+    #[inline]
     pub(super) fn update_shares(
         &mut self,
         core: &mut Core,
@@ -24,9 +25,12 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
-        if self.groups.len() == 1 {
-            return;
+        if self.groups.len() > 1 {
+            self.update_shares_of_all(core, platform, level, cpu);
         }
+    }
+
+    fn update_shares_of_all(&mut self, core: &mut Core, platform: &mut Platform, level: usize, cpu: CpuId) {
         let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
         if now_ns - *last_update < self.knobs.shares_ratelimit_ns {
@@ -55,7 +59,7 @@ impl Cfs {
         let mut shares = 0;
         let mut absent = domain.span(cpu).cpus.len() as u64;
         for &(other, q) in &row.queues {
-            if domain.share(other, cpu) {
+            if core.is_online(other) && domain.share(other, cpu) {
                 let queue = &self.queues[q as usize];
                 total += if queue.load == 0 { ABSENT_LOAD } else { queue.load };
                 shares += queue.shares;
@@ -70,7 +74,7 @@ impl Cfs {
         let thresh = self.knobs.shares_thresh;
         for place in 0..row.queues.len() {
             let (other, q) = self.groups[group as usize].queues[place];
-            if !core.domains.level(level).share(other, cpu) {
+            if !core.is_online(other) || !core.domains.level(level).share(other, cpu) {
                 continue;
             }
             let queue = &mut self.queues[q as usize];

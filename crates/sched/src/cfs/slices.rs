@@ -28,7 +28,7 @@ impl Cfs {
     /// `sched_slice`: how long `e` may run at a time, ns. Counts it in if it is not queued.
     #[inline]
     pub(super) fn slice(&mut self, e: u32) -> u64 {
-        let entity = self.entities[e as usize];
+        let entity = &self.entities[e as usize];
         let nr_running = u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
         let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
         let mut slice = self.knobs.period(nr_running, period);

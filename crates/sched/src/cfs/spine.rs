@@ -24,6 +24,7 @@ impl Cfs {
     /// A newcomer starts a slice after the floor, as if it had just had a turn. A sleeper starts at most half a latency before it
     /// (a whole one before 2.6.32): that gets it the CPU soon, without letting it claim all the time it has slept. Nobody gains
     /// by sleeping for a moment: a sleeper that is further on than that stays where it is.
+    #[inline]
     pub(super) fn place_entity(&mut self, q: u32, e: u32, initial: bool) {
         let mut vruntime = self.queues[q as usize].min_vruntime;
         if initial {
@@ -42,6 +43,7 @@ impl Cfs {
     }
 
     /// How far behind the floor a sleeper is placed, virtual ns.
+    #[inline]
     fn sleeper_credit(&self, e: u32) -> u64 {
         let entity = &self.entities[e as usize];
         let knobs = &self.knobs;
@@ -66,6 +68,7 @@ impl Cfs {
     /// The second test compares a signed difference with an unsigned slice: on 64-bit machines an entity that is still *behind*
     /// the leftmost one passes it, at every tick, as if it were far ahead. It is then usually picked again, and its turn counts
     /// from there.
+    #[inline]
     fn check_preempt_tick(&mut self, core: &mut Core, platform: &mut Platform, q: u32, curr: u32) {
         let cpu = self.queues[q as usize].cpu;
         let ideal = self.slice(curr);
@@ -84,16 +87,17 @@ impl Cfs {
         {
             return;
         }
-        let leftmost = self.queues[q as usize].timeline.leftmost();
-        if self.queues[q as usize].nr_running > 1 && leftmost != NIL {
-            let delta = self.entities[curr as usize].vruntime.wrapping_sub(self.nodes.key(leftmost));
-            if delta > ideal {
-                core.resched_curr(platform, cpu);
-            }
+        let queue = &self.queues[q as usize];
+        if queue.nr_running > 1
+            && let Some(leftmost) = queue.timeline.leftmost_vruntime()
+            && entity.vruntime.wrapping_sub(leftmost) > ideal
+        {
+            core.resched_curr(platform, cpu);
         }
     }
 
     /// `wakeup_gran`: by how much `running` must be ahead of `woken` to be preempted, virtual ns.
+    #[inline]
     fn wakeup_gran(&self, running: u32, woken: u32) -> u64 {
         let limit = self.knobs.wakeup_granularity_ns;
         let (r, w) = (&self.entities[running as usize], &self.entities[woken as usize]);
@@ -107,9 +111,8 @@ impl Cfs {
                 // (True at wakeups, false inside the pick.)
                 if self.queues[r.cfs_rq as usize].curr != NIL && self.knobs.has(Feature::AdaptiveGran) {
                     let ran = r.sum_exec.wrapping_sub(r.prev_sum_exec);
-                    let wanted = 2u64
-                        .wrapping_mul(self.averages[woken as usize].avg_wakeup)
-                        .wrapping_mul(u64::from(queue.nr_running));
+                    let wanted =
+                        2u64.wrapping_mul(w.averages.avg_wakeup).wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
                 fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
@@ -118,6 +121,7 @@ impl Cfs {
     }
 
     /// `wakeup_preempt_entity`. Both are in one queue.
+    #[inline]
     pub(super) fn standing(&self, running: u32, woken: u32) -> Standing {
         let running_vruntime = self.entities[running as usize].vruntime;
         let woken_vruntime = self.entities[woken as usize].vruntime;
@@ -130,6 +134,7 @@ impl Cfs {
     }
 
     /// Whether a woken entity preempts a running one of the same queue.
+    #[inline]
     fn preempts(&self, running: u32, woken: u32) -> bool {
         if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
@@ -140,6 +145,7 @@ impl Cfs {
     }
 
     /// `find_matching_se`: lifts two entities to the level at which they, or groups they are in, sit in the same queue.
+    #[inline]
     fn common_level(&self, mut a: u32, mut b: u32) -> (u32, u32) {
         let depth = |e: u32| self.entities[e as usize].depth;
         while depth(a) > depth(b) {
@@ -173,6 +179,7 @@ impl Cfs {
     }
 
     /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task.
+    #[inline]
     fn check_preempt_wakeup(
         &mut self,
         core: &mut Core,
@@ -222,6 +229,7 @@ impl Cfs {
     }
 
     /// Whether the running task's policy and the woken one's alone decide.
+    #[inline]
     fn verdict_by_policy(&self, [running, woken]: [Policy; 2]) -> Option<bool> {
         match woken {
             Policy::Batch => Some(false),
@@ -232,9 +240,10 @@ impl Cfs {
     }
 
     /// Whether a feature decides, without a look at virtual times.
+    #[inline]
     fn verdict_by_feature(&mut self, curr: u32, woken: u32, sync: bool) -> Option<bool> {
         let knobs = &self.knobs;
-        let [a, b] = [curr, woken].map(|e| &self.averages[e as usize]);
+        let [a, b] = [curr, woken].map(|e| &self.entities[e as usize].averages);
         let brief = |ns: u64| (ns as i64) < knobs.migration_cost_ns;
         if (knobs.has(Feature::WakeupSync) && sync)
             || (knobs.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap))
@@ -250,6 +259,7 @@ impl Cfs {
 
     /// Compares virtual times where the two, or groups they are in, compete with each other. A task that is so preempted is
     /// nominated: it may go on before the leftmost, if there are many.
+    #[inline]
     fn preempts_at_common_level(&mut self, curr: u32, woken: u32, many: bool) -> bool {
         let (mut running, mut challenger) = self.common_level(curr, woken);
         while !self.preempts(running, challenger) {
@@ -272,6 +282,7 @@ impl Cfs {
     }
 
     /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it.
+    #[inline]
     fn pick_next_entity(&mut self, q: u32) -> u32 {
         let queue = &self.queues[q as usize];
         let left = queue.timeline.leftmost();
@@ -288,6 +299,7 @@ impl Cfs {
     }
 
     /// `set_next_entity`: from now on `e` runs, as far as its queue is concerned.
+    #[inline]
     fn set_next_entity(&mut self, core: &Core, q: u32, e: u32) {
         if self.entities[e as usize].on_rq {
             self.timeline_remove(q, e);
@@ -320,11 +332,12 @@ impl Cfs {
 impl Class for super::Cfs {
     /// `enqueue_task_fair`: up through the groups, as far as they were not queued ([`join`](Cfs::join)). A group that becomes
     /// runnable is placed like a waking sleeper, even if its task is new or comes from elsewhere.
+    #[inline]
     fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
         let e = self.entity_of(pid);
         let wakeup = why == Enqueue::Wakeup;
         if wakeup {
-            self.averages[e as usize].start_runtime = self.total_exec(core, e);
+            self.entities[e as usize].averages.start_runtime = self.total_exec(core, e);
             if self.version.interactive {
                 self.note_wakeup(core, pid);
             }
@@ -334,6 +347,7 @@ impl Class for super::Cfs {
     }
 
     /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run ([`leave`](Cfs::leave)).
+    #[inline]
     fn dequeue_task(
         &mut self,
         core: &mut Core,
@@ -360,11 +374,9 @@ impl Class for super::Cfs {
             self.update_curr(core, platform, q);
             return;
         }
-        let rightmost = self.nodes.rightmost(&self.queues[q as usize].timeline);
-        if rightmost == NIL {
+        let Some(last) = self.queues[q as usize].timeline.rightmost_vruntime() else {
             return;
-        }
-        let last = self.nodes.key(rightmost);
+        };
         let entity = &mut self.entities[e as usize];
         if !before(last, entity.vruntime) {
             // The time since the last charge comes on top, when it is put back.
@@ -372,6 +384,7 @@ impl Class for super::Cfs {
         }
     }
 
+    #[inline]
     fn check_preempt_curr(
         &mut self,
         core: &mut Core,
@@ -384,6 +397,7 @@ impl Class for super::Cfs {
     }
 
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
+    #[inline]
     fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let mut q = cpu.0;
         if self.queues[q as usize].nr_running == 0 {
@@ -403,6 +417,7 @@ impl Class for super::Cfs {
     }
 
     /// `put_prev_task_fair`: from the task up. Each level is charged when it is put, and throttled if it has run out of quota.
+    #[inline]
     fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.hrtick_clear(platform, cpu);
         let mut e = self.entity_of(pid);
@@ -432,6 +447,7 @@ impl Class for super::Cfs {
         }
     }
 
+    #[inline]
     fn select_task_rq(
         &mut self,
         core: &mut Core,
@@ -446,6 +462,7 @@ impl Class for super::Cfs {
     }
 
     /// `task_tick_fair`: every level is charged and looked at.
+    #[inline]
     fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let by_timer = self.hrtick_replaces_tick(cpu);
         let mut e = self.entity_of(pid);

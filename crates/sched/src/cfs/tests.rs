@@ -471,3 +471,37 @@ fn a_long_random_life_leaves_the_books_in_order() {
     let config = BuildConfig::flat(1, 1000);
     random_life(Bench::new(wait_runtime::class_list(&config), 1, 1000), 8, false);
 }
+
+#[test]
+fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
+    let latency_ms = |m: &Machine| m.sched.fair.knobs.latency_ns / MS;
+    let config = |cpus| BuildConfig::flat(cpus, 1000);
+    for (version, expected) in [
+        // Never again after boot, and 64 CPUs count.
+        (Version::V2_6_32, [35, 20, 20, 20, 20]),
+        // A CPU that goes is still counted: 8, 7, ... down to 4 of them leave three.
+        (Version::V2_6_32_60, [20, 20, 20, 15, 15]),
+        (Version::V3_2, [24, 24, 24, 18, 18]),
+    ] {
+        assert_eq!(latency_ms(&machine(version, 64)), expected[0], "{}", version.name);
+        let mut m = machine(version, 8);
+        let mut platform = config(8).platform();
+        let mut seen = alloc::vec![latency_ms(&m)];
+        for (gone, look) in [(7, true), (6, false), (5, false), (4, false), (3, true)] {
+            m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("it is not the last");
+            if look {
+                seen.push(latency_ms(&m));
+            }
+        }
+        m.sched.cpu_online(&mut platform, CpuId(3)).expect("it was there");
+        seen.push(latency_ms(&m));
+        assert_eq!(seen, expected[1..], "{}", version.name);
+    }
+    let mut m = machine(Version::V3_2, 8);
+    let mut platform = config(8).platform();
+    m.sched.set_tunable(&mut platform, "sched_latency_ns", 7_000_000).expect("in range");
+    for gone in [7, 6, 5, 4, 3] {
+        m.sched.cpu_offline(&mut platform, CpuId(gone)).expect("it is not the last");
+    }
+    assert_eq!(latency_ms(&m), 7, "what was written stays");
+}

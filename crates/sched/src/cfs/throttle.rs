@@ -15,6 +15,7 @@ use alloc::string::String;
 impl Cfs {
     /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as they were not queued. A
     /// throttled queue is as far as anybody gets to know. `wakeup`: `e` is placed like a waking sleeper, as groups always are.
+    #[inline]
     pub(super) fn join(
         &mut self,
         core: &mut Core,
@@ -43,6 +44,7 @@ impl Cfs {
     }
 
     /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as they have nothing else to run.
+    #[inline]
     pub(super) fn leave(&mut self, core: &mut Core, platform: &mut Platform, e: u32, count: u32) {
         let cpu = self.queues[self.entities[e as usize].cfs_rq as usize].cpu;
         let (mut e, mut leaves) = (e, true);
@@ -70,6 +72,7 @@ impl Cfs {
 
     /// `check_enqueue_throttle`: queue `q` has got its first entity; it may have nothing to run it on. (One in which somebody runs
     /// is looked at when that one is put away.)
+    #[inline]
     fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
         if !self.limits.is_used() || queue.nr_running != 1 || queue.curr != NIL || self.limits.is_throttled(q)
@@ -123,6 +126,7 @@ impl Cfs {
     }
 
     /// `throttled_hierarchy`: whether queue `q` or one above it is throttled.
+    #[inline]
     pub(super) fn is_held_back_in(&self, q: u32) -> bool {
         if !self.limits.is_used() {
             return false;

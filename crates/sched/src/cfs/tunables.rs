@@ -68,6 +68,22 @@ impl Knobs {
         }
     }
 
+    /// The release's times follow the number of CPUs: they were for `before` and become those for `after`. What somebody has
+    /// written stays.
+    pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
+        let (before, after) = (Knobs::at_boot(version, before), Knobs::at_boot(version, after));
+        for (knob, before, after) in [
+            (&mut self.latency_ns, before.latency_ns, after.latency_ns),
+            (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
+            (&mut self.wakeup_granularity_ns, before.wakeup_granularity_ns, after.wakeup_granularity_ns),
+            (&mut self.shares_ratelimit_ns, before.shares_ratelimit_ns, after.shares_ratelimit_ns),
+        ] {
+            if *knob == before {
+                *knob = after;
+            }
+        }
+    }
+
     /// Whether a feature is on.
     #[inline]
     pub fn has(&self, feature: Feature) -> bool {

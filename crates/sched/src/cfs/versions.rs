@@ -123,6 +123,8 @@ pub struct Version {
     pub many_cpus: bool,
     /// The boot factor counts no more CPUs than this.
     pub factor_cpus_max: u32,
+    /// Times that nobody has written follow the number of CPUs on line when one comes or goes.
+    pub rescales: bool,
     /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
     pub over_pulls: bool,
 }
@@ -270,8 +272,14 @@ impl Version {
         interactive: false,
         many_cpus: true,
         factor_cpus_max: u32::MAX,
+        rescales: false,
         over_pulls: true,
     };
+
+    /// The long-term release 2.6.32.60 as far as it is described: from 2.6.33 it has how times grow with the number of CPUs, and
+    /// that they do so again when one comes or goes. What else it has from later releases is not described to us.
+    pub const V2_6_32_60: Version =
+        Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
     /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36, and quotas for groups. What
     /// else changed in the fair class between 2.6.33 and 3.2 is not described to us.
@@ -282,6 +290,7 @@ impl Version {
         nr_latency: 8,
         bandwidth: Some(BandwidthVersion::V3_2),
         factor_cpus_max: 8,
+        rescales: true,
         over_pulls: false,
         ..Version::V2_6_32
     };

@@ -65,6 +65,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `activate_task`: `pid` joins the runqueue of its CPU.
+    #[inline]
     fn activate_task(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
         let cpu = self.core.cpu_of(pid);
         class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
@@ -73,6 +74,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
+    #[inline]
     fn deactivate_task(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) {
         let cpu = self.core.cpu_of(pid);
         if why == Dequeue::Sleep {
@@ -95,6 +97,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `set_task_cpu`: `pid`, on no runqueue, goes to `to`.
+    #[inline]
     fn set_task_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         if self.core.cpu_of(pid) != to {
             let from = self.core.set_cpu(platform, pid, to);
@@ -111,6 +114,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// Lets the class of the thread that runs on the CPU of `pid` say whether it is preempted.
+    #[inline]
     fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let cpu = self.core.cpu_of(pid);
         match self.class_of(self.core.curr(cpu)) {
@@ -121,6 +125,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// Steps 1 to 6 of `schedule()`; whether the thread that now runs wants it all again.
+    #[inline]
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
@@ -159,6 +164,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// Asks the classes in order.
+    #[inline]
     fn pick_next_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
         if let Some(pid) = self.deadline.pick_next_task(&mut self.core, platform, cpu) {
             return pid;
@@ -570,7 +576,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        self.fair.promises(&self.core, load)
+        Promises { real_time_first: true, ..self.fair.promises(&self.core, load) }
     }
 
     fn describe_domains(&self) -> Option<String> {

@@ -208,17 +208,24 @@ impl Domains {
 
     /// The domains in words: what a level has of its release, then each span with its groups, as far as any CPU has that domain.
     pub fn describe(&self) -> String {
+        self.describe_as(|level, _| {
+            alloc::format!("{}: {}", level.kind.name(), level.params.describe(level.kind))
+        })
+    }
+
+    /// The same, with the release's own words for what a level has. They are told the level and the first of its spans.
+    pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
             let first_of = |span: &Span| span.cpus.first().copied();
             let present =
                 |span: &&Span| first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number));
             let mut spans = level.spans.iter().filter(present).peekable();
-            if spans.peek().is_none() {
+            let Some(&first) = spans.peek() else {
                 continue;
-            }
+            };
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{}: {}", level.kind.name(), level.params.describe(level.kind));
+            let _ = writeln!(text, "{}", heading(level, first));
             for span in spans {
                 let _ = write!(text, "  {}:", cpu_list(&span.cpus));
                 for (place, group) in span.groups.iter().enumerate() {
@@ -239,6 +246,15 @@ impl Domains {
     pub fn child(&self, cpu: CpuId, level: usize) -> Option<usize> {
         let below = self.present[cpu.index()] & ((1 << level) - 1);
         (below != 0).then(|| below.ilog2() as usize)
+    }
+}
+
+impl Span {
+    /// The CPUs of the group with this number.
+    #[inline]
+    pub fn group(&self, number: usize) -> &[CpuId] {
+        // Groups of single CPUs need not be looked up.
+        if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
 }
 

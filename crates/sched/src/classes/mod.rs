@@ -15,6 +15,7 @@
 //! | [`domains`] | which CPUs are balanced against each other |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
+//! | [`sorted`] | sorted numbers, where only the order matters and not the tree (CFS) |
 //!
 //! The classes are known types, so that every hook is called directly.
 
@@ -27,6 +28,7 @@ mod limits_tests;
 pub mod rbtree;
 pub mod rt;
 pub mod runqueue;
+pub mod sorted;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod weights;

@@ -40,6 +40,7 @@ impl Fair {
             idle_beside_waiting_ns,
             wait_ns: Some(turn_ns.saturating_mul(2).saturating_add(request_ns)),
             hog_spread_ns: Some(4 * request_ns),
+            ..Promises::default()
         }
     }
 

@@ -1,6 +1,7 @@
 //! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the groups.
 
 use super::balance::Balance;
+use super::domains::Near;
 use super::entity::{Entity, Info, NONE};
 use super::group::Group;
 use super::knobs::{BASE_SLICE_NS, scaling};
@@ -9,6 +10,7 @@ use super::queue::Queue;
 use super::tree::{self, Order};
 use super::version::{Features, Version};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
+use crate::classes::domains::Domains;
 use crate::classes::rbtree::Nodes;
 use crate::classes::{Core, Pid};
 use crate::{CpuId, Platform};
@@ -54,6 +56,8 @@ pub struct Fair {
     pub(super) limits: Bandwidth,
     /// What balancing keeps of each CPU.
     pub(super) balance: Balance,
+    /// Who is near whom.
+    pub(super) near: Near,
 }
 
 /// What the class keeps of a task besides its entity.
@@ -106,7 +110,9 @@ impl Default for FairTask {
 
 impl Fair {
     /// Nobody is queued anywhere.
-    pub fn new(version: Version, cpus: u32, hz: u32) -> Fair {
+    pub fn new(version: Version, domains: &Domains, hz: u32) -> Fair {
+        let cpus = domains.cpus();
+        let near = Near::new(domains);
         Fair {
             version,
             features: Features::of(version),
@@ -128,7 +134,8 @@ impl Fair {
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
             limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
-            balance: Balance::new(cpus),
+            balance: Balance::new(domains, &near),
+            near,
         }
     }
 

@@ -217,6 +217,9 @@ impl Eevdf {
             (false, false) => {}
         }
         core.rqs[cpu.index()].curr = next;
+        if next == core.idle_thread(cpu) && first != next {
+            fair.cpu_idles(core, platform, cpu);
+        }
         core.thread_mut(prev).need_resched = false;
         core.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
@@ -723,11 +726,11 @@ impl Scheduler for Eevdf {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        self.fair.promises(load)
+        Promises { real_time_first: true, ..self.fair.promises(load) }
     }
 
     fn describe_domains(&self) -> Option<String> {
-        Some(self.fair.describe_domains())
+        Some(super::domains::describe(&self.core.domains))
     }
 
     fn audit(&self) -> Result<(), String> {

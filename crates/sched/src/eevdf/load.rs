@@ -252,6 +252,12 @@ impl Fair {
         queue.avg.util_avg.max(queue.util_est).min(1024)
     }
 
+    /// `task_util_est`: how much of a CPU the task uses.
+    pub(super) fn task_util(&self, task: Pid) -> u64 {
+        let row = &self.tasks[task.index()];
+        self.info[row.se as usize].avg.util_avg.max(u64::from(row.util_est))
+    }
+
     /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);

@@ -31,7 +31,9 @@
 //! | [`tree`], [`entity`] | how the earliest eligible deadline is found; weights |
 //! | [`group`] | task groups |
 //! | [`load`] | when load tracking ([`pelt`](crate::pelt)) is brought up to date |
-//! | [`select`], [`balance`] | several CPUs: where a task wakes, who takes work from whom |
+//! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
+//! | [`select`], [`idlest`] | where a task wakes, and where a child starts |
+//! | [`balance`], [`busiest`], [`moving`] | who takes work from whom, when, how much, and which tasks |
 //! | [`fair`] | the class itself, and what runs |
 //! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
 //! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
@@ -43,7 +45,8 @@
 //! # Cost
 //!
 //! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue. Pick: O(depth * log n), each
-//! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks. Balancing: O(CPUs), 32 tasks.
+//! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks, or the
+//! CPUs of a cache while a core may be idle; all CPUs at a fork. Balancing: O(CPUs of the domain), 32 tasks.
 //!
 //! # Releases
 //!
@@ -53,13 +56,17 @@
 
 pub mod audit;
 pub mod balance;
+pub mod busiest;
+pub mod domains;
 pub mod enqueue;
 pub mod entity;
 pub mod fair;
 pub mod group;
+pub mod idlest;
 pub mod kernel;
 pub mod knobs;
 pub mod load;
+pub mod moving;
 pub mod pick;
 pub mod place;
 pub mod queue;
@@ -76,11 +83,24 @@ pub use version::Version;
 use crate::Policy;
 use crate::classes::Core;
 use crate::classes::deadline::Deadline;
-use crate::classes::domains::{DomainParams, Domains};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use alloc::boxed::Box;
 use fair::Fair;
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "6.18",
+    also: &["6.18.15"],
+    summary: "the running task is protected up to a point in virtual time",
+    golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: 4096,
+    policies: &Policy::ALL,
+    groups: true,
+    build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
+};
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -88,65 +108,24 @@ pub static ENTRY: Entry = Entry {
     title: "Earliest eligible virtual deadline first",
     summary: "of the tasks that are owed time, the one whose request is due first runs",
     releases: &[
-        Release {
-            version: "6.18",
-            also: &["6.18.15"],
-            summary: "the running task is protected up to a point in virtual time",
-            golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: 4096,
-            policies: &Policy::ALL,
-            groups: true,
-            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
-        },
+        DEFAULT,
         Release {
             version: "6.12",
             also: &["6.12.117"],
             summary: "delayed dequeue, custom slices",
             golden: &[("eevdf", "6.12.117")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: 4096,
-            policies: &Policy::ALL,
-            groups: true,
             build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
+            ..DEFAULT
         },
         Release {
             version: "6.6",
             also: &["6.6.93"],
             summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
             golden: &[("eevdf", "6.6.93")],
-            hz_default: 1000,
-            hz_range: (100, 1000),
-            cpus_max: 4096,
-            policies: &Policy::ALL,
-            groups: true,
             build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
+            ..DEFAULT
         },
     ],
-};
-
-/// What domains look like to the real-time class, which looks for CPUs that are near.
-const DOMAIN: DomainParams = DomainParams {
-    min_interval_ms: 1,
-    max_interval_ms: 2,
-    busy_factor: 16,
-    imbalance_pct: 117,
-    cache_nice_tries: 1,
-    busy_idx: 0,
-    idle_idx: 0,
-    newidle_idx: 0,
-    wake_idx: 0,
-    forkexec_idx: 0,
-    balance_newidle: true,
-    balance_exec: true,
-    balance_fork: true,
-    balance_wake: false,
-    wake_affine: true,
-    share_cpupower: false,
-    prefer_sibling: false,
-    smt_gain: 1024,
 };
 
 impl Eevdf {
@@ -164,11 +143,8 @@ impl Eevdf {
             let fits = deadline.set_fair_server(50_000_000, 1_000_000_000);
             debug_assert!(fits.is_ok(), "5 % of an empty machine");
         }
-        Eevdf {
-            core: Core::new(Domains::new(&config.topology, |_| DOMAIN)),
-            deadline,
-            rt: RealTime::new(real_time, cpus, config.hz),
-            fair: Fair::new(version, cpus, config.hz),
-        }
+        let domains = domains::build(&config.topology);
+        let fair = Fair::new(version, &domains, config.hz);
+        Eevdf { core: Core::new(domains), deadline, rt: RealTime::new(real_time, cpus, config.hz), fair }
     }
 }

@@ -1,17 +1,31 @@
-//! Which CPU a task goes to when it wakes or is born (6.18).
+//! Which CPU a task goes to when it wakes (6.18).
 //!
 //! A wakeup first settles on a **target**: where the task last ran, or where its waker runs. Then it looks for somebody idle
-//! nearby: the target itself, the last CPU, the one used before that, and then some of those that share the cache, in order
-//! from the target on. How many it looks at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search would
-//! only cost.
+//! that shares the target's cache: the target itself, the last CPU, the one used before that, and then some of the others in
+//! order from the target on. How many it looks at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search
+//! would only cost.
+//!
+//! Where cores have threads, a core of which all are idle is better than an idle thread beside a busy one. As long as there may
+//! be one it is looked for, however long that takes; a search in vain takes the hope away (`has_idle_cores`) until a core comes
+//! to idle again. Without that hope an idle thread of the last CPU's core is good enough.
 
+use super::domains::round;
 use super::entity::NONE;
 use super::fair::Fair;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, CpuSet, Platform, Waker};
+use crate::{CpuId, Platform, Waker};
 
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
+
+/// The smallest domain of `this` with affine wakeups that has `prev` too.
+fn affine_level(core: &Core, this: CpuId, prev: CpuId) -> Option<usize> {
+    let suits = |&level: &usize| {
+        let domain = core.domains.level(level);
+        domain.params.wake_affine && domain.share(this, prev)
+    };
+    core.domains.of(this).find(suits)
+}
 
 impl Fair {
     /// Nothing is queued there, or `SCHED_IDLE` tasks only.
@@ -37,8 +51,12 @@ impl Fair {
             return prev;
         }
         let this = waker.cpu();
-        if this != prev && core.is_allowed(task, this) && !self.is_wide(core, task, waker) {
-            target = self.wake_affine(core, platform, task, waker, prev);
+        if this != prev
+            && core.is_allowed(task, this)
+            && !self.is_wide(core, task, waker)
+            && let Some(level) = affine_level(core, this, prev)
+        {
+            target = self.wake_affine(core, platform, task, waker, prev, level);
         }
         self.select_idle_sibling(core, task, prev, target)
     }
@@ -58,17 +76,17 @@ impl Fair {
 
     /// `wake_wide`: the waker wakes so many that they cannot all stay near it.
     fn is_wide(&self, core: &Core, task: Pid, waker: Waker) -> bool {
-        let Waker::Task { task: by, .. } = waker else {
+        let Waker::Task { task: by, cpu, .. } = waker else {
             return false;
         };
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
         let (a, b) = (flips(core.pid(by)), flips(task));
         let (more, less) = (a.max(b), a.min(b));
-        let n = u64::from(self.online);
+        let n = u64::from(self.near.llc_size(&core.domains, cpu));
         less >= n && more >= less * n
     }
 
-    /// `wake_affine`: the waker's CPU or the task's last one.
+    /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this level.
     fn wake_affine(
         &mut self,
         core: &Core,
@@ -76,9 +94,10 @@ impl Fair {
         task: Pid,
         waker: Waker,
         prev: CpuId,
+        level: usize,
     ) -> CpuId {
         let this = waker.cpu();
-        if self.is_idle_cpu(core, this) {
+        if self.is_idle_cpu(core, this) && self.near.share_cache(this, prev) {
             return if self.is_idle_cpu(core, prev) { prev } else { this };
         }
         if waker.is_sync() && core.nr_running[this.index()] == 1 {
@@ -97,32 +116,51 @@ impl Fair {
             }
             this_load -= leaves;
         }
+        let pct = i64::from(core.domains.level(level).params.imbalance_pct);
         let moves = self.task_h_load(jiffies, task) as i64;
         let this_load = (this_load + moves) * 100;
-        let prev_load = (load(self, prev) - moves) * (100 + (117 - 100) / 2) + i64::from(waker.is_sync());
+        let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
         if this_load < prev_load { this } else { prev }
     }
 
     /// `select_idle_sibling`.
     fn select_idle_sibling(&mut self, core: &Core, task: Pid, prev: CpuId, target: CpuId) -> CpuId {
-        if self.is_free(core, target) && core.is_allowed(task, target) {
+        let suits = |fair: &Fair, cpu: CpuId| {
+            fair.near.share_cache(cpu, target) && fair.is_free(core, cpu) && core.is_allowed(task, cpu)
+        };
+        if suits(self, target) {
             return target;
         }
-        if prev != target && self.is_free(core, prev) && core.is_allowed(task, prev) {
+        if prev != target && suits(self, prev) {
             return prev;
         }
         let row = &mut self.tasks[task.index()];
         let recent = CpuId(core::mem::replace(&mut row.recent_used_cpu, prev.0));
-        if recent != prev && recent != target && self.is_free(core, recent) && core.is_allowed(task, recent) {
+        if recent != prev && recent != target && suits(self, recent) {
             return recent;
         }
-        self.scan_for_idle(core, task, target).unwrap_or(target)
+        let has_idle_cores = self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
+        if !has_idle_cores && self.near.share_cache(prev, target) {
+            let threads = self.near.threads(&core.domains, prev);
+            if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
+                return thread;
+            }
+        }
+        let found = match has_idle_cores {
+            true => self.scan_for_idle_core(core, task, target),
+            false => self.scan_for_idle(core, task, target),
+        };
+        found.unwrap_or(target)
     }
 
-    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs from `target` on, all round.
+    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the target's cache, from it on all round.
     pub(super) fn scan_for_idle(&self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
-        let looks = self.balance.nr_idle_scan;
-        if core.thread(task).nr_cpus_allowed == self.cpus && !self.idle_seen {
+        let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
+        let cpus = &core.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        if cpus.len() == self.cpus as usize
+            && core.thread(task).nr_cpus_allowed == self.cpus
+            && !self.idle_seen
+        {
             // The same without looking at each: only CPUs with nothing queued can be free.
             let behind = core.vacant(target.0 + 1, self.cpus);
             let before = core.vacant(0, target.0 + 1);
@@ -131,38 +169,31 @@ impl Fair {
                 .find(|&cpu| core.is_idle_thread(core.curr(cpu)))
                 .filter(|cpu| (cpu.0 + self.cpus - target.0 - 1) % self.cpus < looks);
         }
-        (1..=self.cpus)
-            .map(|offset| CpuId((target.0 + offset) % self.cpus))
-            .filter(|&cpu| core.is_allowed(task, cpu))
-            .take(looks as usize)
-            .find(|&cpu| self.is_free(core, cpu))
+        let allowed = &core.settings[task.index()].allowed;
+        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(core, cpu))
     }
 
-    /// `sched_balance_find_dst_cpu`: where a child goes, its parent being on `this`. The parent's CPU if it is idle or nobody is
-    /// less loaded by a margin; else an idle CPU, or the one with the least load.
-    pub(super) fn select_at_fork(&self, core: &Core, allowed: &CpuSet, this: CpuId) -> CpuId {
-        let cpus = || allowed.iter(self.cpus);
-        if let Some(cpu) = cpus().find(|&cpu| self.is_sched_idle_rq(core, cpu)) {
-            return cpu;
+    /// `select_idle_cpu` while there may be a core that idles altogether: the first such core, from the target on all round; else
+    /// the first free CPU that was met. None at all, or the machine too busy for a search: as in [`Fair::scan_for_idle`].
+    fn scan_for_idle_core(&mut self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
+        let llc = self.near.llc_id(target);
+        if self.balance.nr_idle_scan[llc] == 0 {
+            return None;
         }
-        if allowed.contains(this) && self.is_idle_cpu(core, this) {
-            return this;
+        let cpus = &core.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let allowed = &core.settings[task.index()].allowed;
+        let mut free = None;
+        for cpu in round(cpus, target, allowed) {
+            let is_free = self.is_free(core, cpu);
+            if self.is_idle_cpu(core, cpu) && self.is_core_idle(core, cpu) {
+                return Some(cpu);
+            }
+            if is_free && free.is_none() {
+                free = Some(cpu);
+            }
         }
-        if let Some(cpu) = cpus().find(|&cpu| self.is_idle_cpu(core, cpu)) {
-            return cpu;
-        }
-        let load = |cpu: CpuId| self.queues[cpu.index()].avg.load_avg;
-        let Some(least) = cpus().min_by_key(|&cpu| (load(cpu), cpu)) else {
-            return this;
-        };
-        // Staying is preferred: within 17 % of a full CPU's load, or of the other's.
-        let margin = 17 * 1024 / 100;
-        if allowed.contains(this)
-            && (load(least) + margin >= load(this) || 117 * load(least) >= 100 * load(this))
-        {
-            return this;
-        }
-        least
+        self.near.has_idle_cores[llc] = false;
+        free
     }
 
     /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was asleep.

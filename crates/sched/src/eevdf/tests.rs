@@ -453,7 +453,7 @@ fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
     let pid = core.pid(anywhere);
     let mut found = 0;
     for looks in [0, 1, 3, 20, CPUS] {
-        fair.balance.nr_idle_scan = looks;
+        fair.balance.nr_idle_scan[0] = looks;
         for target in 0..CPUS {
             fair.idle_seen = false;
             let short = fair.scan_for_idle(core, pid, CpuId(target));

@@ -4,6 +4,8 @@
 //! idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU wants to see the imbalance twice: it goes by
 //! the smaller of a queue's length now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
 //!
+//! All that is within the CPU's memory node; [`nodes`](super::nodes) says when another one is looked at.
+//!
 //! # The ping-pong quirk
 //!
 //! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the first task taken makes it
@@ -11,18 +13,22 @@
 
 use super::O1;
 use super::loads::Loads;
+use super::nodes::Nodes;
 use super::task::Pid;
 use crate::{CpuId, Platform};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What each CPU saw as every CPU's `nr_running` at its own previous attempt to balance (`prev_cpu_load`).
+/// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to balance with them
+/// (`prev_cpu_load`).
 ///
-/// In the kernel an array in each runqueue: CPUs x CPUs numbers, written anew at every tick of every idle CPU. But CPUs that
+/// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick of every idle CPU. But CPUs that
 /// look while nothing changes see the same, so here they share what they saw; the contents are the kernel's to the number.
 #[derive(Clone, Debug)]
 pub(super) struct LoadHistory {
-    /// What was seen, a number for each CPU.
+    /// The CPUs of the node, rising.
+    members: Vec<u32>,
+    /// What was seen, a number for each member.
     views: Vec<Vec<u32>>,
     /// How many CPUs saw it last.
     seen_by: Vec<u32>,
@@ -37,10 +43,11 @@ pub(super) struct LoadHistory {
 }
 
 impl LoadHistory {
-    /// Nobody has looked yet: all saw 0 everywhere.
-    pub(super) fn new(cpus: usize) -> LoadHistory {
+    /// Nobody of a machine of so many CPUs has looked yet at these: all saw 0 everywhere.
+    pub(super) fn new(cpus: usize, members: &[u32]) -> LoadHistory {
         LoadHistory {
-            views: vec![vec![0; cpus]],
+            members: members.to_vec(),
+            views: vec![vec![0; members.len()]],
             seen_by: vec![cpus as u32],
             free: Vec::new(),
             of_cpu: vec![0; cpus],
@@ -49,7 +56,7 @@ impl LoadHistory {
         }
     }
 
-    /// What `cpu` saw at its previous attempt.
+    /// What `cpu` saw at its previous attempt, member by member.
     pub(super) fn seen(&self, cpu: usize) -> &[u32] {
         &self.views[self.of_cpu[cpu] as usize]
     }
@@ -75,11 +82,13 @@ impl LoadHistory {
         } else if let Some(view) = self.free.pop() {
             view
         } else {
-            self.views.push(vec![0; loads.all_running().len()]);
+            self.views.push(vec![0; self.members.len()]);
             self.seen_by.push(0);
             self.views.len() as u32 - 1
         };
-        self.views[view as usize].copy_from_slice(loads.all_running());
+        for (seen, &cpu) in self.views[view as usize].iter_mut().zip(&self.members) {
+            *seen = loads.nr_running(cpu as usize);
+        }
         self.newest = Some((loads.version(), view));
         view
     }
@@ -96,39 +105,47 @@ impl LoadHistory {
     }
 
     /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
-    pub(super) fn longest(&mut self, this: usize, loads: &Loads) -> Option<usize> {
+    pub(super) fn longest(&mut self, this: usize, loads: &Loads, nodes: &Nodes) -> Option<usize> {
         if self.longest.0 != loads.version() {
-            self.longest = (loads.version(), longest_queue(loads, usize::MAX));
+            self.longest = (loads.version(), self.longest_queue(loads, nodes, usize::MAX));
         }
         match self.longest.1 {
-            Some(cpu) if cpu == this => longest_queue(loads, this),
+            Some(cpu) if cpu == this => self.longest_queue(loads, nodes, this),
             found => found,
         }
     }
-}
 
-fn longest_queue(loads: &Loads, except: usize) -> Option<usize> {
-    let queues = loads.overloaded(0..loads.all_running().len());
-    let (mut longest, mut most) = (None, 1);
-    for cpu in queues {
-        if loads.nr_running(cpu) > most && cpu != except {
-            (longest, most) = (Some(cpu), loads.nr_running(cpu));
-        }
+    /// The members that have more than one task, rising.
+    fn overloaded<'a>(&self, loads: &'a Loads, nodes: &'a Nodes) -> impl Iterator<Item = usize> + use<'a> {
+        let first = self.members[0] as usize;
+        let last = self.members[self.members.len() - 1] as usize;
+        let node = nodes.of(first);
+        loads.overloaded(first..last + 1).filter(move |&cpu| nodes.of(cpu) == node)
     }
-    longest
-}
 
-/// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw last time and of what it is
-/// now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
-fn longest_for_busy(loads: &Loads, seen: &[u32], this: usize) -> Option<(usize, u32)> {
-    let (mut longest, mut most) = (None, 1);
-    for cpu in loads.overloaded(0..seen.len()) {
-        let load = loads.nr_running(cpu).min(seen[cpu]);
-        if load > most && cpu != this {
-            (longest, most) = (Some((cpu, load)), load);
+    fn longest_queue(&self, loads: &Loads, nodes: &Nodes, except: usize) -> Option<usize> {
+        let (mut longest, mut most) = (None, 1);
+        for cpu in self.overloaded(loads, nodes) {
+            if loads.nr_running(cpu) > most && cpu != except {
+                (longest, most) = (Some(cpu), loads.nr_running(cpu));
+            }
         }
+        longest
     }
-    longest
+
+    /// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw last time and of what it is
+    /// now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
+    fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: usize) -> Option<(usize, u32)> {
+        let seen = self.seen(this);
+        let (mut longest, mut most) = (None, 1);
+        for cpu in self.overloaded(loads, nodes) {
+            let load = loads.nr_running(cpu).min(seen[nodes.rank(cpu)]);
+            if load > most && cpu != this {
+                (longest, most) = (Some((cpu, load)), load);
+            }
+        }
+        longest
+    }
 }
 
 impl O1 {
@@ -139,16 +156,22 @@ impl O1 {
             return;
         }
         let every = u64::from(if idle { self.rules.hz / 1000 } else { self.rules.hz / 5 });
+        self.rebalance_nodes(platform, this, idle, every);
         if every <= 1 || platform.jiffies().is_multiple_of(every) {
             self.load_balance(platform, this, idle);
         }
     }
 
-    /// Evens out the queues in favour of `this` CPU.
+    /// Evens out the queues of the node in favour of `this` CPU.
     pub(super) fn load_balance(&mut self, platform: &mut Platform, this: u32, idle: bool) {
+        self.balance_with(platform, this, idle, self.nodes.of(this as usize));
+    }
+
+    /// Evens out the queues of a node's CPUs in favour of `this` one, which may be of another.
+    pub(super) fn balance_with(&mut self, platform: &mut Platform, this: u32, idle: bool, node: usize) {
         platform.touched.balances += 1;
         platform.touched.queues += u64::from(self.cpus);
-        let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle) else {
+        let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle, node) else {
             return;
         };
         platform.double_lock(CpuId(this), CpuId(busiest));
@@ -178,19 +201,21 @@ impl O1 {
         }
     }
 
-    /// The longest queue, and by how many tasks it exceeds this one, if that is worth anything.
-    pub(super) fn find_busiest_queue(&mut self, this: usize, idle: bool) -> Option<(u32, i64)> {
-        let loads = &self.loads;
+    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth anything.
+    pub(super) fn find_busiest_queue(&mut self, this: usize, idle: bool, node: usize) -> Option<(u32, i64)> {
+        let (loads, nodes) = (&self.loads, &self.nodes);
+        let history = &mut self.history[node];
+        let own_length = &mut self.own_length[this];
         let mut mine = loads.nr_running(this);
         let found = if idle {
-            let longest = self.history.longest(this, loads);
+            let longest = history.longest(this, loads, nodes);
             longest.map(|cpu| (cpu, loads.nr_running(cpu)))
         } else {
-            let seen = self.history.seen(this);
-            mine = mine.max(seen[this]);
-            longest_for_busy(loads, seen, this)
+            mine = mine.max(*own_length);
+            history.longest_for_busy(loads, nodes, this)
         };
-        self.history.look(this, loads);
+        history.look(this, loads);
+        *own_length = loads.nr_running(this);
 
         let (busiest, most) = found?;
         let imbalance = i64::from(most) - i64::from(mine);

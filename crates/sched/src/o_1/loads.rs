@@ -17,12 +17,29 @@ pub(super) struct Loads {
     overloaded: CpuBits,
     /// Counts the changes of `nr_running`.
     version: u64,
+    /// By CPU: its memory node.
+    node_of: Vec<u32>,
+    /// By node: tasks on its CPUs (`node_nr_running`).
+    node_running: Vec<u32>,
 }
 
 impl Loads {
-    /// Empty queues.
-    pub(super) fn new(cpus: usize) -> Loads {
-        Loads { nr_running: vec![0; cpus], overloaded: CpuBits::new(cpus), version: 1 }
+    /// Empty queues of CPUs in these nodes.
+    pub(super) fn new(node_of: Vec<u32>) -> Loads {
+        let cpus = node_of.len();
+        let nodes = node_of.iter().max().map_or(0, |&max| max as usize + 1);
+        Loads {
+            nr_running: vec![0; cpus],
+            overloaded: CpuBits::new(cpus),
+            version: 1,
+            node_of,
+            node_running: vec![0; nodes],
+        }
+    }
+
+    /// Tasks on the CPUs of a node.
+    pub(super) fn node_running(&self, node: usize) -> u32 {
+        self.node_running[node]
     }
 
     #[inline]
@@ -49,6 +66,7 @@ impl Loads {
     #[inline]
     pub(super) fn add(&mut self, cpu: usize) {
         self.nr_running[cpu] += 1;
+        self.node_running[self.node_of[cpu] as usize] += 1;
         self.version += 1;
         if self.nr_running[cpu] == 2 {
             self.overloaded.insert(cpu);
@@ -59,6 +77,7 @@ impl Loads {
     #[inline]
     pub(super) fn remove(&mut self, cpu: usize) {
         self.nr_running[cpu] -= 1;
+        self.node_running[self.node_of[cpu] as usize] -= 1;
         self.version += 1;
         if self.nr_running[cpu] == 1 {
             self.overloaded.remove(cpu);
@@ -71,6 +90,9 @@ impl Loads {
             if self.overloaded.contains(cpu) != (running > 1) {
                 return Err(alloc::format!("CPU {cpu} has {running} tasks and the wrong mark"));
             }
+        }
+        if self.node_running.iter().sum::<u32>() != self.nr_running.iter().sum::<u32>() {
+            return Err("the nodes' tasks are miscounted".into());
         }
         if self.overloaded.members(0..self.nr_running.len()).count() != self.overloaded.count as usize {
             return Err("the CPUs with more than one task are miscounted".into());

@@ -35,6 +35,7 @@
 //! | `migration_thread` | affinity |
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
+//! | `nodes` | 2.6.0: when other memory nodes are looked at |
 //! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::domains_2622`]) |
 //!
 //! # Releases
@@ -49,6 +50,7 @@ mod load_balance;
 mod loads;
 mod migration_thread;
 mod moving;
+mod nodes;
 mod prio_array;
 mod rules;
 mod runqueue;
@@ -74,9 +76,24 @@ use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
+use nodes::Nodes;
 use rules::Rules;
 use runqueue::Runqueue;
 use task::{Pid, State, Tasks};
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.6.0",
+    also: &["2.6.0-test9"],
+    summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
+    golden: &[("o_1", "2.6.0")],
+    hz_default: 1000,
+    hz_range: (100, 1024),
+    cpus_max: crate::topology::CPUS_MAX,
+    policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
+    groups: false,
+    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
+};
 
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
@@ -84,34 +101,20 @@ pub static ENTRY: Entry = Entry {
     title: "O(1) scheduler",
     summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
     releases: &[
-        Release {
-            version: "2.6.0",
-            also: &["2.6.0-test9"],
-            summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
-            golden: &[("o_1", "2.6.0")],
-            hz_default: 1000,
-            hz_range: (100, 1024),
-            cpus_max: crate::topology::CPUS_MAX,
-            policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-            groups: false,
-            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
-        },
+        DEFAULT,
         Release {
             version: "2.6.22",
             also: &[],
             summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
-            hz_default: 1000,
-            hz_range: (100, 1024),
-            cpus_max: crate::topology::CPUS_MAX,
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            groups: false,
             build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
+            ..DEFAULT
         },
     ],
 };
 
-/// Linux 2.6.0 or 2.6.22 on a flat machine.
+/// Linux 2.6.0 or 2.6.22.
 #[derive(Clone, Debug)]
 pub struct O1 {
     rules: Rules,
@@ -121,9 +124,13 @@ pub struct O1 {
     tasks: Tasks,
     rqs: Vec<Runqueue>,
     loads: Loads,
-    /// 2.6.0: what each CPU saw when it last balanced.
-    history: LoadHistory,
-    /// 2.6.22: the weights on the CPUs, and each CPU's part of the one domain.
+    /// 2.6.0: the machine's memory nodes.
+    nodes: Nodes,
+    /// 2.6.0: by node, what each CPU saw when it last balanced with it.
+    history: Vec<LoadHistory>,
+    /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
+    own_length: Vec<u32>,
+    /// 2.6.22: the weights on the CPUs, and the domains.
     domains: Domains,
     /// 2.6.0: for how long a task's data stays in the cache after it ran, jiffies.
     cache_decay_ticks: u64,
@@ -136,15 +143,19 @@ impl O1 {
     pub fn new(version: Version, config: &BuildConfig) -> O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
+        let nodes = Nodes::new(&config.topology);
+        let node_of = config.topology.iter().map(|cpu| config.topology.place(cpu).node);
         O1 {
             rules: Rules::new(version, config.hz),
             cpus,
             online: cpus,
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
-            loads: Loads::new(rows),
-            history: LoadHistory::new(rows),
-            domains: Domains::new(cpus, config.hz),
+            loads: Loads::new(node_of.collect()),
+            history: (0..nodes.count()).map(|node| LoadHistory::new(rows, nodes.cpus(node))).collect(),
+            own_length: vec![0; rows],
+            nodes,
+            domains: Domains::new(&config.topology, config.hz),
             cache_decay_ticks: 1,
             cache_hot_time_ns: 2_500_000,
         }
@@ -220,15 +231,15 @@ impl Scheduler for O1 {
 
     /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken down too. It gets what they
     /// had.)
-    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.online -= 1;
-        self.domains.cpu_offline(platform);
+        self.domains.cpu_offline(platform, cpu);
         Ok(())
     }
 
-    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.online += 1;
-        self.domains.cpu_online(platform);
+        self.domains.cpu_online(platform, cpu);
         Ok(())
     }
 
@@ -313,6 +324,7 @@ impl Scheduler for O1 {
             // in expired wait without end.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
+            real_time_first: true,
         }
     }
 

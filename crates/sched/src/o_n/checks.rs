@@ -43,6 +43,9 @@ impl OrderN {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((2 * tasks * each + 1) * tick_ns),
             hog_spread_ns: Some(2 * each * tick_ns),
+            // There is one queue for all CPUs. (And only then: two that wake at the same nanosecond may both choose the same CPU
+            // to preempt; one of them waits, although another CPU runs something less urgent.)
+            real_time_first: true,
         }
     }
 

@@ -11,35 +11,34 @@ const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 /// HZ was fixed for each architecture: 100 on i386, 1024 on Alpha. The table of slices goes from below 200 to above 1600.
 const HZ_2_4: (u32, u32) = (100, 4096);
 
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.4.19",
+    also: &["2.4.17", "2.4.18"],
+    summary: "woken tasks enter the run queue at its head",
+    golden: &[("o_n", "2.4.19")],
+    hz_default: 100,
+    hz_range: HZ_2_4,
+    cpus_max: CPUS_MAX,
+    policies: POLICIES,
+    groups: false,
+    build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
+};
+
 /// This scheduler in the registry.
 pub static ENTRY: Entry = Entry {
     name: "o_n",
     title: "The O(n) scheduler",
     summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, nice, last CPU, same memory",
     releases: &[
-        Release {
-            version: "2.4.19",
-            also: &["2.4.17", "2.4.18"],
-            summary: "woken tasks enter the run queue at its head",
-            golden: &[("o_n", "2.4.19")],
-            hz_default: 100,
-            hz_range: HZ_2_4,
-            cpus_max: CPUS_MAX,
-            policies: POLICIES,
-            groups: false,
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
-        },
+        DEFAULT,
         Release {
             version: "2.4.16",
             also: &[],
             summary: "as 2.4.19, but a hyper-threaded core whose two CPUs idle is not preferred",
             golden: &[],
-            hz_default: 100,
-            hz_range: HZ_2_4,
-            cpus_max: CPUS_MAX,
-            policies: POLICIES,
-            groups: false,
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
+            ..DEFAULT
         },
         Release {
             version: "2.4.22",
@@ -49,24 +48,17 @@ pub static ENTRY: Entry = Entry {
             ],
             summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
             golden: &[("o_n", "2.4.22")],
-            hz_default: 100,
-            hz_range: HZ_2_4,
-            cpus_max: CPUS_MAX,
-            policies: POLICIES,
-            groups: false,
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
+            ..DEFAULT
         },
         Release {
             version: "2.2",
             also: &["2.2.1"],
             summary: "slices of 210 ms; a woken task is compared with the waker only; no affinity",
             golden: &[],
-            hz_default: 100,
             hz_range: (100, 100),
-            cpus_max: CPUS_MAX,
-            policies: POLICIES,
-            groups: false,
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
+            ..DEFAULT
         },
     ],
 };

@@ -213,7 +213,7 @@ impl Staircase {
             tasks: config.topology.iter().map(migration_thread).collect(),
             links: alloc::vec![Link::UNLINKED; cpus as usize],
             cpus: alloc::vec![Runqueue::new(); cpus as usize],
-            domains: Domains::new(cpus, config.hz),
+            domains: Domains::new(&config.topology, config.hz),
         }
     }
 
@@ -289,7 +289,11 @@ impl Staircase {
         task.quota = if task.is_realtime() {
             (self.rr_interval * 1000) as i32
         } else {
-            task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval)
+            let quota_us = task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval);
+            match self.edition {
+                Edition::Sd => quota_us,
+                Edition::Rsdl => rsdl::whole_ticks_us(quota_us, self.tick_ns),
+            }
         };
         task.load_weight = if is_thread { 0 } else { task::load_weight(task, self.rr_interval) };
     }
@@ -589,13 +593,13 @@ impl Scheduler for Staircase {
     }
 
     /// (`rr_interval` is worked out at boot and stays.)
-    fn cpu_offline(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_offline(platform);
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_offline(platform, cpu);
         Ok(())
     }
 
-    fn cpu_online(&mut self, platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_online(platform);
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.domains.cpu_online(platform, cpu);
         Ok(())
     }
 
@@ -666,7 +670,7 @@ impl Scheduler for Staircase {
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by itself.
-            return Promises::default();
+            return Promises { real_time_first: true, ..Promises::default() };
         }
         // What one task can run in a rotation: a quota for each level that it may use, and one more as the best is had twice.
         // Each may end a tick late.
@@ -679,6 +683,7 @@ impl Scheduler for Staircase {
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
             // Hogs of one nice level have the same staircase. Of several, the better ones end the others' rotation early.
             hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
+            real_time_first: true,
         }
     }
 

@@ -11,6 +11,14 @@ use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use crate::{CpuId, Platform};
 
+/// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas are used up at ticks only; if
+/// one were 6 ms where a tick is 4 ms, everybody would run 8 ms, the first few tasks of a level would use up the quota of
+/// all, and those behind them would sink with them from level to level, never to run.
+pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
+    let ticks = (i64::from(quota_us) * 1000 + tick_ns - 1) / tick_ns;
+    (ticks * (tick_ns / 1000)) as i32
+}
+
 impl Staircase {
     /// Where an ordinary task goes on `cpu`: the best level that it has not yet had, not above the one that is reached.
     pub(super) fn rsdl_place(&mut self, cpu: CpuId, p: Pid) {

@@ -316,6 +316,21 @@ fn rsdl_a_used_up_level_sinks_as_a_whole() {
 }
 
 #[test]
+fn rsdl_quotas_are_whole_ticks() {
+    use super::rsdl::whole_ticks_us;
+    for (hz, ms, us) in [
+        (1000, 6, 6000),
+        (250, 6, 8000),
+        (300, 6, 6666),
+        (100, 6, 10_000),
+        (100, 10, 10_000),
+        (250, 60, 60_000),
+    ] {
+        assert_eq!(whole_ticks_us(ms * 1000, 1_000_000_000 / hz), us, "{ms} ms at HZ {hz}");
+    }
+}
+
+#[test]
 fn rsdl_nobody_enters_above_the_level_that_is_reached() {
     let (mut sched, mut platform) = machine(Edition::Rsdl, 1, &[NICE0, NICE0]);
     for ms in 1..=20 {

@@ -713,6 +713,7 @@ impl Scheduler for Textbook {
             idle_beside_waiting_ns: Some(0),
             wait_ns: turns.then(|| u64::from(load.tasks) * self.knobs.quantum_ns),
             hog_spread_ns: turns.then_some(self.knobs.quantum_ns),
+            real_time_first: false,
         }
     }
 

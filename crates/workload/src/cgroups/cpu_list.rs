@@ -51,6 +51,20 @@ impl CpuList {
         self.ranges.last().map(|&(_, last)| last)
     }
 
+    /// That a machine of `cpus` CPUs has them all.
+    pub fn check_exist(&self, cpus: u32) -> Result<(), Fault> {
+        match self.last() {
+            Some(last) if last >= cpus => {
+                let help = match cpus {
+                    0 | 1 => "the machine has only CPU 0".to_string(),
+                    _ => format!("the machine has CPUs 0 to {}", cpus - 1),
+                };
+                Err(Fault::new(format!("there is no CPU {last}")).with_help(help))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The CPUs that are in both.
     pub fn intersection(&self, other: &CpuList) -> CpuList {
         let (mut a, mut b) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());

@@ -52,24 +52,25 @@ pub(crate) struct Parameter {
     read: Reader,
 }
 
-/// The shares that a setting of the weight, such as `cpu.weight=200`, gives; or what is wrong, and what would be right. For
-/// places where only the weight can be changed.
-pub(crate) fn setting_shares(setting: &str) -> Result<u64, (String, Option<String>)> {
-    let wanted = || Some("for example `cpu.weight=200` or `cpu.shares=512`".to_string());
-    let Some((key, value)) = setting.split_once('=') else {
-        return Err((format!("`{setting}` is no setting"), wanted()));
+/// A setting by itself, such as `cpu.weight=200`, for places where a running machine is changed: its name, what is written; or
+/// what is wrong, and what would be right.
+pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault> {
+    let wanted = "for example `cpu.weight=200`, `cpu.max=50000 100000` or `cpuset.cpus=0-3`";
+    let Some((name, value)) = setting.split_once('=') else {
+        return Err(Fault::new(format!("`{}` is no setting", shown(setting))).with_help(wanted));
     };
-    let known = PARAMETERS.iter().find(|parameter| parameter.name == key.trim());
-    match known.map(|parameter| parameter.read(value)) {
-        Some(Ok(Write::Shares(shares))) => Ok(shares),
-        Some(Ok(_)) => {
-            Err((format!("`{}` cannot be changed in mid-run, only the weight can", key.trim()), wanted()))
-        }
-        Some(Err(fault)) => Err((fault.message, fault.help)),
-        None => {
-            let near = did_you_mean(key, ["cpu.weight", "cpu.shares", "cpu.weight.nice"]);
-            Err((format!("unknown setting `{}`", key.trim()), near.or_else(wanted)))
-        }
+    let name = name.trim();
+    let value = value.trim();
+    let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+    let without_effect =
+        |why: &str| Err(Fault::new(format!("`{}` has no effect: {why}", shown(name))).with_help(wanted));
+    match find(name)? {
+        None => without_effect("its controller is not simulated"),
+        Some(parameter) => match parameter.read(value)? {
+            Write::Noted(why) => without_effect(why),
+            Write::Nothing => without_effect("it is so by default"),
+            write => Ok((parameter.name, write)),
+        },
     }
 }
 

@@ -39,8 +39,12 @@ pub struct Group {
     pub burst_us: u64,
     /// The CPUs that its tasks may use: its own ones that its parent has too, or else the parent's. Not empty.
     pub cpuset: CpuSet,
+    /// The CPUs that were written to it; none = its parent's.
+    pub own_cpus: Option<CpuSet>,
     /// Whether it, or a group it is in, is stopped.
     pub frozen: bool,
+    /// Whether it was itself stopped.
+    pub own_frozen: bool,
     /// Its settings that have no effect here.
     pub notes: Vec<Note>,
 }
@@ -52,10 +56,6 @@ pub enum Feature {
     Idle,
     /// A limit: `cpu.max`, `cpu.cfs_quota_us`.
     Limit,
-    /// CPUs of its own: `cpuset.cpus`.
-    Cpuset,
-    /// Stopped: `cgroup.freeze`, `freezer.state`.
-    Frozen,
 }
 
 /// What is missing of it where it has no effect.
@@ -66,23 +66,21 @@ impl fmt::Display for Feature {
                 "where a scheduler has no idle groups it weighs 3 and is otherwise like any other"
             }
             Feature::Limit => "the scheduler cannot limit groups",
-            Feature::Cpuset => "CPUs of groups are not simulated",
-            Feature::Frozen => "stopping groups is not simulated: the tasks run",
         })
     }
 }
 
 impl Group {
-    /// What it needs of a scheduler besides weight. CPUs and being stopped are inherited.
+    /// Whether its tasks may not use all of a machine's `cpus` CPUs.
+    pub fn binds(&self, cpus: u32) -> bool {
+        self.cpuset.count(cpus) < cpus
+    }
+
+    /// What it needs of a scheduler besides weight.
     pub fn features(&self) -> impl Iterator<Item = Feature> {
-        [
-            (Feature::Idle, self.idle),
-            (Feature::Limit, self.quota_us.is_some()),
-            (Feature::Cpuset, self.cpuset != CpuSet::All),
-            (Feature::Frozen, self.frozen),
-        ]
-        .into_iter()
-        .filter_map(|(feature, needed)| needed.then_some(feature))
+        [(Feature::Idle, self.idle), (Feature::Limit, self.quota_us.is_some())]
+            .into_iter()
+            .filter_map(|(feature, needed)| needed.then_some(feature))
     }
 }
 
@@ -187,7 +185,9 @@ fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
             period_us: PERIOD_DEFAULT_US,
             burst_us: 0,
             cpuset: CpuSet::All,
+            own_cpus: None,
             frozen: false,
+            own_frozen: false,
             notes: Vec::new(),
         },
         percent: None,
@@ -201,64 +201,74 @@ fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
 impl<'a> Draft<'a> {
     fn write(&mut self, written: Written<'a>, cpus: u32) -> Result<(), Fault> {
         let setting = written.setting;
-        let group = &mut self.group;
+        self.group.write(&mut self.percent, &setting.name, &setting.write)?;
         match &setting.write {
-            Write::Shares(_) if group.idle => {
-                let message = format!("`{}` cannot be set while the group is idle", setting.name);
-                return Err(Fault::new(message).with_help("leave out one of the two, or `cpu.idle=0` first"));
-            }
-            Write::Shares(shares) => group.shares = *shares,
-            Write::Idle(idle) => set_idle(group, *idle),
-            Write::Quota(quota_us, period_us) => {
-                let period_us = period_us.unwrap_or(group.period_us);
-                self.set_limit(written, None, *quota_us, period_us)?;
-            }
-            Write::QuotaPercent(percent) => {
-                let period_us = group.period_us;
-                let quota_us = percent_of(*percent, period_us)?;
-                self.set_limit(written, Some(*percent), Some(quota_us), period_us)?;
-            }
-            Write::Period(period_us) => {
-                let (percent, mut quota_us) = (self.percent, group.quota_us);
-                if let Some(percent) = percent {
-                    quota_us = Some(percent_of(percent, *period_us)?);
-                }
-                self.set_limit(written, percent, quota_us, *period_us)?;
-            }
-            Write::Burst(burst_us) => {
-                check_burst(group.quota_us, *burst_us)?;
-                group.burst_us = *burst_us;
-            }
+            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) => self.limit_set = Some(written),
             Write::Cpus(list) => {
-                check_exist(list, cpus)?;
+                list.check_exist(cpus)?;
                 self.cpus.clone_from(list);
                 self.cpus_set = Some(written);
             }
-            Write::Frozen(frozen) => group.frozen = *frozen,
-            Write::Noted(_) => group.notes.extend(setting.note()),
-            Write::Nothing => {}
+            Write::Noted(_) => self.group.notes.extend(setting.note()),
+            _ => {}
         }
-        Ok(())
-    }
-
-    fn set_limit(
-        &mut self,
-        written: Written<'a>,
-        percent: Option<u64>,
-        quota_us: Option<u64>,
-        period_us: u64,
-    ) -> Result<(), Fault> {
-        check_burst(quota_us, self.group.burst_us)?;
-        self.group.quota_us = quota_us;
-        self.group.period_us = period_us;
-        self.percent = percent;
-        self.limit_set = Some(written);
         Ok(())
     }
 
     /// Whether its limit is subject to version 1's rule.
     fn limited_by_v1(&self) -> bool {
         self.group.quota_us.is_some() && is_v1(self.limit_set)
+    }
+}
+
+/// What a group is when something is written to it, by itself.
+impl Group {
+    /// Carries out a write, as the kernel would with the group as it is. `percent` is the quota in hundredths of the period, if
+    /// it was last set so.
+    pub(crate) fn write(
+        &mut self,
+        percent: &mut Option<u64>,
+        name: &str,
+        write: &Write,
+    ) -> Result<(), Fault> {
+        match write {
+            Write::Shares(_) if self.idle => {
+                let message = format!("`{name}` cannot be set while the group is idle");
+                return Err(Fault::new(message).with_help("leave out one of the two, or `cpu.idle=0` first"));
+            }
+            Write::Shares(shares) => self.shares = *shares,
+            Write::Idle(idle) => set_idle(self, *idle),
+            Write::Quota(quota_us, period_us) => {
+                self.set_limit(*quota_us, period_us.unwrap_or(self.period_us))?;
+                *percent = None;
+            }
+            Write::QuotaPercent(new) => {
+                self.set_limit(Some(percent_of(*new, self.period_us)?), self.period_us)?;
+                *percent = Some(*new);
+            }
+            Write::Period(period_us) => {
+                let quota_us = match percent {
+                    Some(percent) => Some(percent_of(*percent, *period_us)?),
+                    None => self.quota_us,
+                };
+                self.set_limit(quota_us, *period_us)?;
+            }
+            Write::Burst(burst_us) => {
+                check_burst(self.quota_us, *burst_us)?;
+                self.burst_us = *burst_us;
+            }
+            Write::Cpus(list) => self.own_cpus = (!list.is_empty()).then(|| list.to_set()),
+            Write::Frozen(frozen) => self.own_frozen = *frozen,
+            Write::Noted(_) | Write::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn set_limit(&mut self, quota_us: Option<u64>, period_us: u64) -> Result<(), Fault> {
+        check_burst(quota_us, self.burst_us)?;
+        self.quota_us = quota_us;
+        self.period_us = period_us;
+        Ok(())
     }
 }
 
@@ -294,19 +304,6 @@ fn check_burst(quota_us: Option<u64>, burst_us: u64) -> Result<(), Fault> {
         }
         Some(quota_us) if burst_us + quota_us > QUOTA_MAX_US => {
             Err(Fault::new(format!("quota and burst together can be at most {QUOTA_MAX_US} us")))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_exist(list: &CpuList, cpus: u32) -> Result<(), Fault> {
-    match list.last() {
-        Some(last) if last >= cpus => {
-            let help = match cpus {
-                0 | 1 => "the machine has only CPU 0".to_string(),
-                _ => format!("the machine has CPUs 0 to {}", cpus - 1),
-            };
-            Err(Fault::new(format!("there is no CPU {last}")).with_help(help))
         }
         _ => Ok(()),
     }
@@ -400,7 +397,7 @@ fn finish(drafts: Vec<Draft<'_>>) -> Vec<Group> {
         };
         effective.push(here);
         group.cpuset = here.map_or(CpuSet::All, |here| lists[here].1.clone());
-        group.frozen |= group.parent.is_some_and(|parent| groups[parent].frozen);
+        group.frozen = group.own_frozen || group.parent.is_some_and(|parent| groups[parent].frozen);
         groups.push(group);
     }
     groups
@@ -576,10 +573,9 @@ mod tests {
         let plan = plan("/a cpu.idle=1 cpu.max=5000 cpuset.cpus=1 cgroup.freeze=1\n/a/b");
         let features: Vec<Vec<Feature>> =
             plan.groups().iter().map(|group| group.features().collect()).collect();
-        let all = vec![Feature::Idle, Feature::Limit, Feature::Cpuset, Feature::Frozen];
-        assert_eq!(features, [all, vec![Feature::Cpuset, Feature::Frozen]]);
+        assert_eq!(features, [vec![Feature::Idle, Feature::Limit], vec![]]);
         let first: Vec<&str> = plan.features().iter().map(|(_, group)| group.path.as_str()).collect();
-        assert_eq!(first, ["/a"; 4]);
+        assert_eq!(first, ["/a"; 2]);
     }
 
     #[test]

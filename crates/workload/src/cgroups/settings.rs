@@ -1,5 +1,6 @@
 //! What files and options say about groups, in the order in which they say it.
 
+use super::cgconfig::Template;
 use super::parameter::{self, Version, Write};
 use super::text::{Fault, Text};
 use crate::diagnostic::{Diagnostic, Span};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub struct GroupSettings {
     pub(super) entries: Vec<Entry>,
     pub(super) notes: Vec<Note>,
+    /// What groups of a kind get when rules ask for them.
+    pub(super) templates: Vec<Template>,
 }
 
 /// A group that is to be, with a value to write or without.
@@ -46,6 +49,14 @@ impl GroupSettings {
     pub fn add(&mut self, other: GroupSettings) {
         self.entries.extend(other.entries);
         self.notes.extend(other.notes);
+        self.templates.extend(other.templates);
+    }
+
+    /// A group without settings; `path` is a normal path.
+    pub(super) fn of_group(path: &str) -> GroupSettings {
+        let mut settings = GroupSettings::default();
+        settings.group(&path.into());
+        settings
     }
 
     /// Whether a group, e.g. `/tg1/tg11`, is named here, or one below it. The root always is.

@@ -6,6 +6,8 @@
 use super::parameter::{Version, Write};
 use super::path::SHARES_DEFAULT;
 use super::settings::{GroupSettings, Setting};
+use super::users::Users;
+use crate::model::Model;
 use std::sync::Arc;
 
 /// The weight of root's group.
@@ -28,6 +30,19 @@ pub fn by_user(uids: impl IntoIterator<Item = u32>) -> GroupSettings {
         );
     }
     settings
+}
+
+/// Puts every task of `model` in the group of its user, and makes these groups.
+pub fn place_by_user(model: &mut Model, users: &Users) -> GroupSettings {
+    let mut uids = Vec::new();
+    for task in &mut model.tasks {
+        let uid = users.user_of(&task.key).uid;
+        task.properties.taskgroup = Some(user_group_path(uid));
+        if !uids.contains(&uid) {
+            uids.push(uid);
+        }
+    }
+    by_user(uids)
 }
 
 /// The path under which a user's group goes here: `/uid-1000`.

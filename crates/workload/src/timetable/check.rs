@@ -1,6 +1,7 @@
 //! Names that mean nothing, found before the run.
 
 use super::{Change, Tasks, Timetable};
+use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::groups::GroupPlan;
 use crate::model::{Action as Step, Model};
@@ -73,9 +74,16 @@ impl Timetable {
                     group(around.groups, path)
                         .map_err(|(message, help)| origin.error(1, message).with_help_if(help))?;
                 }
-                Change::Shares(path, _) => {
+                Change::Group(path, writes) => {
                     if path.is_empty() {
-                        return Err(origin.error(0, "the root group has no weight"));
+                        return Err(origin.error(0, "the root group has nothing to set"));
+                    }
+                    for (number, (_, write)) in writes.iter().enumerate() {
+                        if let Write::Cpus(list) = write {
+                            list.check_exist(around.cpus).map_err(|fault| {
+                                origin.error(number + 1, fault.message).with_help_if(fault.help)
+                            })?;
+                        }
                     }
                     group(around.groups, path)
                         .map_err(|(message, help)| origin.error(0, message).with_help_if(help))?;
@@ -147,7 +155,7 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
 }
 
 /// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     // Where to go on if what follows the last `*` does not fit.

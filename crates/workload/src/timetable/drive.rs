@@ -1,7 +1,9 @@
 //! Running a machine by a timetable.
 
 use super::check::matches;
+use super::groups::Groups;
 use super::{Change, Entry, NewPolicy, Tasks, Timetable};
+use crate::cgroups::parameter::Write;
 use crate::groups::GroupPlan;
 use crate::stop::Stop;
 use crate::vm::Vm;
@@ -60,6 +62,7 @@ impl Timetable {
     ) -> Result<Outcome, Stop> {
         let mut next: Vec<Option<u64>> = self.entries.iter().map(|entry| entry.when.first()).collect();
         let mut outcome = Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0 };
+        let mut groups = Groups::new(plan, ids);
         loop {
             let left = self.entries.iter().zip(&next).filter(|(_, next)| next.is_some());
             machine.set_releases_expected(left.clone().any(|(entry, _)| entry.change.lets_go()));
@@ -72,7 +75,7 @@ impl Timetable {
             }
             for (entry, next) in self.entries.iter().zip(&mut next) {
                 if *next == Some(at_ns) {
-                    entry.perform(machine, plan, ids, &mut outcome);
+                    entry.perform(machine, &mut groups, &mut outcome);
                     *next = entry.when.after(at_ns);
                 }
             }
@@ -97,47 +100,44 @@ impl Entry {
     fn perform<S: Scheduler, O: Observer>(
         &self,
         machine: &mut Machine<S, Vm, O>,
-        plan: &GroupPlan,
-        ids: &[GroupId],
+        groups: &mut Groups,
         outcome: &mut Outcome,
     ) {
-        let mut act = |machine: &mut Machine<S, Vm, O>, action: Action, task: Option<TaskId>| {
-            let Err(error) = machine.act(&action) else {
-                return;
-            };
-            // Of those that are meant some may have ended.
-            if matches!(error, ActionError::Ended(_)) {
-                return;
+        let mut note = |machine: &Machine<S, Vm, O>, task: Option<TaskId>, done: Result<(), ActionError>| {
+            if let Err(error) = done {
+                let thread = task.map(|task| machine.workload().thread_name(task));
+                outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
             }
-            outcome.refused += 1;
-            // A list of CPUs or tasks is told of once.
-            let told = outcome.refusals.last();
-            let told =
-                told.is_some_and(|last| last.at_ns == machine.now_ns() && last.line == self.origin.text);
-            if outcome.refusals.len() < REFUSALS_KEPT && !told {
-                outcome.refusals.push(Refusal {
-                    at_ns: machine.now_ns(),
-                    line: self.origin.text.clone(),
-                    thread: task.map(|task| machine.workload().thread_name(task)),
-                    error,
-                });
-            }
-        };
-        let group_id = |path: &str| {
-            let at = plan.groups().iter().position(|group| group.path == path);
-            at.map_or(GroupId::ROOT, |at| ids[at])
         };
         match &self.change {
-            Change::Shares(path, shares) => {
-                let action = Action::SetShares { group: group_id(path), shares: *shares };
-                act(machine, action, None);
-            }
             Change::Tunable(name, value) => {
-                let action = Action::SetTunable { name: name.clone(), value: *value };
-                act(machine, action, None);
+                let done = machine.act(&Action::SetTunable { name: name.clone(), value: *value });
+                note(machine, None, done);
             }
-            Change::Offline(cpus) => cpus.iter().for_each(|&cpu| act(machine, Action::Offline(cpu), None)),
-            Change::Online(cpus) => cpus.iter().for_each(|&cpu| act(machine, Action::Online(cpu), None)),
+            Change::Offline(cpus) => {
+                for &cpu in cpus {
+                    let done = machine.act(&Action::Offline(cpu));
+                    note(machine, None, done);
+                }
+            }
+            Change::Online(cpus) => {
+                for &cpu in cpus {
+                    let done = machine.act(&Action::Online(cpu));
+                    note(machine, None, done);
+                }
+            }
+            Change::Group(path, writes) => {
+                for &(name, ref write) in writes {
+                    let done = groups.write(path, (name, write), |action| machine.act(&action));
+                    note(machine, None, done);
+                }
+            }
+            // The root has no freezer: its tasks are meant one by one.
+            Change::Freeze(Tasks::InGroup(path)) if !path.is_empty() => {
+                let write = ("cgroup.freeze", &Write::Frozen(true));
+                let done = groups.write(path, write, |action| machine.act(&action));
+                note(machine, None, done);
+            }
             Change::Nice(tasks, _)
             | Change::Policy(tasks, _)
             | Change::Affinity(tasks, ..)
@@ -147,18 +147,42 @@ impl Entry {
             | Change::Kill(tasks)
             | Change::Freeze(tasks)
             | Change::Thaw(tasks) => {
-                for task in tasks.find(machine, plan, ids) {
-                    let action = self.change.about(task, machine.task_attr(task), &group_id);
-                    act(machine, action, Some(task));
+                if let (Change::Thaw(_), Tasks::InGroup(path)) = (&self.change, tasks)
+                    && !path.is_empty()
+                {
+                    let write = ("cgroup.freeze", &Write::Frozen(false));
+                    let done = groups.write(path, write, |action| machine.act(&action));
+                    note(machine, None, done);
+                }
+                for task in tasks.find(machine, groups) {
+                    let action = self.change.about(task, machine.task_attr(task), groups);
+                    let done = machine.act(&action);
+                    note(machine, Some(task), done);
                 }
             }
         }
     }
 }
 
+impl Outcome {
+    /// Notes that what the line says was refused.
+    fn refuse(&mut self, line: &str, at_ns: u64, thread: Option<String>, error: ActionError) {
+        // Of those that are meant some may have ended.
+        if matches!(error, ActionError::Ended(_)) {
+            return;
+        }
+        self.refused += 1;
+        // A list of CPUs or tasks is told of once.
+        let told = self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
+        if self.refusals.len() < REFUSALS_KEPT && !told {
+            self.refusals.push(Refusal { at_ns, line: line.into(), thread, error });
+        }
+    }
+}
+
 impl Change {
     /// The change as an action about one task, which has the attributes `present`.
-    fn about(&self, task: TaskId, present: SchedAttr, group_id: &impl Fn(&str) -> GroupId) -> Action {
+    fn about(&self, task: TaskId, present: SchedAttr, groups: &Groups) -> Action {
         match self {
             Change::Nice(_, nice) => Action::SetAttr { task, attr: SchedAttr { nice: *nice, ..present } },
             Change::Policy(_, new) => {
@@ -168,13 +192,13 @@ impl Change {
                 Action::SetAttr { task, attr }
             }
             Change::Affinity(_, allowed, _) => Action::SetAffinity { task, allowed: allowed.clone() },
-            Change::Move(_, path) => Action::SetGroup { task, group: group_id(path) },
+            Change::Move(_, path) => Action::SetGroup { task, group: groups.id(path) },
             Change::Stop(_) => Action::Stop(task),
             Change::Continue(_) => Action::Continue(task),
             Change::Kill(_) => Action::Kill(task),
             Change::Freeze(_) => Action::Freeze(task),
             Change::Thaw(_) => Action::Thaw(task),
-            Change::Shares(..) | Change::Tunable(..) | Change::Offline(_) | Change::Online(_) => {
+            Change::Group(..) | Change::Tunable(..) | Change::Offline(_) | Change::Online(_) => {
                 unreachable!("not about a task")
             }
         }
@@ -183,26 +207,12 @@ impl Change {
 
 impl Tasks {
     /// Those that are meant and have not ended, rising.
-    fn find<S: Scheduler, O: Observer>(
-        &self,
-        machine: &Machine<S, Vm, O>,
-        plan: &GroupPlan,
-        ids: &[GroupId],
-    ) -> Vec<TaskId> {
+    fn find<S: Scheduler, O: Observer>(&self, machine: &Machine<S, Vm, O>, groups: &Groups) -> Vec<TaskId> {
         let vm = machine.workload();
         let ended = |task| matches!(machine.task_state(task), TaskState::Zombie | TaskState::Reaped);
         let below: Vec<GroupId> = match self {
             Tasks::Named(_) => Vec::new(),
-            Tasks::InGroup(path) => {
-                let inside = |other: &str| {
-                    other
-                        .strip_prefix(path.as_str())
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                let groups = plan.groups().iter().zip(ids);
-                let groups = groups.filter(|(group, _)| inside(&group.path)).map(|(_, &id)| id);
-                groups.chain(path.is_empty().then_some(GroupId::ROOT)).collect()
-            }
+            Tasks::InGroup(path) => groups.below(path),
         };
         let meant = |task: TaskId| match self {
             Tasks::InGroup(_) => below.contains(&machine.task_group(task)),

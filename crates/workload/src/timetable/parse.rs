@@ -1,7 +1,7 @@
 //! Reading timetables.
 
 use super::{Change, Entry, NewPolicy, Origin, Tasks, Timetable, When};
-use crate::cgroups::{normal_path, parameter::setting_shares};
+use crate::cgroups::{normal_path, parameter::Write, parameter::read_setting};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{CpuId, CpuSet, Policy};
@@ -166,10 +166,7 @@ impl Reader {
             }
             "group" => {
                 let group = self.group()?;
-                let shares = self.take("a setting such as `cpu.weight=200`", |word| {
-                    setting_shares(word).map_err(|(message, help)| fault(message, help))
-                })?;
-                Change::Shares(group, shares)
+                Change::Group(group, self.settings()?)
             }
             "set" => self.tunable()?,
             "offline" | "online" => {
@@ -214,6 +211,26 @@ impl Reader {
             }
             normal_path(word).map_err(|message| fault(message, None))
         })
+    }
+
+    /// `cpu.weight=200 cpu.max=50000 100000`: a value goes on to the next word that holds a `=`.
+    fn settings(&mut self) -> Result<Vec<(&'static str, Write)>, Diagnostic> {
+        let mut settings = Vec::new();
+        while self.next < self.words.len() || settings.is_empty() {
+            let first = self.next;
+            let mut text = self.name("a setting such as `cpu.weight=200`", |word| Ok(word.to_string()))?;
+            while self.next < self.words.len() && !self.peek().contains('=') {
+                text = format!("{text} {}", self.peek());
+                self.next += 1;
+            }
+            settings.push(read_setting(&text).map_err(|wrong| {
+                let end = self.words[self.next - 1].1.end;
+                let mut origin = self.origin.clone();
+                origin.names = vec![Span { start: self.words[first].1.start, end }];
+                origin.error(0, wrong.message).with_help_if(wrong.help)
+            })?);
+        }
+        Ok(settings)
     }
 
     /// `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `deadline RUNTIME DEADLINE PERIOD`.

@@ -1,6 +1,6 @@
 //! Timetables: the language, its errors, and what a machine does by it.
 
-use schedlab_machine::{Config, Machine, RunEnd, TaskState};
+use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
 use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -59,6 +59,12 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
                 assert_eq!(scheduler.group_new(platform, parent, group.shares), Ok(*id));
             }
         });
+        let known = plan.groups().iter().map(|group| MachineGroup {
+            parent: group.parent.map_or(GroupId::ROOT, |parent| ids[parent]),
+            cpus: group.own_cpus.clone(),
+            frozen: group.own_frozen,
+        });
+        machine.describe_groups(known.collect());
     }
     let timetable = Timetable::parse("t", timetable).unwrap_or_else(|error| panic!("{error}"));
     let outcome = timetable
@@ -131,7 +137,7 @@ fn errors_name_the_place_and_what_may_be_meant() {
         ("at 2s chrt hog fifo", 20, "the priority is missing", ""),
         ("at 2s chrt hog bach", 16, "unknown policy `bach`", "did you mean `batch`?"),
         ("at 2s group /other cpu.weight=5", 13, "unknown group `/other`", "file of groups"),
-        ("at 2s group / cpu.weight=5", 13, "the root group has no weight", ""),
+        ("at 2s group / cpu.weight=5", 13, "the root group has nothing to set", ""),
         ("at 2s group /a cpu.weigt=5", 16, "unknown setting `cpu.weigt`", "did you mean `cpu.weight`?"),
         ("at 2s move hog to a", 19, "`a` is no group: a path begins with `/`", ""),
         ("at 2s set sched_latency 5", 11, "unknown tunable `sched_latency`", "sched_latency_ns"),

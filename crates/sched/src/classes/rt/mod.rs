@@ -326,6 +326,7 @@ impl Class for RealTime {
         }
     }
 
+    #[inline]
     fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
         if rq.rt_nr_running == 0 {
@@ -393,6 +394,7 @@ impl Class for RealTime {
         }
     }
 
+    #[inline]
     fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if core.curr(cpu) != pid
             && !core.resched_pending(cpu)
@@ -403,6 +405,7 @@ impl Class for RealTime {
         }
     }
 
+    #[inline]
     fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         if self.overloaded_count > 0 && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
         {

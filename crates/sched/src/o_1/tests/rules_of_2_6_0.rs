@@ -4,6 +4,7 @@ use super::*;
 use crate::TunableError;
 use crate::o_1::load_balance::LoadHistory;
 use crate::o_1::loads::Loads;
+use crate::o_1::nodes::Nodes;
 use crate::o_1::task::{Activated, State};
 
 fn rig(cpus: u32) -> Rig {
@@ -134,9 +135,9 @@ fn three_against_two_becomes_one_against_four() {
     // The first busy attempt has seen nothing before, and only looks.
     rig.run_to(399);
     assert_eq!(rig.sched.loads.all_running(), [3, 2]);
-    assert_eq!(rig.sched.history.seen(0), [3, 2]);
-    assert_eq!(rig.sched.history.seen(1), [3, 2]);
-    assert_eq!(rig.sched.find_busiest_queue(0, false), None);
+    assert_eq!(rig.sched.history[0].seen(0), [3, 2]);
+    assert_eq!(rig.sched.history[0].seen(1), [3, 2]);
+    assert_eq!(rig.sched.find_busiest_queue(0, false, 0), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt, of a difference of 1, all.
@@ -574,9 +575,10 @@ fn an_idle_cpu_takes_one_hot_task_and_only_from_two_or_more() {
 #[test]
 fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
     let cpus = 5;
-    let mut history = LoadHistory::new(cpus);
+    let nodes = Nodes::new(&crate::Topology::flat(cpus as u32));
+    let mut history = LoadHistory::new(cpus, nodes.cpus(0));
     let mut own = vec![vec![0; cpus]; cpus];
-    let mut loads = Loads::new(cpus);
+    let mut loads = Loads::new(vec![0; cpus]);
     let mut state = 1u64;
     for _ in 0..2000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
@@ -594,7 +596,7 @@ fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
         let alone = (0..cpus)
             .filter(|&other| other != cpu && running[other] > 1)
             .max_by_key(|&other| (running[other], core::cmp::Reverse(other)));
-        assert_eq!(history.longest(cpu, &loads), alone);
+        assert_eq!(history.longest(cpu, &loads, &nodes), alone);
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Template {
     path: String,
     settings: Vec<Setting>,
     /// That it has no effect where there are no rules.
-    unused: Note,
+    pub(super) unused: Note,
 }
 
 impl CgConfig {
@@ -48,11 +48,11 @@ impl CgConfig {
         &self.settings
     }
 
-    /// The groups, where there are no rules that could ask for templates; the notes say so.
+    /// The groups and the templates. The notes say that these have no effect, until rules ask for them.
     pub fn into_settings(self) -> GroupSettings {
         let mut settings = self.settings;
-        let unused = self.templates.into_iter().map(|template| template.unused);
-        settings.notes.extend(unused);
+        settings.notes.extend(self.templates.iter().map(|template| template.unused.clone()));
+        settings.templates = self.templates;
         settings
     }
 

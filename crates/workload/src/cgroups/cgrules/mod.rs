@@ -16,6 +16,7 @@
 //! Who exists, and who is in which group, the caller says: [`Accounts`].
 
 mod accounts;
+mod place;
 mod template;
 
 pub use accounts::Accounts;

@@ -1,160 +1,17 @@
 //! Schedulers on machines that are not flat: the domains that they build, where they put tasks, and that they lose none.
 
-use schedlab_machine::description::{self, Description};
+mod eevdf;
+mod lab;
+
+use lab::*;
+use schedlab_machine::description::Description;
 use schedlab_machine::order::{Order, SplitMix64};
-use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
-use schedlab_sched::registry::{self, Build, BuildConfig, Release};
+use schedlab_machine::{Config, Machine, Observer, Op, RunEnd};
+use schedlab_sched::registry::{self, Release};
 use schedlab_sched::topology::{Place, Topology};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
-use std::convert::Infallible;
-
-const MS: u64 = 1_000_000;
-
-// ---- a small laboratory ----
-
-/// What a task does, from the first operation to the last; then it ends.
-type Program = Vec<Op>;
-
-/// Tasks with their programs; those after the initial ones are forked, in this order.
-struct Programs {
-    initial: Vec<NewTask>,
-    programs: Vec<std::vec::IntoIter<Op>>,
-    waiting: std::vec::IntoIter<Program>,
-}
-
-impl Programs {
-    fn new(initial: Vec<(NewTask, Program)>, forked: Vec<Program>) -> Programs {
-        let (initial, programs) =
-            initial.into_iter().map(|(new, program)| (new, program.into_iter())).unzip();
-        Programs { initial, programs, waiting: forked.into_iter() }
-    }
-}
-
-impl Workload for Programs {
-    type Error = Infallible;
-
-    fn initial_tasks(&mut self) -> Vec<NewTask> {
-        self.initial.clone()
-    }
-
-    fn next(&mut self, _now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
-        Ok(self.programs[task.index()].next().unwrap_or(Op::Exit))
-    }
-
-    fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
-        assert_eq!(child.index(), self.programs.len());
-        let program = self.waiting.next().expect("a program for each fork");
-        self.programs.push(program.into_iter());
-    }
-}
-
-/// Where tasks ran, by task and CPU, ns.
-#[derive(Default)]
-struct Ran {
-    cpus: usize,
-    ns: Vec<Vec<u64>>,
-    since: Vec<Option<(TaskId, u64)>>,
-}
-
-impl Ran {
-    fn new(cpus: u32) -> Ran {
-        Ran { cpus: cpus as usize, ns: Vec::new(), since: vec![None; cpus as usize] }
-    }
-
-    fn stop(&mut self, now_ns: u64, cpu: usize) {
-        if let Some((task, since)) = self.since[cpu].take() {
-            if self.ns.len() <= task.index() {
-                self.ns.resize(task.index() + 1, vec![0; self.cpus]);
-            }
-            self.ns[task.index()][cpu] += now_ns - since;
-        }
-    }
-
-    /// The CPUs on which `task` ran, and for how many ms.
-    fn of(&self, task: usize) -> Vec<(usize, u64)> {
-        let row = self.ns[task].iter().enumerate();
-        row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()
-    }
-}
-
-impl Observer for Ran {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
-        self.stop(now_ns, cpu.index());
-        self.since[cpu.index()] = next.map(|next| (next, now_ns));
-    }
-
-    fn finished(&mut self, now_ns: u64) {
-        for cpu in 0..self.cpus {
-            self.stop(now_ns, cpu);
-        }
-    }
-}
-
-fn preset(name: &str) -> Topology {
-    description::find(name).unwrap().topology
-}
-
-/// A regular machine: nodes, cores of each, threads of each, numbering.
-fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topology {
-    let text = format!(
-        r#"{{"format": 1, "name": "m", "topology": {{"regular":
-            {{"nodes": {nodes}, "cores": {cores}, "threads": {threads}, "numbering": "{numbering}"}}}}}}"#
-    );
-    Description::parse("m", &text).unwrap().topology
-}
-
-fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
-    let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
-    match release.build {
-        Build::Ordinary(build) => build(&config),
-        Build::Clairvoyant(build) => Box::new(build(&config)),
-    }
-}
-
-fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {
-    build(registry::find(spec).unwrap().1, topology)
-}
-
-fn new_task(allowed: CpuSet, start_ms: u64) -> NewTask {
-    NewTask { attr: TaskAttr { allowed, ..TaskAttr::default() }, start_ns: start_ms * MS }
-}
-
-const HOG: Op = Op::Run { ns: u64::MAX };
-
-/// Runs tasks under a scheduler until a time; where they ran.
-fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -> Ran {
-    let (_, release) = registry::find(spec).unwrap();
-    let config = Config::idealised(topology.cpus(), release.hz_default);
-    let cpus = topology.cpus();
-    let mut machine = Machine::new(config, scheduler(spec, topology), programs, Ran::new(cpus));
-    let Ok(_) = machine.run(until_ms * MS);
-    machine.scheduler().audit().unwrap();
-    machine.into_parts().2
-}
-
-/// A parent that forks `children` hogs, one a ms, and ends: the children go where fork puts them.
-fn forks_hogs(children: usize) -> Programs {
-    let mut parent = Vec::new();
-    for _ in 0..children {
-        let attr = Box::new(TaskAttr::default());
-        parent.push(Op::Fork { attr, delay_ns: 0 });
-        parent.push(Op::Run { ns: MS });
-    }
-    Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])
-}
+use schedlab_sched::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
 
 // ---- the domains of 2.6.32 ----
-
-/// The spans with their groups, without the parameters.
-fn spans(spec: &str, topology: &Topology) -> Vec<String> {
-    let text = scheduler(spec, topology).describe_domains().unwrap();
-    text.lines()
-        .map(|line| match line.split_once(": min_interval") {
-            Some((level, _)) => level.into(),
-            None => line.trim().into(),
-        })
-        .collect()
-}
 
 #[test]
 fn the_8_way_of_2003_is_one_domain() {
@@ -246,15 +103,6 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
 }
 
 // ---- where tasks go ----
-
-/// The cores on which the hogs with these numbers ran in the end.
-fn cores(ran: &Ran, topology: &Topology, hogs: std::ops::RangeInclusive<usize>) -> Vec<u32> {
-    let last_core = |task: usize| {
-        let most = ran.of(task).into_iter().max_by_key(|&(_, ms)| ms);
-        topology.place(CpuId(most.expect("it ran").0 as u32)).core
-    };
-    hogs.map(last_core).collect()
-}
 
 #[test]
 fn two_forked_hogs_go_to_different_cores_under_2_6_32() {
@@ -363,15 +211,66 @@ fn bfs_looks_for_an_idle_cpu_near_by() {
 }
 
 #[test]
-fn who_treats_all_cpus_alike_says_so() {
-    for spec in ["o_1@2.6.22", "sd"] {
+fn nodes_even_out_slowly_under_2_6_0() {
+    // All twelve hogs start in the first node. Idle CPUs of the second look over every 5 ms.
+    let topology = preset("z800-2x6");
+    let program = |task: u32| {
+        let mut program = vec![Op::Run { ns: MS / 2 }];
+        if task == 0 {
+            // The first one lets all go where they like.
+            program.extend((0..12).map(|task| Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All }));
+        }
+        program.push(HOG);
+        (new_task(CpuSet::from_cpus((0..6).map(CpuId)), 0), program)
+    };
+    let programs = || Programs::new((0..12).map(program).collect(), Vec::new());
+    let second_node = |until_ms| {
+        let ran = run("o_1@2.6.0", &topology, programs(), until_ms);
+        ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum::<u64>()
+    };
+    assert_eq!(second_node(4), 0, "nobody looks before 5 ms");
+    assert!(second_node(10) > 0);
+    assert!(second_node(200) > 6 * 150);
+}
+
+// ---- 2.6.22, and staircase deadline on top of it ----
+
+const OF_2_6_22: [&str; 3] = ["o_1@2.6.22", "rsdl", "sd"];
+
+#[test]
+fn releases_around_2_6_22_have_levels_too() {
+    for spec in OF_2_6_22 {
+        let spans = spans(spec, &preset("server-2node"));
+        assert_eq!(spans[..2], ["SMT", "0,32: 0 | 32"]);
+        assert_eq!(spans[36..], ["NODE", "0-63: 0-15,32-47 | 16-31,48-63"]);
         let text = scheduler(spec, &preset("server-2node")).describe_domains().unwrap();
-        assert!(text.starts_with("CPU: ") && text.lines().count() == 2, "{text}");
-        assert!(text.contains("\n  0-63: 0 | 1 | 2 |"), "{text}");
+        let node = "NODE: min_interval 8 max_interval 32 ms, busy_factor 32, imbalance_pct 125, cache_nice_tries 2, busy_idx 3 \
+                    idle_idx 2 newidle_idx 0 wake_idx 1 forkexec_idx 1, flags BALANCE_EXEC BALANCE_FORK BALANCE_WAKE SERIALIZE";
+        assert!(text.contains(node), "{text}");
     }
-    let text = scheduler("eevdf", &preset("laptop")).describe_domains().unwrap();
-    assert!(text.starts_with("MC: min_interval 16 max_interval 32 ms, busy_factor 16"), "{text}");
-    assert!(text.contains("\n  0-15: 0 | 1 |"), "{text}");
+}
+
+#[test]
+fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
+    // Two hogs on the threads of one core: one is pushed away. Each of four in one node: two go to the other.
+    for spec in OF_2_6_22 {
+        let topology = preset("laptop");
+        let parts = |task: u32| {
+            let free = Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All };
+            (new_task(CpuSet::only(CpuId(task)), 0), vec![Op::Run { ns: MS }, free, HOG])
+        };
+        let ran = run(spec, &topology, Programs::new(vec![parts(0), parts(1)], Vec::new()), 1500);
+        let where_at_last = cores(&ran, &topology, 0..=1);
+        assert_ne!(where_at_last[0], where_at_last[1], "{spec}");
+        let ran =
+            run(spec, &preset("z800-2x6"), Programs::new((0..4).map(parts).collect(), Vec::new()), 3000);
+        let second: u64 = ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum();
+        assert!((5000..=6000).contains(&second), "{spec}: {second} ms of 12000");
+    }
+}
+
+#[test]
+fn who_has_no_domains_says_so() {
     for spec in ["bfs", "o_n", "round_robin"] {
         assert_eq!(scheduler(spec, &preset("laptop")).describe_domains(), None);
     }

@@ -1,7 +1,5 @@
-//! Load balancing between CPUs as 2.6.22 does it on a flat machine: one scheduling domain over all CPUs.
-//!
-//! Of other machines only the number of CPUs is used: what 2.6.22 gives its other levels (threads, shared caches, nodes), and how
-//! it compares groups of several CPUs, is not known well enough here.
+//! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all CPUs. Larger ones have
+//! domains of threads, caches, packages and nodes; what is particular about those stands in [`levels`], and is less sure.
 //!
 //! # The idea
 //!
@@ -22,24 +20,20 @@
 //! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of all loads, kept up to date, and
 //! a set of those CPUs that have two runnable tasks, as only they have any to give: O(CPUs / 64 + overloaded CPUs).
 
-use crate::cpu_set::cpu_list;
-use crate::{CpuId, Platform};
-use alloc::string::{String, ToString};
+mod levels;
+
+use crate::classes::domains::{DomainParams, Domains as Tree};
+use crate::topology::LevelKind;
+use crate::{CpuId, Platform, Topology};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
 const SCHED_LOAD_SCALE: u64 = 128;
-/// `min_interval` and `max_interval` of the domain: how often an idle CPU tries, ms.
-const MIN_INTERVAL_MS: u32 = 1;
-const MAX_INTERVAL_MS: u32 = 4;
 /// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
-/// `busy_factor`: a busy CPU tries that much less often.
-const BUSY_FACTOR: u64 = 64;
-/// `imbalance_pct`: less than a quarter more than here is not worth it.
+/// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth it.
 const IMBALANCE_PCT: u64 = 125;
-/// `cache_nice_tries`: how many attempts may fail before a warm cache no longer counts.
-const CACHE_NICE_TRIES: u32 = 1;
 /// The longest time without looking at a domain's intervals, s.
 const LONGEST_S: u64 = 60;
 
@@ -111,18 +105,24 @@ impl CpuLoad {
     }
 }
 
-/// A CPU's own copy of the domain, and its side of active balancing.
-#[derive(Clone, Debug)]
+/// A CPU's own copy of a domain.
+#[derive(Clone, Copy, Default, Debug)]
 struct Domain {
     /// ms.
     balance_interval: u32,
     /// jiffies.
     last_balance: u64,
+    nr_balance_failed: u32,
+}
+
+/// What a CPU has besides its domains.
+#[derive(Clone, Copy, Default, Debug)]
+struct CpuState {
     /// jiffies; the tick does not look before.
     next_balance: u64,
-    nr_balance_failed: u32,
     /// Where this CPU's migration thread has been asked to push a task.
     push_cpu: Option<CpuId>,
+    is_offline: bool,
 }
 
 /// What came of an attempt to move tasks.
@@ -151,7 +151,15 @@ pub struct Domains {
     /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the sums.
     online: u32,
     loads: Vec<CpuLoad>,
+    /// Who is balanced with whom.
+    tree: Tree,
+    /// All CPUs are one domain, a group each.
+    is_flat: bool,
+    /// By CPU and level.
     domains: Vec<Domain>,
+    cpus: Vec<CpuState>,
+    /// The level that is being balanced.
+    level: usize,
     /// The sums of all CPUs' source loads, by average.
     source_totals: [u64; AVERAGES_USED],
     /// CPUs with more than one runnable task: a bit each, and how many.
@@ -185,50 +193,61 @@ pub trait Balanced {
 }
 
 impl Domains {
-    /// `cpus` idle CPUs.
-    pub fn new(cpus: u32, hz: u32) -> Domains {
-        let cpus = cpus as usize;
-        Domains {
+    /// The idle CPUs of `topology`.
+    pub fn new(topology: &Topology, hz: u32) -> Domains {
+        let cpus = topology.cpus() as usize;
+        let tree = levels::build(topology);
+        let mut domains = Domains {
             hz: u64::from(hz),
             online: cpus as u32,
             loads: alloc::vec![CpuLoad::default(); cpus],
-            domains: alloc::vec![
-                Domain {
-                    balance_interval: MIN_INTERVAL_MS,
-                    last_balance: 0,
-                    next_balance: 0,
-                    nr_balance_failed: 0,
-                    push_cpu: None,
-                };
-                cpus
-            ],
+            is_flat: topology.levels().iter().all(|level| level.kind == LevelKind::Cpu),
+            domains: alloc::vec![Domain::default(); cpus * tree.levels()],
+            cpus: alloc::vec![CpuState::default(); cpus],
+            level: 0,
+            tree,
             source_totals: [0; AVERAGES_USED],
             overloaded: alloc::vec![0; cpus.div_ceil(64)],
             overloaded_count: 0,
             excluded: alloc::vec![false; cpus],
             excluded_list: Vec::with_capacity(cpus),
-        }
+        };
+        domains.restart(0);
+        domains
     }
 
-    /// A CPU has gone off line: the domain is built anew over those that are left.
-    pub fn cpu_offline(&mut self, platform: &Platform) {
+    /// A CPU has gone off line: the domains are built anew over those that are left.
+    pub fn cpu_offline(&mut self, platform: &Platform, cpu: CpuId) {
         self.online -= 1;
+        self.cpus[cpu.index()].is_offline = true;
         self.rebuild(platform.jiffies());
     }
 
     /// A CPU has come back.
-    pub fn cpu_online(&mut self, platform: &Platform) {
+    pub fn cpu_online(&mut self, platform: &Platform, cpu: CpuId) {
         self.online += 1;
+        self.cpus[cpu.index()].is_offline = false;
         self.rebuild(platform.jiffies());
     }
 
     fn rebuild(&mut self, jiffies: u64) {
-        for domain in &mut self.domains {
-            domain.balance_interval = MIN_INTERVAL_MS;
-            domain.last_balance = jiffies;
-            domain.next_balance = jiffies;
-            domain.nr_balance_failed = 0;
+        self.tree.rebuild(|cpu| !self.cpus[cpu.index()].is_offline);
+        self.restart(jiffies);
+    }
+
+    fn restart(&mut self, jiffies: u64) {
+        for cpu in &mut self.cpus {
+            cpu.next_balance = jiffies;
         }
+        let levels = self.tree.levels();
+        for (place, domain) in self.domains.iter_mut().enumerate() {
+            let balance_interval = self.tree.level(place % levels).params.min_interval_ms;
+            *domain = Domain { balance_interval, last_balance: jiffies, nr_balance_failed: 0 };
+        }
+    }
+
+    fn params(&self) -> &DomainParams {
+        &self.tree.level(self.level).params
     }
 
     /// The load of `cpu`.
@@ -323,29 +342,47 @@ impl Domains {
     /// Whether `cpu` has failed to balance so often that it takes tasks from warm caches too.
     #[inline]
     pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
-        self.domains[cpu.index()].nr_balance_failed > CACHE_NICE_TRIES
+        let domain = &self.domains[cpu.index() * self.tree.levels() + self.level];
+        domain.nr_balance_failed > self.params().cache_nice_tries
     }
 
     /// The migration thread of `cpu` runs: where it has been asked to push a task.
     pub fn take_push_cpu(&mut self, cpu: CpuId) -> Option<CpuId> {
-        self.domains[cpu.index()].push_cpu.take()
+        let to = self.cpus[cpu.index()].push_cpu.take()?;
+        // It counts as a balancing of the smallest domain that has both.
+        let has_both = |&level: &usize| self.tree.level(level).share(cpu, to);
+        self.level = self.tree.of(to).find(has_both).unwrap_or(self.level);
+        Some(to)
     }
 
     /// Affine wakeups: whether a task of this weight that last ran on `prev` wakes on `this` CPU, its waker's, instead.
     /// `leaving` is the weight of the waker if it promises to sleep at once.
     pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> bool {
-        const WAKE_AVERAGE: usize = 0;
-        let imbalance_pct = 100 + (IMBALANCE_PCT - 100) / 2;
+        let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
+        let Some(level) = self.tree.of(this).find(has_both) else {
+            return false;
+        };
+        let params = &self.tree.level(level).params;
+        let imbalance_pct = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
         let (here, there) = (self.load(this), self.load(prev));
-        let this_load = here.target_load(WAKE_AVERAGE).saturating_sub(leaving);
-        let load = there.source_load(WAKE_AVERAGE);
-        let one_task_between_them =
-            this_load <= load && this_load + there.target_load(WAKE_AVERAGE) <= here.per_task();
+        let average = params.wake_idx.checked_sub(1).map(usize::from);
+        let rather_high = |load: &CpuLoad| average.map_or(load.raw_weighted_load, |at| load.target_load(at));
+        let this_load = rather_high(here);
+        let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
+        if !params.wake_affine {
+            // From node to node it comes only if there is much less to do here (`SD_WAKE_BALANCE`).
+            return imbalance_pct * this_load <= 100 * load;
+        }
+        let this_load = this_load.saturating_sub(leaving);
+        let one_task_between_them = this_load <= load && this_load + rather_high(there) <= here.per_task();
         one_task_between_them || 100 * (this_load + weight) <= imbalance_pct * load
     }
 
     /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
+        if !self.is_flat {
+            return self.find_busiest_of_groups(this, self.level, idle);
+        }
         if self.overloaded_count == 0 {
             return None;
         }
@@ -400,20 +437,9 @@ impl Domains {
         then > now
     }
 
-    /// The domain in words, as [`Domains::describe`](crate::classes::domains::Domains::describe) has it.
+    /// The domains in words.
     pub fn describe(&self) -> String {
-        let cpus: Vec<CpuId> = (0..self.loads.len() as u32).map(CpuId).collect();
-        if cpus.len() == 1 {
-            return "no domains: nothing to balance\n".into();
-        }
-        let groups: Vec<String> = cpus.iter().map(|cpu| cpu.0.to_string()).collect();
-        alloc::format!(
-            "CPU: min_interval {MIN_INTERVAL_MS} max_interval {MAX_INTERVAL_MS} ms, busy_factor {BUSY_FACTOR}, imbalance_pct \
-             {IMBALANCE_PCT}, cache_nice_tries {CACHE_NICE_TRIES}, busy_idx 2 idle_idx 1 newidle_idx 2 wake_idx 1 forkexec_idx 1, \
-             flags LOAD_BALANCE BALANCE_NEWIDLE BALANCE_EXEC WAKE_AFFINE\n  {}: {}\n",
-            cpu_list(&cpus),
-            groups.join(" | ")
-        )
+        self.tree.describe()
     }
 
     /// Checks what is kept up to date.
@@ -466,14 +492,14 @@ impl Domains {
     /// For tests: ms.
     #[cfg(test)]
     pub(crate) fn balance_interval(&self, cpu: CpuId) -> u32 {
-        self.domains[cpu.index()].balance_interval
+        self.domains[cpu.index() * self.tree.levels()].balance_interval
     }
 
     /// For tests: `to` has failed so often that it asks for a push from `busiest`.
     #[cfg(test)]
     pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
-        self.domain(to).nr_balance_failed = CACHE_NICE_TRIES + 1;
-        self.domain(busiest).push_cpu = Some(to);
+        self.domain(to).nr_balance_failed = self.params().cache_nice_tries + 1;
+        self.cpus[busiest.index()].push_cpu = Some(to);
     }
 
     fn exclude(&mut self, cpu: CpuId) {
@@ -487,8 +513,9 @@ impl Domains {
         }
     }
 
+    /// The CPU's copy of the domain that is being balanced.
     fn domain(&mut self, cpu: CpuId) -> &mut Domain {
-        &mut self.domains[cpu.index()]
+        &mut self.domains[cpu.index() * self.tree.levels() + self.level]
     }
 
     /// `balance_interval` times `factor` in jiffies, a part of one counted as one.
@@ -496,36 +523,60 @@ impl Domains {
         (u64::from(self.domain(cpu).balance_interval) * factor * self.hz).div_ceil(1000)
     }
 
+    /// All is well, or nothing can be done.
+    fn found_balanced(&mut self, cpu: CpuId, all_pinned: bool) {
+        self.domain(cpu).nr_balance_failed = 0;
+        self.lengthen_interval(cpu, all_pinned);
+    }
+
     /// Nothing to be done here for longer: a balanced domain, or one where affinity lets nothing move.
     fn lengthen_interval(&mut self, cpu: CpuId, all_pinned: bool) {
+        let max = self.params().max_interval_ms;
         let interval = &mut self.domain(cpu).balance_interval;
-        if (all_pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < MAX_INTERVAL_MS {
+        if (all_pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < max {
             *interval *= 2;
         }
     }
 }
 
-/// `rebalance_domains`, at each tick of `cpu`: balances if it is time. `is_idle`: whether the tick found it idle.
+/// `rebalance_domains`, at each tick of `cpu`: balances its domains, the smallest first, if it is time. `is_idle`: whether the tick
+/// found it idle.
 pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, is_idle: bool) {
     let jiffies = platform.jiffies();
     let domains = queues.domains();
-    if domains.loads.len() == 1 || jiffies < domains.domain(cpu).next_balance {
+    if domains.loads.len() == 1 || jiffies < domains.cpus[cpu.index()].next_balance {
         return;
     }
-    // The next time is reckoned with this interval, whatever comes of the attempt.
-    let interval = domains.interval(cpu, if is_idle { 1 } else { BUSY_FACTOR });
-    if jiffies >= domains.domain(cpu).last_balance + interval {
-        load_balance(queues, platform, cpu, if is_idle { Idle::Idle } else { Idle::Busy });
-        queues.domains().domain(cpu).last_balance = jiffies;
+    let mut is_idle = is_idle;
+    let mut next = jiffies + LONGEST_S * domains.hz;
+    for level in queues.domains().tree.of(cpu) {
+        let domains = queues.domains();
+        domains.level = level;
+        // The next time is reckoned with this interval, whatever comes of the attempt.
+        let factor = if is_idle { 1 } else { u64::from(domains.params().busy_factor) };
+        let interval = domains.interval(cpu, factor);
+        let mut its_turn = true;
+        if jiffies >= domains.domain(cpu).last_balance + interval {
+            its_turn = domains.is_its_turn(cpu, level);
+            if !its_turn {
+                domains.found_balanced(cpu, false);
+            } else if load_balance(queues, platform, cpu, if is_idle { Idle::Idle } else { Idle::Busy }) {
+                is_idle = false;
+            }
+            let domains = queues.domains();
+            domains.level = level;
+            domains.domain(cpu).last_balance = jiffies;
+        }
+        next = next.min(queues.domains().domain(cpu).last_balance + interval);
+        if !its_turn {
+            break;
+        }
     }
-    let domains = queues.domains();
-    let longest = jiffies + LONGEST_S * domains.hz;
-    let domain = domains.domain(cpu);
-    domain.next_balance = longest.min(domain.last_balance + interval);
+    queues.domains().cpus[cpu.index()].next_balance = next;
 }
 
-/// `load_balance`: pulls to `cpu` what it should have.
-fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, idle: Idle) {
+/// `load_balance`: pulls to `cpu` what it should have. Whether anything came.
+fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, idle: Idle) -> bool {
     let mut all_pinned = false;
     platform.touched.balances += 1;
     let busiest = loop {
@@ -543,51 +594,73 @@ fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId,
     };
     queues.domains().forget_excluded();
     let Some((busiest, moved)) = busiest else {
-        queues.domains().domain(cpu).nr_balance_failed = 0;
-        queues.domains().lengthen_interval(cpu, all_pinned);
-        return;
+        queues.domains().found_balanced(cpu, all_pinned);
+        return false;
     };
     if moved > 0 {
+        let min = queues.domains().params().min_interval_ms;
         let domain = queues.domains().domain(cpu);
         domain.nr_balance_failed = 0;
-        domain.balance_interval = MIN_INTERVAL_MS;
-        return;
+        domain.balance_interval = min;
+        return true;
     }
     attempt_failed(queues, platform, cpu, busiest);
+    false
 }
 
 /// There is an imbalance, but nothing moved. After the fourth time in a row the running task is pushed.
 fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, busiest: CpuId) {
-    let domain = queues.domains().domain(cpu);
+    let domains = queues.domains();
+    let DomainParams { cache_nice_tries, min_interval_ms, max_interval_ms, .. } = *domains.params();
+    let domain = domains.domain(cpu);
     domain.nr_balance_failed += 1;
     let mut kicked = false;
-    if domain.nr_balance_failed > CACHE_NICE_TRIES + 2 {
+    if domain.nr_balance_failed > cache_nice_tries + 2 {
         if !queues.current_may_run_on(busiest, cpu) {
             queues.domains().lengthen_interval(cpu, true);
             return;
         }
-        kicked = queues.domains().domain(busiest).push_cpu.is_none();
+        kicked = queues.domains().cpus[busiest.index()].push_cpu.is_none();
         if kicked {
-            queues.domains().domain(busiest).push_cpu = Some(cpu);
+            queues.domains().cpus[busiest.index()].push_cpu = Some(cpu);
             queues.wake_migration_thread(platform, busiest);
         }
         // One more and a warm cache would not count: it does not for the push.
-        queues.domains().domain(cpu).nr_balance_failed = CACHE_NICE_TRIES + 1;
+        queues.domains().domain(cpu).nr_balance_failed = cache_nice_tries + 1;
     }
     let interval = &mut queues.domains().domain(cpu).balance_interval;
     if !kicked {
-        *interval = MIN_INTERVAL_MS;
-    } else if *interval < MAX_INTERVAL_MS {
+        *interval = min_interval_ms;
+    } else if *interval < max_interval_ms {
         *interval *= 2;
     }
 }
 
-/// `idle_balance`: `cpu`, about to idle, pulls what it can get. Says whether it got anything.
+/// `idle_balance`: `cpu`, about to idle, pulls what it can get from the smallest domain that has anything. Says whether it got
+/// anything.
 pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let jiffies = platform.jiffies();
     if queues.domains().loads.len() == 1 {
         return false;
     }
+    let mut next = jiffies + LONGEST_S * queues.domains().hz;
+    for level in queues.domains().tree.of(cpu) {
+        queues.domains().level = level;
+        let pulls = queues.domains().params().balance_newidle;
+        if pulls && newly_idle_balance_of(queues, platform, cpu) {
+            return true;
+        }
+        let domains = queues.domains();
+        let interval = domains.interval(cpu, 1);
+        next = next.min(domains.domain(cpu).last_balance + interval);
+    }
+    // As an idle CPU it will want to look again soon.
+    queues.domains().cpus[cpu.index()].next_balance = next;
+    false
+}
+
+/// `load_balance_newidle`: the same of one domain.
+fn newly_idle_balance_of(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let mut pulled = 0;
     platform.touched.balances += 1;
     platform.touched.queues += queues.domains().loads.len() as u64;
@@ -601,14 +674,7 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     }
     let domains = queues.domains();
     domains.forget_excluded();
-    let longest = jiffies + LONGEST_S * domains.hz;
-    let interval = domains.interval(cpu, 1);
-    let domain = domains.domain(cpu);
-    domain.nr_balance_failed = 0;
-    if pulled == 0 {
-        // As an idle CPU it will want to look again soon.
-        domain.next_balance = longest.min(domain.last_balance + interval);
-    }
+    domains.domain(cpu).nr_balance_failed = 0;
     pulled > 0
 }
 
@@ -618,7 +684,7 @@ mod tests {
 
     /// CPUs with (weight of each task, how many), their averages settled.
     fn domains(cpus: &[(u64, u32)]) -> Domains {
-        let mut domains = Domains::new(cpus.len() as u32, 1000);
+        let mut domains = Domains::new(&Topology::flat(cpus.len() as u32), 1000);
         for (number, &(weight, tasks)) in cpus.iter().enumerate() {
             for _ in 0..tasks {
                 domains.inc_nr_running(CpuId(number as u32), weight);
@@ -636,7 +702,7 @@ mod tests {
 
     #[test]
     fn averages_follow_the_load_and_reach_it() {
-        let mut domains = Domains::new(1, 1000);
+        let mut domains = Domains::new(&Topology::flat(1), 1000);
         domains.inc_nr_running(CpuId(0), 100);
         let mut averages = || {
             domains.update_cpu_load(CpuId(0));
@@ -698,7 +764,7 @@ mod tests {
 
     #[test]
     fn overloaded_cpus_are_found_between_any_two() {
-        let mut domains = Domains::new(200, 1000);
+        let mut domains = Domains::new(&Topology::flat(200), 1000);
         for cpu in [0, 63, 64, 128, 199] {
             domains.inc_nr_running(CpuId(cpu), 1);
             domains.inc_nr_running(CpuId(cpu), 1);

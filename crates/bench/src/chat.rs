@@ -1,0 +1,250 @@
+//! chat: rooms whose members talk to each other through a server (after Bill Hartner's `chat_s` and `chat_c`, and VolanoMark).
+//!
+//! A member has a sending and a receiving task on the client's side and one of each on the server's. A sender waits after each
+//! message until its own receiver has seen it; the server hands each message to all members of the room. Every hop is a message of
+//! 100 bytes on a socket of its own. This is a model: the program's text was not at hand.
+
+use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
+use crate::parameter::{BadValue, Parameter, Values};
+use crate::parts;
+use schedlab_sched::SchedAttr;
+use schedlab_workload::os::{ChannelId, Context, LatchId, Objects, Program, SemaphoreId, Spawn, Step};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// See the module.
+pub struct Chat;
+
+const BYTES: u32 = 100;
+/// Tasks that a run may have.
+const TASKS_MAX: u64 = 1_000_000;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::whole("rooms", (1, 10_000), "10", "rooms").positional(),
+    Parameter::whole("messages", (1, 1_000_000), "100", "messages from each member").positional(),
+    Parameter::whole("users", (1, 1_000), "20", "members of a room"),
+    Parameter::real(
+        "nice",
+        (-20.0, 19.0),
+        "0",
+        "nice value of the clients (the announcement's runs: nice chat_c)",
+    ),
+];
+
+/// A member of a room.
+struct Member {
+    /// From its client to the server.
+    up: ChannelId,
+    /// From the server to its client.
+    down: ChannelId,
+    /// Messages that the server's sending task has yet to write.
+    queue: SemaphoreId,
+    /// Its own messages that have come back.
+    seen: SemaphoreId,
+    /// Who wrote the messages in the server's queue, and those that are under way to the client.
+    queued: RefCell<VecDeque<u16>>,
+    under_way: RefCell<VecDeque<u16>>,
+}
+
+impl Member {
+    fn new(objects: &mut Objects, users: usize) -> Member {
+        Member {
+            up: objects.socket(),
+            down: objects.socket(),
+            queue: objects.semaphore(0),
+            seen: objects.semaphore(0),
+            // Nobody has more than one message under way.
+            queued: RefCell::new(VecDeque::with_capacity(users)),
+            under_way: RefCell::new(VecDeque::with_capacity(users)),
+        }
+    }
+}
+
+/// What all tasks know.
+struct Shape {
+    rooms: u64,
+    users: u64,
+    messages: u64,
+    clients: SchedAttr,
+    start: LatchId,
+    start_ns: Cell<u64>,
+    end_ns: Cell<u64>,
+    /// Receiving clients that have not seen all yet.
+    left: Cell<u64>,
+}
+
+impl Benchmark for Chat {
+    fn name(&self) -> &'static str {
+        "chat"
+    }
+
+    fn about(&self) -> &'static str {
+        "rooms of members who talk to each other through a server: messages delivered a second"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let (rooms, users) = (values.whole("rooms"), values.whole("users"));
+        if rooms * users * 4 > TASKS_MAX {
+            let message =
+                format!("{rooms} rooms of {users} members are more than {TASKS_MAX} tasks; give fewer");
+            return Err(BadValue::new("rooms", message));
+        }
+        let mut os = conditions.os();
+        let shape = Rc::new(Shape {
+            rooms,
+            users,
+            messages: values.whole("messages"),
+            clients: SchedAttr::nice(parts::nice(values, "nice")?),
+            start: os.objects().latch(),
+            start_ns: Cell::new(0),
+            end_ns: Cell::new(0),
+            left: Cell::new(rooms * users),
+        });
+        os.start(0, Spawn::new("chat", parent(shape.clone())));
+        // An hour, and ten times what one CPU needs for the messages.
+        let limit_ns = (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
+        let limit_ns = Some(limit_ns.saturating_add(3_600_000_000_000));
+        Ok(Prepared { os, limit_ns, finish: Box::new(move |end| findings(&shape, end)) })
+    }
+}
+
+fn findings(shape: &Shape, _end: &End<'_>) -> Findings {
+    if shape.left.get() > 0 {
+        return Findings::new("cut off before all messages were delivered\n".into(), vec![]);
+    }
+    let time_s = (shape.end_ns.get() - shape.start_ns.get()) as f64 / 1e9;
+    let delivered = shape.rooms * shape.users * shape.users * shape.messages;
+    let rate = delivered as f64 / time_s;
+    let printed = format!(
+        "{} rooms of {} users, {} messages each\nTotal messages {delivered}\nElapsed time {time_s:.3} s\n\
+         Average throughput {rate:.0} messages per second\n",
+        shape.rooms, shape.users, shape.messages
+    );
+    Findings::new(
+        printed,
+        vec![Figure::higher("messages a second", "1/s", rate), Figure::lower("time", "s", time_s)],
+    )
+}
+
+/// Starts all tasks, room by room and member by member, and lets them go.
+fn parent(shape: Rc<Shape>) -> impl Program + 'static {
+    let mut members: Rc<[Member]> = [].into();
+    let mut made = 0;
+    let mut opened = false;
+    move |os: &mut Context<'_>| {
+        let tasks = shape.rooms * shape.users * 4;
+        if made == tasks {
+            if std::mem::replace(&mut opened, true) {
+                return Step::Exit;
+            }
+            shape.start_ns.set(os.now_ns());
+            return Step::Open(shape.start);
+        }
+        let (member, role) = ((made / 4 % shape.users) as usize, made % 4);
+        if member == 0 && role == 0 {
+            members = (0..shape.users).map(|_| Member::new(os.objects(), shape.users as usize)).collect();
+        }
+        made += 1;
+        let (shape, members) = (shape.clone(), members.clone());
+        let clients = shape.clients;
+        Step::Fork(Box::new(match role {
+            0 => Spawn::new("chat_s receiver", server_receiver(shape, members, member)),
+            1 => Spawn::new("chat_s sender", server_sender(shape, members, member)),
+            2 => Spawn::new("chat_c receiver", client_receiver(shape, members, member)).attr(clients),
+            _ => Spawn::new("chat_c sender", client_sender(shape, members, member)).attr(clients),
+        }))
+    }
+}
+
+fn client_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
+    let mut steps = 0;
+    move |_: &mut Context<'_>| {
+        let number = steps;
+        steps += 1;
+        match number {
+            0 => Step::Pass(shape.start),
+            _ if number > 2 * shape.messages => Step::Exit,
+            _ if number % 2 == 1 => Step::Write(members[me].up, BYTES),
+            _ => Step::Wait(members[me].seen),
+        }
+    }
+}
+
+/// Reads a member's messages, and puts each into the queues of all.
+fn server_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
+    let mut started = false;
+    let mut left = shape.messages;
+    // Whom the message that was read has yet to be handed to, from here on.
+    let mut to = members.len();
+    move |_: &mut Context<'_>| {
+        if !std::mem::replace(&mut started, true) {
+            return Step::Pass(shape.start);
+        }
+        if let Some(member) = members.get(to) {
+            to += 1;
+            member.queued.borrow_mut().push_back(me as u16);
+            return Step::Post(member.queue);
+        }
+        if left == 0 {
+            return Step::Exit;
+        }
+        left -= 1;
+        to = 0;
+        Step::Read(members[me].up, BYTES)
+    }
+}
+
+/// Writes what is in a member's queue to its client.
+fn server_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
+    let mut started = false;
+    let mut left = shape.messages * shape.users;
+    let mut has = false;
+    move |_: &mut Context<'_>| {
+        let member = &members[me];
+        if !std::mem::replace(&mut started, true) {
+            return Step::Pass(shape.start);
+        }
+        if std::mem::replace(&mut has, false) {
+            let from = member.queued.borrow_mut().pop_front().expect("the semaphore counts what is queued");
+            member.under_way.borrow_mut().push_back(from);
+            return Step::Write(member.down, BYTES);
+        }
+        if left == 0 {
+            return Step::Exit;
+        }
+        left -= 1;
+        has = true;
+        Step::Wait(member.queue)
+    }
+}
+
+fn client_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
+    let mut started = false;
+    let mut left = shape.messages * shape.users;
+    let mut has = false;
+    move |os: &mut Context<'_>| {
+        let member = &members[me];
+        if !std::mem::replace(&mut started, true) {
+            return Step::Pass(shape.start);
+        }
+        if std::mem::replace(&mut has, false) {
+            let from = member.under_way.borrow_mut().pop_front().expect("what was read was under way");
+            if usize::from(from) == me {
+                return Step::Post(member.seen);
+            }
+        }
+        if left == 0 {
+            shape.left.set(shape.left.get() - 1);
+            shape.end_ns.set(os.now_ns());
+            return Step::Exit;
+        }
+        left -= 1;
+        has = true;
+        Step::Read(member.down, BYTES)
+    }
+}

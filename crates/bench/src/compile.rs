@@ -1,0 +1,326 @@
+//! compile: `make -jN` of a large C program, as the tree of processes that recursive make forks.
+//!
+//! The top make parses and runs a make in one directory after another; that make keeps up to N shells at work, each of which forks a
+//! compiler driver, which forks the compiler and the assembler, each parent waiting for its child. After a directory comes an
+//! archive, at the end the link and the compression. The shape is that of a kernel's build; the times are ours.
+
+use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
+use crate::parameter::{BadValue, Parameter, Values};
+use crate::parts::{self, Noted};
+use schedlab_workload::os::{ChannelId, Context, DiskId, Program, Spawn, Step};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// See the module.
+pub struct Compile;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::whole("jobs", (1, 10_000), "1", "objects that are made at a time").short('j').positional(),
+    Parameter::whole("objects", (1, 100_000), "400", "files to compile"),
+    Parameter::whole("directories", (1, 10_000), "20", "directories that they are in"),
+    Parameter::real(
+        "compiler",
+        (0.1, 100_000.0),
+        "350",
+        "CPU time of the compiler for a file, ms: the mean of lognormal draws",
+    ),
+    Parameter::real("sigma", (0.0, 3.0), "0.6", "their sigma"),
+    Parameter::flag("pipe", "the assembler reads from the compiler as it writes (the driver's -pipe)"),
+    Parameter::flag("editor", "a task beside it that sleeps for 100 ms in the mean and then computes 3 ms"),
+];
+
+const MS: u64 = 1_000_000;
+const PARSE_TOP_NS: u64 = 300 * MS;
+const PARSE_NS: u64 = 80 * MS;
+const SHELL_NS: u64 = 1_500_000;
+const DRIVER_NS: u64 = 2 * MS;
+const ASSEMBLER_NS: u64 = 25 * MS;
+/// Make's own work for each object, ns.
+const REAP_NS: u64 = 2 * MS;
+const ARCHIVE_NS: u64 = 40 * MS;
+const LINK_NS: u64 = 1_500 * MS;
+const COMPRESS_NS: u64 = 1_000 * MS;
+/// One file in so many is not in memory, and the disk needs so long for it, ms in the mean.
+const DISK_ONE_IN: u64 = 10;
+const DISK_MEAN_MS: f64 = 6.0;
+/// With `-pipe` the assembler has its input in so many pieces of so many bytes.
+const PIECES: u64 = 16;
+const PIECE_BYTES: u32 = 4096;
+
+/// What all processes of the tree know.
+struct Tree {
+    jobs: u64,
+    objects: u64,
+    directories: u64,
+    /// Of the compiler's CPU time: mu for ms, and sigma.
+    mu: f64,
+    sigma: f64,
+    pipe: bool,
+    disk: DiskId,
+    end_ns: Cell<Option<u64>>,
+    /// When each directory was done, ns.
+    directory_ends: RefCell<Vec<u64>>,
+}
+
+/// What was drawn for an object.
+#[derive(Clone, Copy)]
+struct Object {
+    compiler_ns: u64,
+    /// The disk's work for its file; 0: it is in memory.
+    disk_ns: u64,
+}
+
+impl Benchmark for Compile {
+    fn name(&self) -> &'static str {
+        "compile"
+    }
+
+    fn about(&self) -> &'static str {
+        "make -jN of a large program as a tree of processes: the time it takes"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let (objects, directories) = (values.whole("objects"), values.whole("directories"));
+        if directories > objects {
+            return Err(BadValue::new("directories", format!("more than the {objects} objects; give fewer")));
+        }
+        let mut os = conditions.os();
+        let sigma = values.real("sigma");
+        let tree = Rc::new(Tree {
+            jobs: values.whole("jobs"),
+            objects,
+            directories,
+            mu: libm::log(values.real("compiler")) - sigma * sigma / 2.0,
+            sigma,
+            pipe: values.flag("pipe"),
+            disk: os.objects().disk(),
+            end_ns: Cell::new(None),
+            directory_ends: RefCell::new(Vec::with_capacity(directories as usize)),
+        });
+        let responses = Noted::default();
+        os.start(0, Spawn::new("make", top(tree.clone())));
+        if values.flag("editor") {
+            let editor = parts::editor(100 * MS, 3 * MS, responses.clone());
+            os.start(0, Spawn::new("editor", editor));
+        }
+        // Thirty times what one CPU needs for it.
+        let work_ms =
+            objects as f64 * (values.real("compiler") + 50.0) + directories as f64 * 200.0 + 3_000.0;
+        let limit_ns = Some((work_ms * 30e6) as u64);
+        Ok(Prepared { os, limit_ns, finish: Box::new(move |_| findings(&tree, &responses)) })
+    }
+}
+
+fn findings(tree: &Tree, responses: &Noted) -> Findings {
+    let mut table = Table::new("directories", &["directory", "done s"]);
+    for (number, end_ns) in tree.directory_ends.borrow().iter().enumerate() {
+        table.push((number + 1).to_string(), vec![*end_ns as f64 / 1e9]);
+    }
+    let Some(end_ns) = tree.end_ns.get() else {
+        return Findings {
+            printed: "cut off before all was made\n".into(),
+            tables: vec![table],
+            ..Findings::default()
+        };
+    };
+    let time_s = end_ns as f64 / 1e9;
+    let mut figures = vec![Figure::lower("time", "s", time_s)];
+    figures.extend(parts::summary(responses, "editor response"));
+    let printed = format!("make -j{}\nreal\t{}m{:.3}s\n", tree.jobs, end_ns / 60_000_000_000, time_s % 60.0);
+    Findings { printed, figures, tables: vec![table] }
+}
+
+/// Forks `child` and waits for it, again and again, as long as `next` gives one; `before_ns` is computed first.
+fn forks_one_by_one(
+    before_ns: u64,
+    mut next: impl FnMut(&mut Context<'_>) -> Option<Spawn> + 'static,
+    mut over: impl FnMut(&mut Context<'_>) -> Step + 'static,
+) -> impl Program + 'static {
+    let mut begun = false;
+    let mut wait = false;
+    move |os: &mut Context<'_>| {
+        if !std::mem::replace(&mut begun, true) {
+            return Step::Run(before_ns);
+        }
+        if std::mem::replace(&mut wait, false) {
+            return Step::WaitChild;
+        }
+        match next(os) {
+            Some(child) => {
+                wait = true;
+                Step::Fork(Box::new(child))
+            }
+            None => over(os),
+        }
+    }
+}
+
+/// A program that is gone over to, and computes.
+fn executed(work_ns: u64) -> impl Program + 'static {
+    let mut steps = [Step::Exit, Step::Run(work_ns), Step::Exec].into_iter().rev();
+    move |_: &mut Context<'_>| steps.next().unwrap_or(Step::Exit)
+}
+
+/// The make at the top.
+fn top(tree: Rc<Tree>) -> impl Program + 'static {
+    let mut number = 0;
+    let ended = tree.clone();
+    let next = move |os: &mut Context<'_>| {
+        let now = number;
+        number += 1;
+        if now > 0 && now <= tree.directories {
+            tree.directory_ends.borrow_mut().push(os.now_ns());
+        }
+        // Objects are spread over the directories as evenly as can be.
+        let objects = (now + 1) * tree.objects / tree.directories - now * tree.objects / tree.directories;
+        match now {
+            _ if now < tree.directories => Some(Spawn::new("make", directory(tree.clone(), objects))),
+            _ if now == tree.directories => Some(Spawn::new("ld", executed(LINK_NS))),
+            _ if now == tree.directories + 1 => Some(Spawn::new("gzip", executed(COMPRESS_NS))),
+            _ => None,
+        }
+    };
+    forks_one_by_one(PARSE_TOP_NS, next, move |os| {
+        ended.end_ns.set(Some(os.now_ns()));
+        Step::Finish
+    })
+}
+
+/// What make does next in a directory.
+enum At {
+    Exec,
+    Parse,
+    /// It starts an object, or waits for one.
+    Make,
+    Reap,
+    Archive,
+    WaitArchive,
+    Over,
+}
+
+/// The make in a directory of so many objects.
+fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
+    let mut at = At::Exec;
+    let (mut started, mut running) = (0, 0);
+    move |os: &mut Context<'_>| {
+        loop {
+            match at {
+                At::Exec => {
+                    at = At::Parse;
+                    return Step::Exec;
+                }
+                At::Parse => {
+                    at = At::Make;
+                    return Step::Run(PARSE_NS);
+                }
+                At::Make if started < objects && running < tree.jobs => {
+                    started += 1;
+                    running += 1;
+                    // Make draws, so that it does not matter in which order its children come to it.
+                    let object = tree.draw(os);
+                    return Step::Fork(Box::new(Spawn::new("sh", shell(tree.clone(), object))));
+                }
+                At::Make if running > 0 => {
+                    running -= 1;
+                    at = At::Reap;
+                    return Step::WaitChild;
+                }
+                At::Make => at = At::Archive,
+                At::Reap => {
+                    at = At::Make;
+                    return Step::Run(REAP_NS);
+                }
+                At::Archive => {
+                    at = At::WaitArchive;
+                    return Step::Fork(Box::new(Spawn::new("ar", executed(ARCHIVE_NS))));
+                }
+                At::WaitArchive => {
+                    at = At::Over;
+                    return Step::WaitChild;
+                }
+                At::Over => return Step::Exit,
+            }
+        }
+    }
+}
+
+impl Tree {
+    fn draw(&self, os: &mut Context<'_>) -> Object {
+        let random = os.random();
+        let compiler_ns = (random.lognormal(self.mu, self.sigma) * 1e6) as u64;
+        let cold = random.below(DISK_ONE_IN) == 0;
+        let disk_ns = (random.exponential(DISK_MEAN_MS) * 1e6) as u64;
+        Object { compiler_ns, disk_ns: if cold { disk_ns } else { 0 } }
+    }
+}
+
+fn shell(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
+    let mut child = Some(Spawn::new("cc", driver(tree, object)));
+    forks_one_by_one(SHELL_NS, move |_| child.take(), |_| Step::Exit)
+}
+
+/// The compiler driver.
+fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
+    let mut steps = 0;
+    let mut channel = None;
+    move |os: &mut Context<'_>| {
+        let number = steps;
+        steps += 1;
+        let compiler = |channel| Box::new(Spawn::new("cc1", compiler(tree.disk, object, channel)));
+        let assembler = |channel| Box::new(Spawn::new("as", assembler(channel)));
+        match (number, tree.pipe) {
+            (0, _) => Step::Exec,
+            (1, _) => Step::Run(DRIVER_NS),
+            (2, false) => Step::Fork(compiler(None)),
+            (4, false) => Step::Fork(assembler(None)),
+            (2, true) => {
+                channel = Some(os.objects().pipe());
+                Step::Fork(compiler(channel))
+            }
+            (3, true) => Step::Fork(assembler(channel)),
+            (6.., _) => Step::Exit,
+            _ => Step::WaitChild,
+        }
+    }
+}
+
+/// The compiler proper. With a channel it writes to the assembler as it goes.
+fn compiler(disk: DiskId, object: Object, channel: Option<ChannelId>) -> impl Program + 'static {
+    let mut steps = 0;
+    move |_: &mut Context<'_>| {
+        let number = steps;
+        steps += 1;
+        match (number, channel) {
+            (0, _) => Step::Exec,
+            (1, _) if object.disk_ns > 0 => Step::Disk(disk, object.disk_ns),
+            (1, _) => Step::Run(0),
+            (2, None) => Step::Run(object.compiler_ns),
+            (_, Some(channel)) if number - 2 < 2 * PIECES => match number % 2 {
+                0 => Step::Run(object.compiler_ns / PIECES),
+                _ => Step::Write(channel, PIECE_BYTES),
+            },
+            _ => Step::Exit,
+        }
+    }
+}
+
+fn assembler(channel: Option<ChannelId>) -> impl Program + 'static {
+    let mut steps = 0;
+    move |_: &mut Context<'_>| {
+        let number = steps;
+        steps += 1;
+        match (number, channel) {
+            (0, _) => Step::Exec,
+            (1, None) => Step::Run(ASSEMBLER_NS),
+            (_, Some(channel)) if number - 1 < 2 * PIECES => match number % 2 {
+                1 => Step::Read(channel, PIECE_BYTES),
+                _ => Step::Run(ASSEMBLER_NS / PIECES),
+            },
+            _ => Step::Exit,
+        }
+    }
+}

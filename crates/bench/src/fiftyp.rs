@@ -1,0 +1,114 @@
+//! fiftyp: nine processes that compute half of the time (after the 2012 rewrite for tests of ARM's schedulers).
+//!
+//! Each burns for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. All together want 4.5 CPUs. To the O(1)
+//! scheduler's estimator half-time sleepers look interactive; a fair scheduler gives each its share, and loops beside them theirs.
+
+use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
+use crate::common::{self, MS_NS, SECOND_NS};
+use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_measure::Moments;
+use schedlab_workload::os::{Context, Program, Spawn, Step};
+use std::fmt::Write;
+
+/// See the module.
+pub struct Fiftyp;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::whole(
+        "processes",
+        (1, 100_000),
+        "9",
+        "processes (the real program means ten and starts nine)",
+    )
+    .positional(),
+    Parameter::whole("sleep", (1, 100_000), "7", "sleep between two bursts, ms"),
+    common::seconds("60"),
+    common::hogs("0"),
+];
+
+#[derive(Clone, Copy)]
+struct Options {
+    processes: u64,
+    sleep_ns: u64,
+    length_ns: u64,
+}
+
+impl Benchmark for Fiftyp {
+    fn name(&self) -> &'static str {
+        "fiftyp"
+    }
+
+    fn about(&self) -> &'static str {
+        "processes that compute half of the time: how evenly they get CPU time, and what is left for others"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let options = Options {
+            processes: values.whole("processes"),
+            sleep_ns: values.whole("sleep") * MS_NS,
+            length_ns: values.whole("seconds") * SECOND_NS,
+        };
+        let mut os = conditions.os();
+        os.start(0, Spawn::new("parent", parent(options)));
+        common::start_hogs(&mut os, values.whole("hogs"));
+        // All that start end after their time; those that get no CPU do not end.
+        let forks_ns = options.processes * conditions.costs.fork_ns;
+        let limit_ns = options.length_ns + 2 * options.sleep_ns + forks_ns;
+        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+    }
+}
+
+/// Measures a sleep and starts the processes.
+fn parent(options: Options) -> impl Program + 'static {
+    let (mut asleep_ns, mut burn_ns, mut made) = (None, 0, 0);
+    move |os: &mut Context<'_>| {
+        let Some(since_ns) = asleep_ns else {
+            asleep_ns = Some(os.now_ns());
+            return Step::Sleep(options.sleep_ns);
+        };
+        if made == 0 {
+            burn_ns = os.now_ns() - since_ns;
+        }
+        made += 1;
+        if made > options.processes {
+            return Step::Exit;
+        }
+        Step::Fork(Box::new(Spawn::new("fiftyp", process(options, burn_ns))))
+    }
+}
+
+fn process(options: Options, burn_ns: u64) -> impl Program + 'static {
+    let (mut start_ns, mut burns) = (None, false);
+    move |os: &mut Context<'_>| {
+        let start_ns = *start_ns.get_or_insert(os.now_ns());
+        burns = !burns;
+        match burns {
+            true if os.now_ns() - start_ns >= options.length_ns => Step::Exit,
+            true => Step::Run(burn_ns),
+            false => Step::Sleep(options.sleep_ns),
+        }
+    }
+}
+
+fn findings(end: &End<'_>) -> Findings {
+    let mut printed = String::new();
+    let mut cpu = Moments::default();
+    for (task, stats) in common::named(end, "fiftyp") {
+        let _ = writeln!(printed, "pid {}: {:.3} s of CPU time", task.0, stats.cpu_ns as f64 / 1e9);
+        cpu.note(stats.cpu_ns);
+    }
+    let longest_s = |name| common::longest_wait_ns(end, name) as f64 / 1e9;
+    let figures = vec![
+        Figure::lower("spread of CPU time", "% of mean", common::spread_percent(&cpu)),
+        Figure::plain("mean CPU time", "s", common::mean(&cpu) / 1e9),
+        Figure::lower("longest wait", "s", longest_s("fiftyp")),
+        Figure::plain("CPU time of all", "%", common::share_percent(end, "fiftyp")),
+        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
+        Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
+    ];
+    Findings { printed, figures, ..Findings::default() }
+}

@@ -1,0 +1,212 @@
+//! game: a loop that draws frame after frame, with the display server it draws through and endless loops beside it.
+//!
+//! The game computes a frame, sends a request to the display server, and goes on when the request of the frame before has been
+//! answered. Under Wine it asks a third task several times in each frame. This is a model of the published runs of a first-person
+//! game, of which no text exists.
+
+use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
+use crate::parameter::{BadValue, Parameter, Values};
+use crate::parts::{self, Noted, Pace};
+use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// See the module.
+pub struct Game;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::whole("hogs", (0, 10_000), "0", "endless loops beside it").positional(),
+    Parameter::real(
+        "frame",
+        (0.1, 10_000.0),
+        "10",
+        "CPU time of a frame, ms: the mean of normal draws of at least a tenth of it",
+    ),
+    Parameter::real("deviation", (0.0, 10_000.0), "1", "their standard deviation, ms"),
+    Parameter::real(
+        "display",
+        (0.0, 10_000.0),
+        "1.5",
+        "the display server's CPU time for a frame, ms; 0: there is none",
+    ),
+    Parameter::flag("wine", "a wineserver is asked in each frame"),
+    Parameter::whole("wine-calls", (1, 1_000), "4", "how often in a frame"),
+    Parameter::real("wine-call", (0.0, 10_000.0), "30", "the wineserver's CPU time for a call, us"),
+    Parameter::flag("vsync", "each frame begins at a multiple of 16.667 ms"),
+    Parameter::flag("audio", "a task that computes 2.5 ms every 50 ms beside it"),
+    Parameter::whole("time", (1, 100_000), "60", "seconds"),
+];
+
+const SECOND_NS: u64 = 1_000_000_000;
+const VSYNC_NS: u64 = 16_666_667;
+const BYTES: u32 = 100;
+
+/// What the game knows.
+struct Shape {
+    frame_ns: u64,
+    deviation_ns: u64,
+    display: Option<(ChannelId, ChannelId)>,
+    wine: Option<(ChannelId, ChannelId)>,
+    wine_calls: u64,
+    vsync: bool,
+    /// Times from frame to frame, ns.
+    frames: Noted,
+    /// Frames by the second in which they ended.
+    seconds: RefCell<Vec<u64>>,
+}
+
+impl Benchmark for Game {
+    fn name(&self) -> &'static str {
+        "game"
+    }
+
+    fn about(&self) -> &'static str {
+        "a game that draws frame after frame beside endless loops: frames a second"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let mut os = conditions.os();
+        let objects = os.objects();
+        let display_ns = parts::ms(values, "display");
+        let display = (display_ns > 0).then(|| (objects.socket(), objects.socket()));
+        let wine = values.flag("wine").then(|| (objects.socket(), objects.socket()));
+        let time_s = values.whole("time");
+        let shape = Rc::new(Shape {
+            frame_ns: parts::ms(values, "frame"),
+            deviation_ns: parts::ms(values, "deviation"),
+            display,
+            wine,
+            wine_calls: values.whole("wine-calls"),
+            vsync: values.flag("vsync"),
+            frames: Noted::default(),
+            seconds: RefCell::new(vec![0; time_s as usize]),
+        });
+        os.start(0, Spawn::new("game", game(shape.clone())));
+        if let Some(sockets) = display {
+            os.start(0, Spawn::new("display", server(sockets, display_ns)));
+        }
+        if let Some(sockets) = wine {
+            os.start(0, Spawn::new("wineserver", server(sockets, (values.real("wine-call") * 1e3) as u64)));
+        }
+        let pace = Rc::new(Pace::default());
+        if values.flag("audio") {
+            let audio = parts::periodic(2_500_000, 50_000_000, pace.clone());
+            os.start(0, Spawn::new("audio", audio));
+        }
+        for _ in 0..values.whole("hogs") {
+            os.start(0, Spawn::new("hog", parts::hog()));
+        }
+        let limit_ns = Some(time_s * SECOND_NS);
+        Ok(Prepared { os, limit_ns, finish: Box::new(move |_| findings(&shape, &pace.starts)) })
+    }
+}
+
+fn findings(shape: &Shape, audio: &Noted) -> Findings {
+    let seconds = shape.seconds.borrow();
+    let frames: u64 = seconds.iter().sum();
+    let time_s = seconds.len() as f64;
+    let rate = frames as f64 / time_s;
+    let late_ms = shape.frames.borrow().percentile(99, 100).unwrap_or(0) as f64 / 1e6;
+    let mut figures = vec![
+        Figure::higher("frames a second", "1/s", rate),
+        Figure::higher("least frames in a second", "1/s", seconds.iter().copied().min().unwrap_or(0) as f64),
+        Figure::lower("frame time 99 %", "ms", late_ms),
+    ];
+    figures.extend(parts::summary(audio, "audio latency"));
+    let mut table = Table::new("frames", &["second", "frames"]);
+    for (second, &count) in seconds.iter().enumerate() {
+        table.push((second + 1).to_string(), vec![count as f64]);
+    }
+    let printed = format!("{frames} frames {time_s:.1} seconds {rate:.1} fps\n");
+    Findings { printed, figures, tables: vec![table] }
+}
+
+/// Answers each request after computing for `work_ns`.
+fn server((up, down): (ChannelId, ChannelId), work_ns: u64) -> impl Program + 'static {
+    let mut part = 0;
+    move |_: &mut Context<'_>| {
+        let now = part;
+        part = (part + 1) % 3;
+        match now {
+            0 => Step::Read(up, BYTES),
+            1 => Step::Run(work_ns),
+            _ => Step::Write(down, BYTES),
+        }
+    }
+}
+
+/// What the game does next.
+enum At {
+    Begin,
+    /// It computes the frame between calls, so many of which are left.
+    Compute(u64),
+    Ask(u64),
+    Answer(u64),
+    Draw,
+    Drawn,
+}
+
+fn game(shape: Rc<Shape>) -> impl Program + 'static {
+    let mut at = At::Begin;
+    let mut piece_ns = 0;
+    // Requests that have not been answered.
+    let mut open = 0;
+    let mut last_ns = 0;
+    move |os: &mut Context<'_>| {
+        loop {
+            match at {
+                At::Begin => {
+                    let calls = if shape.wine.is_some() { shape.wine_calls } else { 0 };
+                    let drawn = os.random().normal(shape.frame_ns as f64, shape.deviation_ns as f64);
+                    piece_ns = drawn.max(shape.frame_ns as f64 / 10.0) as u64 / (calls + 1);
+                    at = At::Compute(calls);
+                    if shape.vsync {
+                        return Step::SleepUntil((os.now_ns() / VSYNC_NS + 1) * VSYNC_NS);
+                    }
+                }
+                At::Compute(left) => {
+                    at = if left > 0 { At::Ask(left) } else { At::Draw };
+                    return Step::Run(piece_ns);
+                }
+                At::Ask(left) => {
+                    at = At::Answer(left);
+                    if let Some((up, _)) = shape.wine {
+                        return Step::Write(up, BYTES);
+                    }
+                }
+                At::Answer(left) => {
+                    at = At::Compute(left - 1);
+                    if let Some((_, down)) = shape.wine {
+                        return Step::Read(down, BYTES);
+                    }
+                }
+                At::Draw => {
+                    at = At::Drawn;
+                    if let Some((up, _)) = shape.display {
+                        open += 1;
+                        return Step::Write(up, BYTES);
+                    }
+                }
+                At::Drawn => {
+                    if open == 2 {
+                        open = 1;
+                        if let Some((_, down)) = shape.display {
+                            return Step::Read(down, BYTES);
+                        }
+                    }
+                    let now_ns = os.now_ns();
+                    shape.frames.borrow_mut().note(now_ns - last_ns);
+                    last_ns = now_ns;
+                    if let Some(count) = shape.seconds.borrow_mut().get_mut((now_ns / SECOND_NS) as usize) {
+                        *count += 1;
+                    }
+                    at = At::Begin;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One periodic step of interbench: what is late, what was missed, and how long to sleep. [`Deadlines`] holds the arithmetic and
+//! no program; everything is in whole us, as in the real one.
+
+use schedlab_measure::Moments;
+
+/// What the emulation of one task has noted so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Latencies, us.
+    pub latency: Moments,
+    /// Deadlines met and missed.
+    pub met: u64,
+    pub missed: u64,
+    /// Work done, and work not done for lack of time; steps, or us for the game.
+    pub done: u64,
+    pub missed_work: u64,
+}
+
+impl Counts {
+    /// The mean latency, us, rounded down as the program does it.
+    pub(super) fn mean_us(&self) -> u64 {
+        self.latency.mean().unwrap_or(0)
+    }
+
+    /// What the program prints as the standard deviation. It takes the square of the mean where it should take the square of the
+    /// sum, and so prints nearly the root mean square.
+    pub(super) fn printed_deviation_us(&self) -> f64 {
+        let count = self.latency.count as f64;
+        if count < 2.0 {
+            return 0.0;
+        }
+        let mean = self.mean_us() as f64;
+        ((self.latency.sum_of_squares as f64 - mean * mean / count) / (count - 1.0)).max(0.0).sqrt()
+    }
+
+    /// The true standard deviation of the sample.
+    pub(super) fn deviation_us(&self) -> f64 {
+        self.latency.sample_variance().unwrap_or(0.0).max(0.0).sqrt()
+    }
+
+    pub(super) fn max_us(&self) -> u64 {
+        if self.latency.count > 0 { self.latency.max } else { 0 }
+    }
+
+    /// Percent of the desired CPU time.
+    pub(super) fn desired_percent(&self) -> f64 {
+        percent(self.done, self.missed_work)
+    }
+
+    /// Percent of deadlines met.
+    pub(super) fn met_percent(&self) -> f64 {
+        percent(self.met, self.missed)
+    }
+}
+
+/// `part` of `part` and `rest`, in percent; all, if there is nothing.
+fn percent(part: u64, rest: u64) -> f64 {
+    if part + rest == 0 { 100.0 } else { part as f64 * 100.0 / (part + rest) as f64 }
+}
+
+/// What a task is to do when a step has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Begun {
+    /// Work, and come back to [`Deadlines::end`].
+    Work,
+    /// It is too late to work at all: sleep for so long, us.
+    Sleep(u64),
+}
+
+/// The deadlines of a periodic task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deadlines {
+    /// When this step should start, us.
+    deadline_us: u64,
+    /// By how much the timekeeper's last sleep was too long, us.
+    pub over_us: u64,
+    /// How late this step started, us.
+    late_us: u64,
+    pub counts: Counts,
+}
+
+impl Deadlines {
+    /// The first step should start now.
+    pub(super) fn from(now_us: u64) -> Deadlines {
+        Deadlines { deadline_us: now_us, ..Deadlines::default() }
+    }
+
+    /// A step begins now.
+    pub(super) fn begin(&mut self, now_us: u64, interval_us: u64) -> Begun {
+        self.late_us = now_us.saturating_sub(self.deadline_us).saturating_sub(self.over_us);
+        if interval_us == 0 || now_us <= self.deadline_us + interval_us {
+            return Begun::Work;
+        }
+        self.deadline_us += interval_us;
+        let intervals = self.pass(now_us, interval_us);
+        self.counts.missed_work += intervals;
+        self.record(intervals * interval_us);
+        Begun::Sleep(self.deadline_us - now_us)
+    }
+
+    /// The work of the step is done. How long to sleep, us.
+    pub(super) fn end(&mut self, now_us: u64, interval_us: u64) -> u64 {
+        self.counts.done += 1;
+        self.deadline_us += interval_us;
+        if now_us <= self.deadline_us {
+            self.counts.met += 1;
+            self.record(0);
+        } else if interval_us > 0 {
+            let intervals = self.pass(now_us, interval_us);
+            if intervals > 1 {
+                self.counts.missed_work += intervals;
+            }
+            self.record(intervals * interval_us);
+        } else {
+            self.deadline_us = now_us;
+            self.record(0);
+        }
+        self.deadline_us - now_us
+    }
+
+    /// The next step may start so much later than it should.
+    pub(super) fn allow(&mut self, us: u64) {
+        self.deadline_us += us;
+    }
+
+    /// Moves the deadline on until it is later than now. By how many intervals, each of them a deadline missed.
+    fn pass(&mut self, now_us: u64, interval_us: u64) -> u64 {
+        let intervals = (now_us - self.deadline_us) / interval_us + 1;
+        self.counts.missed += intervals;
+        self.deadline_us += intervals * interval_us;
+        intervals
+    }
+
+    fn record(&mut self, extra_us: u64) {
+        self.counts.latency.note(self.late_us + extra_us);
+    }
+}
+
+/// What a periodic task does in its steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Demand {
+    /// Runs so long in every interval, us.
+    Constant { run_us: u64, interval_us: u64 },
+    /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again; it may start i ms late.
+    X,
+}
+
+impl Demand {
+    /// Of the step `number` from 0: (run, interval, how much later it may start), us.
+    pub(super) fn of(self, number: u64) -> (u64, u64, u64) {
+        match self {
+            Demand::Constant { run_us, interval_us } => (run_us, interval_us, 0),
+            Demand::X => {
+                let run_us = number % 101 * 1_000;
+                (run_us, 100_000 - run_us, run_us)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
+    fn x_with_share(share: f64, steps: u64) -> Counts {
+        let mut now_us = 0;
+        let mut deadlines = Deadlines::from(now_us);
+        for number in 0..steps {
+            let (run_us, interval_us, later_us) = Demand::X.of(number);
+            let sleep_us = match deadlines.begin(now_us, interval_us) {
+                Begun::Sleep(us) => us,
+                Begun::Work => {
+                    now_us += (run_us as f64 / share).round() as u64;
+                    deadlines.end(now_us, interval_us)
+                }
+            };
+            now_us += sleep_us;
+            deadlines.allow(later_us);
+        }
+        deadlines.counts
+    }
+
+    /// The specification's table: three sweeps.
+    #[test]
+    fn x_with_a_constant_share_of_a_cpu() {
+        // share, mean ms, max ms, root mean square ms, "SD" ms, deadlines met %, desired CPU %
+        let table = [
+            (1.0, 0.00, 0, 0.0, 0.0, 100.0, 100.0),
+            (0.9, 0.88, 12, 2.8, 2.85, 75.6, 80.8),
+            (0.66, 12.10, 52, 21.5, 21.51, 26.6, 37.5),
+            (0.6, 18.07, 67, 29.7, 29.74, 19.7, 30.5),
+            (0.5, 32.18, 100, 47.9, 47.97, 11.5, 21.6),
+            (0.33, 79.27, 202, 104.5, 104.69, 3.9, 11.3),
+        ];
+        for (share, mean, max, rms, deviation, met, desired) in table {
+            let counts = x_with_share(share, 303);
+            assert_eq!(counts.latency.count, 303);
+            let near = |value: f64, expected: f64, within: f64, what: &str| {
+                assert!((value - expected).abs() <= within, "{what} with {share}: {value}, not {expected}");
+            };
+            near(counts.mean_us() as f64 / 1e3, mean, 0.005, "mean");
+            near(counts.max_us() as f64 / 1e3, f64::from(max), 0.5, "maximum");
+            let rms_now = (counts.latency.sum_of_squares as f64 / 303.0).sqrt() / 1e3;
+            near(rms_now, rms, 0.05, "root mean square");
+            near(counts.printed_deviation_us() / 1e3, deviation, 0.005, "\"SD\"");
+            near(counts.met_percent(), met, 0.05, "deadlines met");
+            near(counts.desired_percent(), desired, 0.05, "desired CPU");
+        }
+    }
+
+    #[test]
+    fn a_step_that_starts_after_its_end_is_not_worked_at() {
+        let mut deadlines = Deadlines::from(0);
+        assert_eq!(deadlines.begin(125_000, 50_000), Begun::Sleep(25_000));
+        let counts = &deadlines.counts;
+        // Two intervals were missed; it is 125 ms late and those two besides.
+        assert_eq!((counts.done, counts.missed_work, counts.missed, counts.met), (0, 2, 2, 0));
+        assert_eq!(counts.latency.max, 225_000);
+        assert_eq!(deadlines.begin(150_000, 50_000), Begun::Work);
+    }
+
+    #[test]
+    fn one_missed_interval_is_no_missed_work_but_two_are() {
+        let mut deadlines = Deadlines::from(0);
+        assert_eq!(deadlines.begin(0, 50_000), Begun::Work);
+        assert_eq!(deadlines.end(60_000, 50_000), 40_000);
+        assert_eq!((deadlines.counts.missed, deadlines.counts.missed_work), (1, 0));
+        assert_eq!(deadlines.begin(100_000, 50_000), Begun::Work);
+        assert_eq!(deadlines.end(220_000, 50_000), 30_000);
+        assert_eq!((deadlines.counts.missed, deadlines.counts.missed_work), (3, 2));
+    }
+
+    #[test]
+    fn what_the_timekeeper_slept_too_long_is_not_the_schedulers_fault() {
+        let mut deadlines = Deadlines::from(0);
+        deadlines.over_us = 300;
+        assert_eq!(deadlines.begin(1_000, 50_000), Begun::Work);
+        deadlines.end(2_000, 50_000);
+        assert_eq!(deadlines.counts.latency.max, 700);
+    }
+}

@@ -1,0 +1,350 @@
+//! What can be set about a benchmark: [`Parameter`], and what was set: [`Values`].
+//!
+//! Wherever a number can be given, a list can: `50,100`, or `25..200:25` for 25, 50, ... 200. Each value then is a run of its own.
+
+use std::fmt;
+
+/// Lists longer than this are refused.
+const LIST_MAX: usize = 10_000;
+
+/// What a parameter takes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// A whole number.
+    Whole {
+        /// The least that makes sense.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// A number.
+    Real {
+        /// The least that makes sense.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Given or not.
+    Flag,
+}
+
+/// Something that can be set.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Parameter {
+    /// The option's name: `groups` is set by `--groups`.
+    pub name: &'static str,
+    /// The option of one letter that the real program has for it.
+    pub short: Option<char>,
+    /// Whether the real program takes it without an option's name.
+    pub positional: bool,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it is if nobody sets it, as a user would write it. A flag's is "".
+    pub default: &'static str,
+    /// What it means, with its unit.
+    pub about: &'static str,
+}
+
+/// What a parameter was set to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Real(f64),
+    /// A word.
+    Word(&'static str),
+    /// Whether a flag was given.
+    Flag(bool),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Whole(value) => write!(f, "{value}"),
+            Value::Real(value) => write!(f, "{value}"),
+            Value::Word(value) => write!(f, "{value}"),
+            Value::Flag(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// A value that does not do.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("--{parameter}: {message}")]
+pub struct BadValue {
+    /// The parameter's name.
+    pub parameter: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl BadValue {
+    /// About the parameter called `parameter`.
+    pub fn new(parameter: &str, message: impl Into<String>) -> BadValue {
+        BadValue { parameter: parameter.into(), message: message.into() }
+    }
+}
+
+impl Parameter {
+    /// A whole number from `least` to `most`.
+    pub const fn whole(
+        name: &'static str,
+        (least, most): (u64, u64),
+        default: &'static str,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter { name, short: None, positional: false, kind: Kind::Whole { least, most }, default, about }
+    }
+
+    /// A number from `least` to `most`.
+    pub const fn real(
+        name: &'static str,
+        (least, most): (f64, f64),
+        default: &'static str,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter { name, short: None, positional: false, kind: Kind::Real { least, most }, default, about }
+    }
+
+    /// One of `words`.
+    pub const fn word(
+        name: &'static str,
+        words: &'static [&'static str],
+        default: &'static str,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter { name, short: None, positional: false, kind: Kind::Word(words), default, about }
+    }
+
+    /// Given or not.
+    pub const fn flag(name: &'static str, about: &'static str) -> Parameter {
+        Parameter { name, short: None, positional: false, kind: Kind::Flag, default: "", about }
+    }
+
+    /// Also settable by an option of one letter.
+    pub const fn short(self, letter: char) -> Parameter {
+        Parameter { short: Some(letter), ..self }
+    }
+
+    /// Also settable without an option's name.
+    pub const fn positional(self) -> Parameter {
+        Parameter { positional: true, ..self }
+    }
+
+    /// Reads one value.
+    fn read_one(&self, text: &str) -> Result<Value, BadValue> {
+        let bad = |message: String| BadValue::new(self.name, message);
+        match self.kind {
+            Kind::Whole { least, most } => match text.parse::<u64>() {
+                Ok(value) if (least..=most).contains(&value) => Ok(Value::Whole(value)),
+                Ok(value) => Err(bad(format!("{value} is out of range; give {least} to {most}"))),
+                Err(_) => Err(bad(format!("\"{text}\" is no whole number; give {least} to {most}"))),
+            },
+            Kind::Real { least, most } => match text.parse::<f64>() {
+                Ok(value) if (least..=most).contains(&value) => Ok(Value::Real(value)),
+                Ok(value) => Err(bad(format!("{value} is out of range; give {least} to {most}"))),
+                Err(_) => Err(bad(format!("\"{text}\" is no number; give {least} to {most}"))),
+            },
+            Kind::Word(words) => match words.iter().find(|&&word| word == text) {
+                Some(word) => Ok(Value::Word(word)),
+                None => Err(bad(format!("\"{text}\" is not known; give one of {}", words.join(", ")))),
+            },
+            Kind::Flag => match text {
+                "" | "false" => Ok(Value::Flag(false)),
+                "true" => Ok(Value::Flag(true)),
+                _ => Err(bad(format!("\"{text}\" is neither true nor false"))),
+            },
+        }
+    }
+
+    /// Reads what a user wrote: a value, or a list of them.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what would be right.
+    pub fn read(&self, text: &str) -> Result<Vec<Value>, BadValue> {
+        let mut values = vec![];
+        for part in text.split(',') {
+            match (part.split_once(".."), self.kind) {
+                (Some((from, rest)), Kind::Whole { .. }) => values.extend(self.read_range(part, from, rest)?),
+                _ => values.push(self.read_one(part)?),
+            }
+            if values.len() > LIST_MAX {
+                return Err(BadValue::new(self.name, format!("more than {LIST_MAX} values")));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Reads `FROM..TO` or `FROM..TO:STEP`.
+    fn read_range(&self, part: &str, from: &str, rest: &str) -> Result<Vec<Value>, BadValue> {
+        let bad = |message: &str| {
+            BadValue::new(self.name, format!("\"{part}\" {message}; a range is FROM..TO:STEP, as 25..200:25"))
+        };
+        let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
+        let (Value::Whole(from), Value::Whole(to)) = (self.read_one(from)?, self.read_one(to)?) else {
+            return Err(bad("is no range"));
+        };
+        let step: u64 = step.parse().map_err(|_| bad("has no whole number as its step"))?;
+        if step == 0 {
+            return Err(bad("has the step 0"));
+        }
+        if from > to {
+            return Err(bad("goes down"));
+        }
+        if (to - from) / step >= LIST_MAX as u64 {
+            return Err(bad("has too many values"));
+        }
+        Ok((from..=to).step_by(step as usize).map(Value::Whole).collect())
+    }
+}
+
+/// What the parameters of a benchmark were set to: one value each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Values(Vec<(&'static str, Value)>);
+
+impl Values {
+    /// What holds if nobody sets anything.
+    ///
+    /// # Panics
+    /// If a parameter's default does not do; a test sees that all do.
+    pub fn defaults(parameters: &[Parameter]) -> Values {
+        let default = |parameter: &Parameter| match parameter.read_one(parameter.default) {
+            Ok(value) => (parameter.name, value),
+            Err(error) => panic!("the default: {error}"),
+        };
+        Values(parameters.iter().map(default).collect())
+    }
+
+    /// With one of them set.
+    ///
+    /// # Errors
+    /// There is no such parameter, or it does not take that value.
+    pub fn with(mut self, parameters: &[Parameter], name: &str, text: &str) -> Result<Values, BadValue> {
+        let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
+            return Err(BadValue::new(name, "there is no such parameter"));
+        };
+        let value = parameter.read_one(text)?;
+        self.set(name, value);
+        Ok(self)
+    }
+
+    /// Sets a parameter that is there.
+    pub fn set(&mut self, name: &str, value: Value) {
+        if let Some(slot) = self.0.iter_mut().find(|(other, _)| *other == name) {
+            slot.1 = value;
+        }
+    }
+
+    /// All of them, in the order of the parameters.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// If there is no such parameter: the benchmark asks for one that it has not declared.
+    pub fn get(&self, name: &str) -> &Value {
+        let found = self.0.iter().find(|(other, _)| *other == name);
+        &found.unwrap_or_else(|| panic!("no parameter is called {name}")).1
+    }
+
+    /// The value of a whole number.
+    ///
+    /// # Panics
+    /// As [`get`](Values::get), or if it is none.
+    pub fn whole(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Value::Whole(value) => *value,
+            other => panic!("{name} is {other}, no whole number"),
+        }
+    }
+
+    /// The value of a number.
+    ///
+    /// # Panics
+    /// As [`get`](Values::get), or if it is none.
+    pub fn real(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Value::Real(value) => *value,
+            other => panic!("{name} is {other}, no number"),
+        }
+    }
+
+    /// The value of a word.
+    ///
+    /// # Panics
+    /// As [`get`](Values::get), or if it is none.
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Value::Word(value) => value,
+            other => panic!("{name} is {other}, no word"),
+        }
+    }
+
+    /// Whether a flag was given.
+    ///
+    /// # Panics
+    /// As [`get`](Values::get), or if it is none.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.get(name) {
+            Value::Flag(value) => *value,
+            other => panic!("{name} is {other}, no flag"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: Parameter = Parameter::whole("groups", (1, 1000), "10", "groups");
+
+    fn whole(text: &str) -> Result<Vec<u64>, String> {
+        let number = |value| match value {
+            Value::Whole(number) => number,
+            other => panic!("{other:?}"),
+        };
+        let values = GROUPS.read(text).map_err(|error| error.to_string())?;
+        Ok(values.into_iter().map(number).collect())
+    }
+
+    #[test]
+    fn a_list_is_written_out_or_stepped_through() {
+        assert_eq!(whole("7"), Ok(vec![7]));
+        assert_eq!(whole("50,100"), Ok(vec![50, 100]));
+        assert_eq!(whole("25..200:25"), Ok(vec![25, 50, 75, 100, 125, 150, 175, 200]));
+        assert_eq!(whole("1..3,10"), Ok(vec![1, 2, 3, 10]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        let message = |text| whole(text).expect_err(text);
+        assert_eq!(message("0"), "--groups: 0 is out of range; give 1 to 1000");
+        assert_eq!(message("x"), "--groups: \"x\" is no whole number; give 1 to 1000");
+        assert!(message("9..3").contains("goes down"), "{}", message("9..3"));
+        assert!(message("1..3:0").contains("has the step 0"));
+        assert!(message("1..3:x").contains("step"));
+        assert!(message("").contains("no whole number"));
+        const KIND: Parameter = Parameter::word("kind", &["a", "b"], "a", "");
+        assert_eq!(
+            KIND.read("c").expect_err("no").to_string(),
+            "--kind: \"c\" is not known; give one of a, b"
+        );
+        const SHARE: Parameter = Parameter::real("share", (0.0, 1.0), "0.5", "");
+        assert!(SHARE.read("nan").is_err());
+    }
+
+    #[test]
+    fn values_begin_with_the_defaults() {
+        let parameters = [GROUPS, Parameter::flag("pipe", "pipes")];
+        let values = Values::defaults(&parameters);
+        assert_eq!((values.whole("groups"), values.flag("pipe")), (10, false));
+        let values = values.with(&parameters, "groups", "20").expect("in range");
+        assert_eq!(values.whole("groups"), 20);
+        assert!(values.with(&parameters, "gruops", "20").is_err());
+    }
+}

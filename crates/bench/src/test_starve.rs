@@ -1,0 +1,59 @@
+//! test-starve: a task that sleeps for a second again and again, and a partner that never sleeps (after David Mosberger).
+//!
+//! The listing is lost. Early 2.5 could leave one of them in the expired array for ever.
+
+use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
+use crate::common::{self, SECOND_NS, US_NS};
+use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_workload::os::{Context, Spawn, Step};
+
+/// See the module.
+pub struct TestStarve;
+
+/// What the sleeper's loop costs a round, ns.
+const ROUND_NS: u64 = 2 * US_NS;
+
+const PARAMETERS: &[Parameter] = &[common::seconds("60"), common::hogs("1")];
+
+impl Benchmark for TestStarve {
+    fn name(&self) -> &'static str {
+        "test-starve"
+    }
+
+    fn about(&self) -> &'static str {
+        "a task that calls sleep(1) for ever beside one that never sleeps: how long each waits"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let mut os = conditions.os();
+        let mut works = false;
+        let sleeper = move |_: &mut Context<'_>| {
+            works = !works;
+            if works { Step::Run(ROUND_NS) } else { Step::Sleep(SECOND_NS) }
+        };
+        os.start(0, Spawn::new("sleeper", sleeper));
+        common::start_hogs(&mut os, values.whole("hogs"));
+        let limit_ns = values.whole("seconds") * SECOND_NS;
+        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+    }
+}
+
+fn findings(end: &End<'_>) -> Findings {
+    let rounds: u64 = common::named(end, "sleeper").map(|(_, stats)| stats.voluntary).sum();
+    let longest_s = |name| common::longest_wait_ns(end, name) as f64 / 1e9;
+    let (sleeper_s, partner_s) = (longest_s("sleeper"), longest_s(common::HOG));
+    let printed = format!(
+        "the sleeper slept {rounds} times and waited up to {sleeper_s:.6} s for the CPU, its partner up to {partner_s:.6} s\n"
+    );
+    let figures = vec![
+        Figure::lower("longest wait of the sleeper", "s", sleeper_s),
+        Figure::lower("longest wait of its partner", "s", partner_s),
+        Figure::higher("sleeps", "", rounds as f64),
+        Figure::higher("CPU time of the partner", "%", common::share_percent(end, common::HOG)),
+    ];
+    Findings { printed, figures, ..Findings::default() }
+}

@@ -1,0 +1,69 @@
+//! yield: tasks that call `sched_yield` for ever: switches a second, as in the announcement of the O(1) scheduler (2002).
+
+use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
+use crate::common::{self, SECOND_NS};
+use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_measure::Moments;
+use schedlab_workload::os::{Context, Spawn, Step};
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// See the module.
+pub struct YieldLoops;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::whole("tasks", (1, 100_000), "4", "tasks").positional(),
+    common::seconds("1"),
+    common::hogs("0"),
+];
+
+impl Benchmark for YieldLoops {
+    fn name(&self) -> &'static str {
+        "yield"
+    }
+
+    fn about(&self) -> &'static str {
+        "tasks that yield for ever: switches a second"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+        let mut os = conditions.os();
+        let tasks = values.whole("tasks") as usize;
+        let yields = Rc::new(RefCell::new(vec![0u64; tasks]));
+        for number in 0..tasks {
+            let yields = yields.clone();
+            let program = move |_: &mut Context<'_>| {
+                yields.borrow_mut()[number] += 1;
+                Step::Yield
+            };
+            os.start(0, Spawn::new("yield", program));
+        }
+        common::start_hogs(&mut os, values.whole("hogs"));
+        let limit_ns = values.whole("seconds") * SECOND_NS;
+        let finish = move |end: &End<'_>| findings(&yields.borrow(), end);
+        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+    }
+}
+
+fn findings(yields: &[u64], end: &End<'_>) -> Findings {
+    let seconds = end.now_ns as f64 / 1e9;
+    let switches: u64 = end.stats.cpus().iter().map(|cpu| cpu.switches).sum();
+    let each: Moments = yields.iter().copied().collect();
+    let mut printed = String::new();
+    for (number, count) in yields.iter().enumerate() {
+        let _ = writeln!(printed, "task {number}: {:.0} yields/sec", *count as f64 / seconds);
+    }
+    let _ = writeln!(printed, "{:.0} context switches/sec", switches as f64 / seconds);
+    let figures = vec![
+        Figure::higher("switches a second", "1/s", switches as f64 / seconds),
+        Figure::higher("yields a second", "1/s", each.sum as f64 / seconds),
+        Figure::lower("spread of yields", "% of mean", common::spread_percent(&each)),
+        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
+    ];
+    Findings { printed, figures, ..Findings::default() }
+}

@@ -1,0 +1,165 @@
+//! `schedlab bench`.
+
+use super::choose::{choose, those_who_can, tunables_for};
+use crate::args::RunFormat;
+use crate::bench_args::{BenchCommand, Common};
+use crate::terminal::{Output, Progress, complain, style};
+use crate::{Failure, Status};
+use schedlab_lab::bench::Bench;
+use schedlab_lab::parallel;
+use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
+use schedlab_machine::description;
+use schedlab_report::Style;
+use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
+use schedlab_workload::close_names;
+use std::io::Write;
+
+/// Runs a benchmark, once or as a sweep.
+pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Failure> {
+    let sweep = sweep(command)?;
+    if command.common.plot.is_some() && !sweep.has_axis() {
+        let message = "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
+        return Err(Failure::Message(message.into()));
+    }
+    let report = run(&sweep, &command.common)?;
+    warn(&report);
+    let figure = figure(&report, command.common.figure.as_deref())?;
+    if sweep.has_axis() && figure.is_none() {
+        let message = format!("{}: all runs were ended before there was a result", report.benchmark);
+        return Err(Failure::Message(message));
+    }
+    if let Some(path) = &command.common.plot {
+        let chart = figure.as_deref().and_then(|figure| curve::chart(&report, figure));
+        let svg = chart.map_or(String::new(), |chart| chart.to_svg());
+        std::fs::write(path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    match (command.common.format, figure) {
+        (RunFormat::Json, _) => output.write_all(report.to_json().as_bytes())?,
+        (RunFormat::Csv, _) => output.write_all(csv::figures(&report).as_bytes())?,
+        (RunFormat::Table, Some(figure)) if sweep.has_axis() => print_sweep(&report, &figure, output)?,
+        (RunFormat::Table, _) => print_point(&report, output)?,
+    }
+    Ok(Status::Good)
+}
+
+fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
+    let common = &command.common;
+    let machine = match &common.machine {
+        Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    let bench = Bench {
+        cpus: common.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus())).unwrap_or(1),
+        hz: common.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+        machine,
+        seed: common.seed,
+        limit_ns: common.duration,
+        ..Bench::new(command.benchmark)
+    };
+    let mut sweep =
+        Sweep::new(bench, command.given.clone(), common.repeat).map_err(|error| error.to_string())?;
+    let chosen = choose(&common.schedulers)?;
+    let choices = those_who_can(&chosen, command.benchmark.name(), |choice| sweep.refuses(choice))?;
+    let tunables = tunables_for(&choices, |choice| sweep.bench().known_tunables(choice), &common.set)?;
+    for (choice, tunables) in choices.into_iter().zip(tunables) {
+        sweep.add(choice, tunables);
+    }
+    Ok(sweep)
+}
+
+fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
+    // A scheduler that panics is told of as an error of its own.
+    std::panic::set_hook(Box::new(|_| {}));
+    let results = match (&common.save, &common.resume) {
+        (Some(path), _) => Some(Results::create(path, sweep, &program())),
+        (None, Some(path)) => Some(Results::resume(path, sweep, &program())),
+        (None, None) => None,
+    };
+    let results = results.transpose().map_err(|error| error.to_string())?;
+    let threads = common.cores.unwrap_or_else(parallel::cores);
+    let progress = Progress::new(sweep.to_do(results.as_ref()) as u64, "runs");
+    let report = sweep.run(threads, results.as_ref(), || progress.tick());
+    drop(progress);
+    report.map_err(|error| match error {
+        SweepError::Run { .. } => format!("{}: {error}", sweep.bench().benchmark.name()).into(),
+        error => error.to_string().into(),
+    })
+}
+
+/// The version of this program, and a number made of all of it: results of a program with changed schedulers are others.
+fn program() -> String {
+    let itself = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    format!("{} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&itself))
+}
+
+/// Says what users should know about the runs, once for runs of the same point.
+fn warn(report: &BenchReport) {
+    for point in &report.points {
+        if let Some(warning) = point.runs.iter().find_map(|run| run.warning.as_ref()) {
+            complain(&format!("warning: {}: {warning}", report.schedulers[point.scheduler].spec()));
+        }
+    }
+}
+
+/// The figure to show: the one asked for, or the benchmark's first; none if it came to no result.
+fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, Failure> {
+    let names = report.figure_names();
+    let Some(asked) = asked else {
+        let mut own = report.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
+        return Ok(own.next().map(|figure| figure.name.clone()));
+    };
+    if names.contains(&asked) {
+        return Ok(Some(asked.into()));
+    }
+    let close = close_names(asked, names.iter().copied());
+    let hint = match close.as_slice() {
+        [] => format!("there are {}", names.join(", ")),
+        close => format!("did you mean \"{}\"?", close.join("\" or \"")),
+    };
+    Err(Failure::Message(format!("--figure: there is no figure \"{asked}\"; {hint}")))
+}
+
+fn print_sweep(report: &BenchReport, figure: &str, output: &mut Output) -> Result<(), Failure> {
+    let style = style();
+    writeln!(output, "{}: {figure}", heading(report))?;
+    output.write_all(table::sweep(report, figure, style).as_bytes())?;
+    if let Some(chart) = curve::chart(report, figure) {
+        writeln!(output)?;
+        output.write_all(chart.to_text(style).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What the real program prints under each scheduler, and the figures side by side.
+fn print_point(report: &BenchReport, output: &mut Output) -> Result<(), Failure> {
+    let style = style();
+    let points: Vec<&BenchPoint> = report.points.iter().collect();
+    for point in &points {
+        let Some(run) = point.runs.first() else { continue };
+        let seed = if report.seeds.len() > 1 { format!(", seed {}", run.seed) } else { String::new() };
+        let title = format!("{}{seed}", report.schedulers[point.scheduler].spec());
+        writeln!(output, "{}\n{}\n", rule(&title, style), run.printed.trim_end())?;
+    }
+    let seeds = match report.seeds.len() {
+        1 => String::new(),
+        many => format!(", {many} seeds"),
+    };
+    writeln!(output, "{}{seeds}", heading(report))?;
+    output.write_all(table::figures(report, &points, style).as_bytes())?;
+    Ok(())
+}
+
+/// A heading in a line.
+fn rule(title: &str, style: Style) -> String {
+    let line = if style.unicode { "─" } else { "-" };
+    format!(
+        "{} {title} {}",
+        line.repeat(2),
+        line.repeat(style.width.clamp(40, 80).saturating_sub(title.len() + 4))
+    )
+}
+
+fn heading(report: &BenchReport) -> String {
+    let cpus = crate::terminal::counted(report.cpus as usize, "CPU");
+    format!("{} on {cpus} ({})", report.benchmark, report.model)
+}

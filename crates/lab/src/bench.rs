@@ -1,0 +1,240 @@
+//! Runs a benchmark under a scheduler: [`Bench`].
+
+use crate::built::{self, Built};
+use crate::panics;
+use crate::run::RunError;
+use crate::select::{Choice, Needs};
+use crate::setup;
+use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
+use schedlab_machine::costs::CallCosts;
+use schedlab_machine::description::Description;
+use schedlab_machine::{Config, RunEnd};
+use schedlab_measure::Stats;
+use schedlab_report::RunReport;
+use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
+use schedlab_sched::registry::BuildConfig;
+use schedlab_sched::{Scheduler, TaskId, Tunable};
+use schedlab_workload::os::{Ended, Os, Profile};
+
+/// A benchmark with all that is set about it, but for the scheduler.
+#[derive(Clone)]
+pub struct Bench {
+    /// Which.
+    pub benchmark: &'static dyn Benchmark,
+    /// Its parameters.
+    pub values: Values,
+    /// CPUs, 1 to 4096; those of `machine`, if there is one.
+    pub cpus: u32,
+    /// What the CPUs are; none: so many equal ones.
+    pub machine: Option<Description>,
+    /// Ticks a second; none: what each release had in its usual build.
+    pub hz: Option<u32>,
+    /// Of all random draws.
+    pub seed: u64,
+    /// Ends the run at the latest, ns.
+    pub limit_ns: Option<u64>,
+    /// The scheduler's knobs to set.
+    pub tunables: Vec<(String, i64)>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct BenchRun {
+    /// What the benchmark found.
+    pub findings: Findings,
+    /// What the laboratory measured besides.
+    pub report: RunReport,
+    /// What the user should know about it besides.
+    pub warning: Option<String>,
+}
+
+/// Why a benchmark came to nothing.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A parameter does not do.
+    #[error(transparent)]
+    Value(#[from] BadValue),
+    /// The programs, or the machine, cannot go on.
+    #[error("{0}")]
+    Run(String),
+}
+
+impl From<RunError> for BenchError {
+    fn from(error: RunError) -> BenchError {
+        BenchError::Run(error.to_string())
+    }
+}
+
+impl Bench {
+    /// `benchmark` as it is if nobody sets anything, on one CPU.
+    pub fn new(benchmark: &'static dyn Benchmark) -> Bench {
+        Bench {
+            benchmark,
+            values: Values::defaults(benchmark.parameters()),
+            cpus: 1,
+            machine: None,
+            hz: None,
+            seed: 1,
+            limit_ns: None,
+            tunables: vec![],
+        }
+    }
+
+    /// What it asks of a scheduler.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            cpus: self.cpus,
+            hz: self.hz,
+            policies: self.benchmark.policies(&self.values),
+            affinity: self.benchmark.binds(&self.values),
+            ..Needs::default()
+        }
+    }
+
+    /// The knobs of `choice`, which does not refuse it, on this machine.
+    pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
+        Built::new(choice, &self.build_config(choice)).tunables()
+    }
+
+    fn build_config(&self, choice: &Choice) -> BuildConfig {
+        let mut build = choice.build_config(&self.needs());
+        if let Some(machine) = &self.machine {
+            build.topology.clone_from(&machine.topology);
+        }
+        build
+    }
+
+    /// Runs it under `choice`, which does not refuse it.
+    ///
+    /// # Errors
+    /// [`BenchError`].
+    pub fn run(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
+        panics::caught(|| self.run_uncaught(choice)).map_err(RunError::Broken)?
+    }
+
+    fn run_uncaught(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
+        let build = self.build_config(choice);
+        let conditions = Conditions {
+            cpus: self.cpus,
+            profile: Profile::of(choice.kernel()),
+            costs: CallCosts::default(),
+            seed: self.seed,
+        };
+        let prepared = self.benchmark.prepare(&self.values, &conditions)?;
+        let config = Config::idealised(self.cpus, build.hz);
+        let scheduler = Built::new(choice, &build);
+        let told_the_future = scheduler.is_clairvoyant();
+        let stats = Stats::new(self.cpus, &[]);
+        let mut machine = built::machine(config, scheduler, told_the_future, prepared.os, stats);
+        setup::administer(&mut machine, &self.tunables, &[])
+            .map_err(|error| BenchError::Run(error.to_string()))?;
+        let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
+        let end = match machine.run_to(limit_ns) {
+            Ok(end) => end,
+            Err(Ended::Finished) => RunEnd::AllEnded,
+            Err(error @ Ended::NoTime { .. }) => return Err(BenchError::Run(error.to_string())),
+        };
+        let now_ns = machine.now_ns();
+        schedlab_machine::Observer::finished(machine.observer_mut(), now_ns);
+        let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
+        let counts = machine.counts();
+        let (scheduler, os, stats) = machine.into_parts();
+        let findings = (prepared.finish)(&End { now_ns, os: &os, stats: &stats });
+        let tasks = task_infos(&os);
+        let report = RunReport::new(RunInputs {
+            scheduler: SchedulerInfo {
+                name: choice.entry.name.into(),
+                release: choice.release.version.into(),
+                title: choice.entry.title.into(),
+            },
+            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
+            tunables: &scheduler.tunables(),
+            seed: Some(self.seed),
+            end,
+            counts,
+            tasks: &tasks,
+            stats: &stats,
+            fairness: None,
+            slices: None,
+            spans: None,
+            groups: &[],
+            group_usage: None,
+        });
+        Ok(BenchRun { findings, report, warning })
+    }
+
+    /// What the report calls the machine.
+    pub(crate) fn model_name(&self) -> String {
+        match &self.machine {
+            Some(machine) => format!("idealised {}", machine.name),
+            None => "idealised".into(),
+        }
+    }
+}
+
+fn task_infos(os: &Os) -> Vec<TaskInfo> {
+    let info = |number| {
+        let task = TaskId(number as u32);
+        TaskInfo {
+            name: format!("{}-{number}", os.name(task)),
+            key: os.name(task).into(),
+            group: String::new(),
+            attr: os.attr(task).sched,
+            loops_finished: 0,
+        }
+    };
+    (0..os.task_count()).map(info).collect()
+}
+
+/// Who waits for what, in a run that is stuck.
+fn who_is_stuck(os: &Os, now_ns: u64) -> String {
+    const MOST: usize = 5;
+    let waiting = os.who_waits();
+    let told: Vec<String> = waiting
+        .iter()
+        .take(MOST)
+        .map(|(task, name, what)| format!("{name}-{} waits {what}", task.0))
+        .collect();
+    let more = if waiting.len() > MOST { ", ..." } else { "" };
+    format!("at {:.6} s no task can ever run again: {}{more}", now_ns as f64 / 1e9, told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::select;
+
+    fn hackbench(set: &[(&str, &str)], cpus: u32) -> Bench {
+        let benchmark = schedlab_bench::find("hackbench").expect("it is there");
+        let mut values = Values::defaults(benchmark.parameters());
+        for (name, text) in set {
+            values = values.with(benchmark.parameters(), name, text).expect("it does");
+        }
+        Bench { values, cpus, ..Bench::new(benchmark) }
+    }
+
+    /// The specification's own check: 16,000 messages of 3.4 us each, on one CPU and on two.
+    #[test]
+    fn hackbench_takes_as_long_as_its_messages() {
+        let choice = select::find("bfs").expect("it is there");
+        for (cpus, expected_s, tolerance_s) in [(1, 0.0544, 0.0002), (2, 0.0272, 0.0005)] {
+            let bench = hackbench(&[("groups", "2"), ("loops", "20")], cpus);
+            let run = bench.run(&choice).expect("it runs");
+            let time_s = run.findings.figure("time").expect("it is measured");
+            assert!((time_s - expected_s).abs() < tolerance_s, "{cpus} CPUs: {time_s} s");
+            assert_eq!(run.warning, None);
+        }
+    }
+
+    #[test]
+    fn every_scheduler_delivers_every_message_with_sockets_and_with_pipes() {
+        for choice in select::all() {
+            for pipe in ["false", "true"] {
+                let bench = hackbench(&[("groups", "1"), ("loops", "5"), ("pipe", pipe)], 1);
+                let run = bench.run(&choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
+                assert_eq!(run.warning, None, "{choice}");
+                assert!(run.findings.figure("time").is_some_and(|time_s| time_s > 0.0), "{choice}");
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A benchmark with every one of some values, under every one of some schedulers, with every one of some seeds: [`Sweep`].
+//!
+//! The runs do not depend on each other: they are made on as many threads as one likes, in any order, and in several goes (the
+//! [`Results`] file keeps what is done); what is reported is the same, byte for byte.
+
+mod results;
+#[cfg(test)]
+mod tests;
+
+pub use results::{Results, ResultsError, fingerprint};
+
+use crate::bench::{Bench, BenchError, BenchRun};
+use crate::parallel;
+use crate::select::Choice;
+use schedlab_bench::{Better, Value, Values};
+use schedlab_report::bench::{self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure};
+use schedlab_report::metrics;
+use schedlab_report::model::TunableValue;
+use std::num::NonZeroUsize;
+
+/// More runs than this are refused.
+const RUNS_MAX: usize = 1_000_000;
+
+/// A benchmark and all that it is to be run with. The parts are private where they must fit each other.
+pub struct Sweep {
+    /// What all runs have in common; its values, seed and tunables are replaced.
+    bench: Bench,
+    /// What takes several values, in the order given: the first changes last.
+    swept: Vec<(&'static str, Vec<Value>)>,
+    /// Who runs it, with the knobs to set.
+    choices: Vec<(Choice, Vec<(String, i64)>)>,
+    seeds: Vec<u64>,
+    /// All choices of values, each for all schedulers and seeds.
+    combinations: Vec<Values>,
+}
+
+/// Why a sweep came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// There are too many.
+    #[error("{0} runs are more than {RUNS_MAX}; give fewer values")]
+    TooMany(usize),
+    /// One of the runs failed.
+    #[error("{run}: {error}")]
+    Run {
+        /// Which.
+        run: String,
+        /// Why.
+        error: BenchError,
+    },
+    /// Its results could not be saved.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// One run of a sweep.
+struct Run<'a> {
+    values: &'a Values,
+    choice: &'a Choice,
+    tunables: &'a [(String, i64)],
+    seed: u64,
+}
+
+impl Sweep {
+    /// `bench` with each of the values that the parameters in `given` have (at least one each), with `repeats` seeds from its own on.
+    /// It has no schedulers yet.
+    ///
+    /// # Errors
+    /// There are too many values.
+    pub fn new(
+        bench: Bench,
+        given: Vec<(&'static str, Vec<Value>)>,
+        repeats: u64,
+    ) -> Result<Sweep, SweepError> {
+        let mut first = bench.values.clone();
+        let mut swept = vec![];
+        let mut runs = repeats as usize;
+        for (name, mut values) in given {
+            let mut seen: Vec<Value> = vec![];
+            values.retain(|value| {
+                let new = !seen.contains(value);
+                if new {
+                    seen.push(value.clone());
+                }
+                new
+            });
+            runs = runs.saturating_mul(values.len());
+            if let [only] = values.as_slice() {
+                first.set(name, only.clone());
+            } else {
+                swept.push((name, values));
+            }
+        }
+        if runs > RUNS_MAX {
+            return Err(SweepError::TooMany(runs));
+        }
+        let mut combinations = vec![first];
+        for (name, values) in &swept {
+            let with = |combination: &Values, value: &Value| {
+                let mut combination = combination.clone();
+                combination.set(name, value.clone());
+                combination
+            };
+            combinations = combinations
+                .iter()
+                .flat_map(|one| values.iter().map(move |value| with(one, value)))
+                .collect();
+        }
+        let seeds = (0..repeats).map(|number| bench.seed.wrapping_add(number)).collect();
+        Ok(Sweep { bench, swept, choices: vec![], seeds, combinations })
+    }
+
+    /// Why `choice` cannot run all of it; none: it can.
+    pub fn refuses(&self, choice: &Choice) -> Option<String> {
+        let with = |values: &Values| Bench { values: values.clone(), ..self.bench.clone() };
+        let mut asked = vec![];
+        for needs in self.combinations.iter().map(|values| with(values).needs()) {
+            // Most ask for the same.
+            if asked.contains(&needs) {
+                continue;
+            }
+            if let Some(why) = choice.refuses(&needs) {
+                return Some(why);
+            }
+            asked.push(needs);
+        }
+        None
+    }
+
+    /// Also under `choice`, which does not refuse it, with `tunables` set.
+    pub fn add(&mut self, choice: Choice, tunables: Vec<(String, i64)>) {
+        self.choices.push((choice, tunables));
+    }
+
+    /// What all runs have in common.
+    pub fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    /// Whether there is anything to draw a curve over.
+    pub fn has_axis(&self) -> bool {
+        !self.swept.is_empty()
+    }
+
+    fn runs(&self) -> Vec<Run<'_>> {
+        let mut runs = Vec::with_capacity(self.combinations.len() * self.choices.len() * self.seeds.len());
+        for values in &self.combinations {
+            for (choice, tunables) in &self.choices {
+                runs.extend(self.seeds.iter().map(|&seed| Run { values, choice, tunables, seed }));
+            }
+        }
+        runs
+    }
+
+    /// How many runs there are to make: those that `results` has not.
+    pub fn to_do(&self, results: Option<&Results>) -> usize {
+        self.runs().iter().filter(|run| !results.is_some_and(|results| results.has(&run.key()))).count()
+    }
+
+    /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is done; `done` is told so, from
+    /// any of the threads.
+    ///
+    /// # Errors
+    /// The first run, in their own order, that fails.
+    pub fn run(
+        &self,
+        threads: NonZeroUsize,
+        results: Option<&Results>,
+        done: impl Fn() + Sync,
+    ) -> Result<BenchReport, SweepError> {
+        let runs = self.runs();
+        let mut rows = Vec::with_capacity(runs.len());
+        let mut failed = None;
+        let one = |run: &Run<'_>| -> Result<BenchRow, SweepError> {
+            let key = run.key();
+            if let Some(row) = results.and_then(|results| results.get(&key)) {
+                return Ok(row);
+            }
+            let row = self.one(run)?;
+            if let Some(results) = results {
+                results.add(&key, &row)?;
+            }
+            done();
+            Ok(row)
+        };
+        parallel::for_each_in_order(&runs, threads, one, |_, result| match result {
+            Ok(row) => {
+                rows.push(row);
+                true
+            }
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(self.report(rows)),
+        }
+    }
+
+    fn one(&self, run: &Run<'_>) -> Result<BenchRow, SweepError> {
+        let bench = Bench {
+            values: run.values.clone(),
+            seed: run.seed,
+            tunables: run.tunables.to_vec(),
+            ..self.bench.clone()
+        };
+        match bench.run(run.choice) {
+            Ok(ran) => Ok(row(run.seed, ran)),
+            Err(error) => Err(SweepError::Run { run: self.describe(run), error }),
+        }
+    }
+
+    /// A run as messages name it.
+    fn describe(&self, run: &Run<'_>) -> String {
+        let mut text = run.choice.to_string();
+        for (name, _) in &self.swept {
+            text.push_str(&format!(", {name} {}", run.values.get(name)));
+        }
+        if self.seeds.len() > 1 {
+            text.push_str(&format!(", seed {}", run.seed));
+        }
+        text
+    }
+
+    fn report(&self, rows: Vec<BenchRow>) -> BenchReport {
+        let mut rows = rows.into_iter();
+        let mut points = vec![];
+        for values in &self.combinations {
+            for scheduler in 0..self.choices.len() {
+                let of_point = rows.by_ref().take(self.seeds.len()).collect();
+                let values = self.swept.iter().map(|(name, _)| json(values.get(name))).collect();
+                points.push(BenchPoint::new(values, scheduler, of_point));
+            }
+        }
+        let parameters = self.bench.benchmark.parameters();
+        let axis = |parameter: &schedlab_bench::Parameter| {
+            let swept = self.swept.iter().find(|(name, _)| *name == parameter.name);
+            let values = match swept {
+                Some((_, values)) => values.iter().map(json).collect(),
+                None => vec![json(self.combinations[0].get(parameter.name))],
+            };
+            Axis { name: parameter.name.into(), about: parameter.about.into(), values }
+        };
+        let place = |name: &str| parameters.iter().position(|parameter| parameter.name == name);
+        let scheduler = |(choice, tunables): &(Choice, Vec<(String, i64)>)| BenchScheduler {
+            name: choice.entry.name.into(),
+            release: choice.release.version.into(),
+            title: choice.entry.title.into(),
+            hz: self.bench.hz.unwrap_or(choice.release.hz_default),
+            tunables: tunables
+                .iter()
+                .map(|(name, value)| TunableValue { name: name.clone(), value: *value })
+                .collect(),
+        };
+        BenchReport {
+            schema: bench::SCHEMA.into(),
+            benchmark: self.bench.benchmark.name().into(),
+            cpus: self.bench.cpus,
+            model: self.bench.model_name(),
+            limit_ns: self.bench.limit_ns,
+            seeds: self.seeds.clone(),
+            parameters: parameters.iter().map(axis).collect(),
+            swept: self.swept.iter().filter_map(|(name, _)| place(name)).collect(),
+            schedulers: self.choices.iter().map(scheduler).collect(),
+            points,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// What tells it from the other runs that a results file may have.
+    fn key(&self) -> String {
+        let values: Vec<String> = self.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let tunables: Vec<String> =
+            self.tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} [{}] seed {} {}", self.choice, tunables.join(" "), self.seed, values.join(" "))
+    }
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Whole(number) => (*number).into(),
+        Value::Real(number) => (*number).into(),
+        Value::Word(word) => (*word).into(),
+        Value::Flag(given) => (*given).into(),
+    }
+}
+
+fn row(seed: u64, ran: BenchRun) -> BenchRow {
+    let figure = |figure: schedlab_bench::Figure| Figure {
+        name: figure.name,
+        unit: figure.unit.into(),
+        better: match figure.better {
+            Better::Lower => metrics::Better::Less,
+            Better::Higher => metrics::Better::More,
+            Better::Neither => metrics::Better::Neither,
+        },
+        value: figure.value,
+    };
+    // What is infinite or no number at all has no value.
+    let figures = ran.findings.figures.into_iter().filter(|figure| figure.value.is_finite());
+    BenchRow {
+        seed,
+        end: ran.report.end.state,
+        end_ns: ran.report.end.at_ns,
+        warning: ran.warning,
+        printed: ran.findings.printed,
+        figures: figures.map(figure).collect(),
+        metrics: bench::metrics(&ran.report),
+    }
+}

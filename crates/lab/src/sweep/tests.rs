@@ -1,0 +1,121 @@
+use super::*;
+use crate::select;
+use schedlab_bench::Parameter;
+use std::path::PathBuf;
+
+fn threads(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).expect("it is not 0")
+}
+
+/// hackbench with 1 and 2 groups and 3 or 5 messages under two schedulers, with 2 seeds: 16 runs.
+fn sweep(given: &[(&str, &str)]) -> Sweep {
+    let benchmark = schedlab_bench::find("hackbench").expect("it is there");
+    let parameter = |name: &str| -> &'static Parameter {
+        benchmark.parameters().iter().find(|parameter| parameter.name == name).expect("it is there")
+    };
+    let given =
+        given.iter().map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
+    let mut sweep = Sweep::new(Bench::new(benchmark), given.collect(), 2).expect("they are few");
+    for name in ["o_n", "o_1"] {
+        sweep.add(select::find(name).expect("it is there"), vec![]);
+    }
+    sweep
+}
+
+const GIVEN: [(&str, &str); 3] = [("fds", "2"), ("groups", "1..2,1"), ("loops", "3,5")];
+
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> File {
+        let path = std::env::temp_dir().join(format!("schedlab-sweep-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        File(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn the_first_parameter_given_changes_last() {
+    let report = sweep(&GIVEN).run(threads(2), None, || ()).expect("it runs");
+    let names: Vec<&str> = report.swept().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(names, ["groups", "loops"]);
+    let points: Vec<String> =
+        report.points.iter().map(|point| format!("{:?} {}", point.values, point.scheduler)).collect();
+    assert_eq!(points.len(), 8);
+    assert_eq!(points[1], "[Number(1), Number(3)] 1");
+    assert_eq!(points[2], "[Number(1), Number(5)] 0");
+    assert_eq!(points[4], "[Number(2), Number(3)] 0");
+    assert!(report.points.iter().all(|point| point.figure("time").is_some_and(|time| time.count == 2)));
+}
+
+#[test]
+fn threads_and_interruptions_change_nothing() {
+    let sweep = sweep(&GIVEN);
+    let expected = sweep.run(threads(1), None, || ()).expect("it runs").to_json();
+    assert_eq!(sweep.run(threads(3), None, || ()).expect("it runs").to_json(), expected);
+    let file = File::new("resumed");
+    let results = Results::create(&file.0, &sweep, "v1").expect("it can be written");
+    assert_eq!(sweep.run(threads(2), Some(&results), || ()).expect("it runs").to_json(), expected);
+    // Stopped after the tenth run, in the midst of a line.
+    let text = std::fs::read_to_string(&file.0).expect("it was written");
+    assert_eq!(text.lines().count(), 17);
+    let lines: Vec<&str> = text.lines().take(12).collect();
+    std::fs::write(&file.0, &lines.join("\n")[..lines.join("\n").len() - 7]).expect("it can be written");
+    let results = Results::resume(&file.0, &sweep, "v1").expect("it is of this sweep");
+    assert_eq!(sweep.to_do(Some(&results)), 6);
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let count = || {
+        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    assert_eq!(sweep.run(threads(2), Some(&results), count).expect("it runs").to_json(), expected);
+    assert_eq!(done.into_inner(), 6);
+    let results = Results::resume(&file.0, &sweep, "v1").expect("it is of this sweep");
+    assert_eq!(sweep.to_do(Some(&results)), 0);
+}
+
+#[test]
+fn a_sweep_can_be_widened() {
+    let file = File::new("widened");
+    let narrow = sweep(&[("fds", "2"), ("groups", "1")]);
+    let results = Results::create(&file.0, &narrow, "v1").expect("it can be written");
+    narrow.run(threads(2), Some(&results), || ()).expect("it runs");
+    let wide = sweep(&[("fds", "2"), ("groups", "1,2")]);
+    let results = Results::resume(&file.0, &wide, "v1").expect("it is of this sweep");
+    assert_eq!(wide.to_do(Some(&results)), 4);
+}
+
+#[test]
+fn results_of_another_sweep_are_refused() {
+    let file = File::new("other");
+    let sweep = sweep(&GIVEN);
+    drop(Results::create(&file.0, &sweep, "v1").expect("it can be written"));
+    let message = |result: Result<Results, ResultsError>| match result {
+        Ok(_) => panic!("it was taken"),
+        Err(error) => error.to_string(),
+    };
+    assert!(message(Results::create(&file.0, &sweep, "v1")).contains("there already"));
+    let told = message(Results::resume(&file.0, &sweep, "v2"));
+    assert!(told.contains("its version of schedlab is v1, not v2"), "{told}");
+    let two = Sweep { bench: Bench { cpus: 2, ..sweep.bench.clone() }, ..self::sweep(&GIVEN) };
+    let told = message(Results::resume(&file.0, &two, "v1"));
+    assert!(told.contains("its number of CPUs is 1, not 2"), "{told}");
+    std::fs::write(&file.0, "{}\n").expect("it can be written");
+    assert!(message(Results::resume(&file.0, &sweep, "v1")).contains("line 1"));
+    std::fs::write(&file.0, "a letter").expect("it can be written");
+    assert!(message(Results::resume(&file.0, &sweep, "v1")).contains("line 1"));
+    assert_eq!(std::fs::read_to_string(&file.0).expect("it is there"), "a letter");
+}
+
+#[test]
+fn too_many_runs_are_refused() {
+    let benchmark = schedlab_bench::find("hackbench").expect("it is there");
+    let many = |count: u64| (1..=count).map(Value::Whole).collect();
+    let given = vec![("groups", many(2000)), ("loops", many(2000))];
+    assert!(matches!(Sweep::new(Bench::new(benchmark), given, 1), Err(SweepError::TooMany(4_000_000))));
+}

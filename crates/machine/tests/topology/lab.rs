@@ -1,0 +1,161 @@
+//! A small laboratory: programs, who ran where, and machines.
+
+use schedlab_machine::description::{self, Description};
+use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
+use schedlab_sched::registry::{self, Build, BuildConfig, Release};
+use schedlab_sched::topology::Topology;
+use schedlab_sched::{CpuId, CpuSet, Scheduler, TaskAttr, TaskId};
+use std::convert::Infallible;
+
+pub const MS: u64 = 1_000_000;
+
+/// What a task does, from the first operation to the last; then it ends.
+pub type Program = Vec<Op>;
+
+/// Tasks with their programs; those after the initial ones are forked, in this order.
+pub struct Programs {
+    initial: Vec<NewTask>,
+    programs: Vec<std::vec::IntoIter<Op>>,
+    waiting: std::vec::IntoIter<Program>,
+}
+
+impl Programs {
+    pub fn new(initial: Vec<(NewTask, Program)>, forked: Vec<Program>) -> Programs {
+        let (initial, programs) =
+            initial.into_iter().map(|(new, program)| (new, program.into_iter())).unzip();
+        Programs { initial, programs, waiting: forked.into_iter() }
+    }
+}
+
+impl Workload for Programs {
+    type Error = Infallible;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        self.initial.clone()
+    }
+
+    fn next(&mut self, _now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
+        Ok(self.programs[task.index()].next().unwrap_or(Op::Exit))
+    }
+
+    fn forked(&mut self, _now_ns: u64, _parent: TaskId, child: TaskId) {
+        assert_eq!(child.index(), self.programs.len());
+        let program = self.waiting.next().expect("a program for each fork");
+        self.programs.push(program.into_iter());
+    }
+}
+
+/// Where tasks ran, by task and CPU, ns.
+#[derive(Default)]
+pub struct Ran {
+    pub cpus: usize,
+    pub ns: Vec<Vec<u64>>,
+    since: Vec<Option<(TaskId, u64)>>,
+}
+
+impl Ran {
+    pub fn new(cpus: u32) -> Ran {
+        Ran { cpus: cpus as usize, ns: Vec::new(), since: vec![None; cpus as usize] }
+    }
+
+    pub fn stop(&mut self, now_ns: u64, cpu: usize) {
+        if let Some((task, since)) = self.since[cpu].take() {
+            if self.ns.len() <= task.index() {
+                self.ns.resize(task.index() + 1, vec![0; self.cpus]);
+            }
+            self.ns[task.index()][cpu] += now_ns - since;
+        }
+    }
+
+    /// The CPUs on which `task` ran, and for how many ms.
+    pub fn of(&self, task: usize) -> Vec<(usize, u64)> {
+        let row = self.ns[task].iter().enumerate();
+        row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()
+    }
+}
+
+impl Observer for Ran {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+        self.stop(now_ns, cpu.index());
+        self.since[cpu.index()] = next.map(|next| (next, now_ns));
+    }
+
+    fn finished(&mut self, now_ns: u64) {
+        for cpu in 0..self.cpus {
+            self.stop(now_ns, cpu);
+        }
+    }
+}
+
+pub fn preset(name: &str) -> Topology {
+    description::find(name).unwrap().topology
+}
+
+/// A regular machine: nodes, cores of each, threads of each, numbering.
+pub fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topology {
+    let text = format!(
+        r#"{{"format": 1, "name": "m", "topology": {{"regular":
+            {{"nodes": {nodes}, "cores": {cores}, "threads": {threads}, "numbering": "{numbering}"}}}}}}"#
+    );
+    Description::parse("m", &text).unwrap().topology
+}
+
+pub fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
+    let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
+    match release.build {
+        Build::Ordinary(build) => build(&config),
+        Build::Clairvoyant(build) => Box::new(build(&config)),
+    }
+}
+
+pub fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {
+    build(registry::find(spec).unwrap().1, topology)
+}
+
+pub fn new_task(allowed: CpuSet, start_ms: u64) -> NewTask {
+    NewTask { attr: TaskAttr { allowed, ..TaskAttr::default() }, start_ns: start_ms * MS }
+}
+
+pub const HOG: Op = Op::Run { ns: u64::MAX };
+
+/// Runs tasks under a scheduler until a time; where they ran.
+pub fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -> Ran {
+    let (_, release) = registry::find(spec).unwrap();
+    let config = Config::idealised(topology.cpus(), release.hz_default);
+    let cpus = topology.cpus();
+    let mut machine = Machine::new(config, scheduler(spec, topology), programs, Ran::new(cpus));
+    let Ok(_) = machine.run(until_ms * MS);
+    machine.scheduler().audit().unwrap();
+    machine.into_parts().2
+}
+
+/// A parent that forks `children` hogs, one a ms, and ends: the children go where fork puts them.
+pub fn forks_hogs(children: usize) -> Programs {
+    let mut parent = Vec::new();
+    for _ in 0..children {
+        let attr = Box::new(TaskAttr::default());
+        parent.push(Op::Fork { attr, delay_ns: 0 });
+        parent.push(Op::Run { ns: MS });
+    }
+    Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])
+}
+
+/// The spans with their groups, without the parameters.
+pub fn spans(spec: &str, topology: &Topology) -> Vec<String> {
+    let text = scheduler(spec, topology).describe_domains().unwrap();
+    text.lines()
+        .map(|line| match line.split_once(": min_interval") {
+            Some((level, _)) => level.into(),
+            None => line.trim().into(),
+        })
+        .collect()
+}
+
+/// The cores on which the hogs with these numbers ran in the end.
+pub fn cores(ran: &Ran, topology: &Topology, hogs: std::ops::RangeInclusive<usize>) -> Vec<u32> {
+    let last_core = |task: usize| {
+        let most = ran.of(task).into_iter().max_by_key(|&(_, ms)| ms);
+        topology.place(CpuId(most.expect("it ran").0 as u32)).core
+    };
+    hogs.map(last_core).collect()
+}

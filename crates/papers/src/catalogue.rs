@@ -1,0 +1,242 @@
+//! All experiments together: [`Catalogue`].
+
+use crate::expression::ValuesByName;
+use crate::file::File;
+use crate::judge::{self, Judged, Verdict};
+use crate::simulate::{Planned, Simulated, Simulation};
+use crate::targets::{self, Row};
+use schedlab_lab::parallel;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+
+/// The experiments, and the ranges that their numbers must lie in.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    /// The experiments, in the order in which they were read.
+    pub experiments: Vec<File>,
+    /// The ranges.
+    pub rows: Vec<Row>,
+}
+
+/// What came of an experiment.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The experiment.
+    pub file: File,
+    /// All values, in the order in which they were measured.
+    pub values: ValuesByName,
+    /// Each demand, and how it came out.
+    pub judged: Vec<Judged>,
+}
+
+/// Why nothing came of it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PapersError {
+    /// A file means nothing: its name, and what is wrong.
+    #[error("{0}: {1}")]
+    File(String, String),
+    /// There is no such experiment.
+    #[error("there is no experiment \"{0}\"; there are {1}")]
+    Unknown(String, String),
+    /// It was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Catalogue {
+    /// Reads the texts of experiments, each with the name of its file, and of the ranges.
+    ///
+    /// # Errors
+    /// [`PapersError::File`].
+    pub fn read<'a>(
+        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+        (targets_name, targets): (&str, &str),
+    ) -> Result<Catalogue, PapersError> {
+        let rows = targets::parse(targets);
+        let rows = rows.map_err(|error| PapersError::File(targets_name.into(), error))?;
+        let mut experiments: Vec<File> = vec![];
+        for (name, text) in files {
+            let file = toml::from_str::<File>(text);
+            let file = file.map_err(|error| PapersError::File(name.into(), error.to_string()))?;
+            if experiments.iter().any(|other| other.id == file.id) {
+                let message = format!("the id {} is another file's", file.id);
+                return Err(PapersError::File(name.into(), message));
+            }
+            experiments.push(file);
+        }
+        Ok(Catalogue { experiments, rows })
+    }
+
+    /// Those whose ids are asked for; `HB` means all that begin with `HB-`. No ids: all.
+    ///
+    /// # Errors
+    /// [`PapersError::Unknown`].
+    pub fn choose(&self, ids: &[String]) -> Result<Vec<&File>, PapersError> {
+        let means = |id: &str, file: &File| {
+            let rest = file.id.get(..id.len()).filter(|start| start.eq_ignore_ascii_case(id));
+            rest.is_some() && (file.id.len() == id.len() || file.id[id.len()..].starts_with('-'))
+        };
+        for id in ids {
+            if !self.experiments.iter().any(|file| means(id, file)) {
+                let known: Vec<&str> = self.experiments.iter().map(|file| file.id.as_str()).collect();
+                return Err(PapersError::Unknown(id.clone(), known.join(", ")));
+            }
+        }
+        let chosen = |file: &&File| ids.is_empty() || ids.iter().any(|id| means(id, file));
+        Ok(self.experiments.iter().filter(chosen).collect())
+    }
+
+    /// Runs `chosen` and judges them. `progress` is told how many simulations of how many are done; if it answers false no further
+    /// one is begun.
+    ///
+    /// # Errors
+    /// [`PapersError`].
+    pub fn run(
+        &self,
+        chosen: &[&File],
+        reduced: bool,
+        threads: NonZeroUsize,
+        mut progress: impl FnMut(usize, usize) -> bool,
+    ) -> Result<Vec<Outcome>, PapersError> {
+        let mut plans: Vec<Vec<Planned>> = vec![];
+        for file in chosen {
+            let mistake = |error| PapersError::File(file.id.clone(), error);
+            let mut planned = vec![];
+            for run in &file.runs {
+                planned.extend(run.plan(reduced).map_err(mistake)?);
+            }
+            plans.push(planned);
+        }
+        let simulations = plans.iter().flatten().flat_map(|planned| &planned.simulations);
+        let simulations: BTreeSet<&Simulation> = simulations.collect();
+        let simulations: Vec<&Simulation> = simulations.into_iter().collect();
+        let mut done: BTreeMap<Simulation, Simulated> = BTreeMap::new();
+        let mut failed = None;
+        parallel::for_each_in_order(
+            &simulations,
+            threads,
+            |simulation| simulation.run(),
+            |index, result| match result {
+                Ok(simulated) => {
+                    done.insert(simulations[index].clone(), simulated);
+                    progress(index + 1, simulations.len())
+                }
+                Err(error) => {
+                    failed = Some((index, error));
+                    false
+                }
+            },
+        );
+        if let Some((index, error)) = failed {
+            let simulation = simulations[index];
+            let needs = |planned: &Vec<Planned>| {
+                planned.iter().any(|planned| planned.simulations.contains(simulation))
+            };
+            let whose = plans.iter().position(needs).map_or("?", |place| chosen[place].id.as_str());
+            let message = format!("under {}: {error}", simulation.scheduler);
+            return Err(PapersError::File(whose.into(), message));
+        }
+        if done.len() < simulations.len() {
+            return Err(PapersError::Interrupted);
+        }
+        chosen.iter().zip(&plans).map(|(file, planned)| self.outcome(file, planned, &done, reduced)).collect()
+    }
+
+    fn outcome(
+        &self,
+        file: &File,
+        planned: &[Planned],
+        done: &BTreeMap<Simulation, Simulated>,
+        reduced: bool,
+    ) -> Result<Outcome, PapersError> {
+        let mistake = |error| PapersError::File(file.id.clone(), error);
+        let mut values = ValuesByName::default();
+        for planned in planned {
+            for (name, value) in planned.values(done).map_err(mistake)? {
+                values.add(name, value).map_err(|error| mistake(error.to_string()))?;
+            }
+        }
+        let judged = judge::judge(file, &self.rows, &values, reduced).map_err(mistake)?;
+        Ok(Outcome { file: file.clone(), values, judged })
+    }
+
+    /// The rows of the ranges that no experiment is about.
+    pub fn forgotten(&self) -> Vec<&Row> {
+        let of_no_file = |row: &&Row| !self.experiments.iter().any(|file| file.id == row.id);
+        let mut forgotten: Vec<&Row> = self.rows.iter().filter(of_no_file).collect();
+        forgotten.extend(self.experiments.iter().flat_map(|file| judge::forgotten(file, &self.rows)));
+        forgotten
+    }
+}
+
+/// How often each verdict was given.
+pub fn count(outcomes: &[Outcome]) -> Vec<(Verdict, usize)> {
+    let judged = || outcomes.iter().flat_map(|outcome| &outcome.judged);
+    let count = |verdict| judged().filter(|judged| judged.verdict == verdict).count();
+    Verdict::ALL.into_iter().map(|verdict| (verdict, count(verdict))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
+
+    const HOGS: &str = r#"
+id = "X-1"
+title = "Two hogs"
+source = "a test"
+
+[[run]]
+for.scheduler = ["cfs", "eevdf"]
+workload = '{"tasks": {"a": {"run": 10000, "loop": -1}, "b": {"run": 10000, "loop": -1, "priority": 1}}}'
+scheduler = "{scheduler}"
+cpus = 1
+duration_s = 20
+values = { "ratio.{scheduler}" = "cpu-ratio a b", "end.{scheduler}" = "ended-by" }
+
+[[target]]
+case = "two hogs"
+quantity = "ratio"
+value = "ratio.cfs"
+
+[[criterion]]
+grade = "hard"
+says = "they run for as long as they should"
+test = "end.cfs == 20 and end.eevdf == 20"
+"#;
+
+    fn run(text: &str) -> Result<Vec<Outcome>, PapersError> {
+        let catalogue = Catalogue::read([("hogs.toml", text)], ("targets.csv", TARGETS))?;
+        assert!(catalogue.forgotten().is_empty());
+        let chosen = catalogue.choose(&["x".into()])?;
+        catalogue.run(&chosen, false, NonZeroUsize::MIN, |_, _| true)
+    }
+
+    #[test]
+    fn an_experiment_is_run_and_judged() {
+        let outcomes = run(HOGS).expect("it runs");
+        let verdicts: Vec<Verdict> = outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
+        assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
+        assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
+    }
+
+    #[test]
+    fn mistakes_in_files_are_told() {
+        for (from, to, part) in [
+            ("title", "tilte", "unknown field"),
+            ("cpu-ratio a b", "cpu-ration a b", "neither a figure"),
+            ("\"cfs\", ", "\"cfx\", ", "no scheduler"),
+            ("cpus = 1", "cpus = \"x\"", "no whole number"),
+            ("workload", "bench = \"x\"\nworkload", "one of them"),
+            ("ratio.cfs\"", "ratio.cfz\"", "nobody measured"),
+        ] {
+            let error = run(&HOGS.replacen(from, to, 1)).expect_err(from).to_string();
+            assert!(error.contains(part), "{from}: {error}");
+        }
+        let error = Catalogue::read([("a", HOGS), ("b", HOGS)], ("t", TARGETS)).expect_err("twice");
+        assert!(error.to_string().contains("another file's"));
+        let catalogue = Catalogue::read([("a", HOGS)], ("t", TARGETS)).expect("it is well formed");
+        assert!(matches!(catalogue.choose(&["Y".into()]), Err(PapersError::Unknown(..))));
+    }
+}

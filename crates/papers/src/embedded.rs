@@ -1,0 +1,47 @@
+//! The experiments that come with the program.
+
+use crate::catalogue::{Catalogue, PapersError};
+
+/// Names a list of files of `papers/` with their contents.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../papers/", $name)))),*]
+    };
+}
+
+/// The files, in the order in which the results are told.
+pub const FILES: &[(&str, &str)] =
+    files!["DIS-4.3.toml", "DIS-5.2.toml", "DIS-5.3.toml", "DIS-5.4.toml", "DIS-5.5.toml", "REL-1.toml",];
+
+/// The ranges.
+pub const TARGETS: (&str, &str) = ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
+
+/// All experiments that come with the program.
+///
+/// # Errors
+/// A file means nothing: a fault of this program.
+pub fn catalogue() -> Result<Catalogue, PapersError> {
+    Catalogue::read(FILES.iter().copied(), TARGETS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_directory_is_there_and_means_something() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
+        let entries = std::fs::read_dir(directory).expect("it is there");
+        let names =
+            entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+        let mut listed: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        names.sort();
+        listed.sort_unstable();
+        assert_eq!(names, listed);
+        let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));
+        for (file, (name, _)) in catalogue.experiments.iter().zip(FILES) {
+            assert_eq!(format!("{}.toml", file.id), *name);
+        }
+    }
+}

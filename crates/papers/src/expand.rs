@@ -1,0 +1,70 @@
+//! Writes out what a file says once for many: `{name}` in a text stands for each value of an axis in turn.
+
+use crate::file::For;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// One combination: what each name stands for.
+pub type Binding = BTreeMap<String, String>;
+
+/// How a value is written in a text.
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// All combinations, the last axis (in alphabetical order) changing fastest.
+pub fn combinations(axes: &For) -> Vec<Binding> {
+    let mut all = vec![Binding::new()];
+    for (name, values) in axes {
+        let mut longer = Vec::with_capacity(all.len() * values.len());
+        for binding in &all {
+            for value in values {
+                let mut binding = binding.clone();
+                match value {
+                    Value::Table(several) => {
+                        binding.extend(several.iter().map(|(name, value)| (name.clone(), text_of(value))));
+                    }
+                    one => {
+                        binding.insert(name.clone(), text_of(one));
+                    }
+                }
+                longer.push(binding);
+            }
+        }
+        all = longer;
+    }
+    all
+}
+
+/// `text` with every `{name}` of the binding replaced. Other braces stay: workloads are full of them.
+pub fn fill(text: &str, binding: &Binding) -> String {
+    let mut filled = text.to_string();
+    for (name, value) in binding {
+        filled = filled.replace(&format!("{{{name}}}"), value);
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(text: &str) -> For {
+        toml::from_str(text).expect("it is well formed")
+    }
+
+    #[test]
+    fn every_combination_is_written_out() {
+        let all = combinations(&axes(
+            "n = [1, 2]\nk = [{ short = \"a\", long = \"aa\" }, { short = \"b\", long = \"bb\" }]",
+        ));
+        let texts: Vec<String> =
+            all.iter().map(|binding| fill("{short}{n}{long} {\"run\": {n}}", binding)).collect();
+        let expected = ["a1aa {\"run\": 1}", "a2aa {\"run\": 2}", "b1bb {\"run\": 1}", "b2bb {\"run\": 2}"];
+        assert_eq!(texts, expected);
+        assert_eq!(combinations(&For::new()).len(), 1);
+    }
+}

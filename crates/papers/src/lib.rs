@@ -1,0 +1,30 @@
+//! Published experiments, run again and judged.
+//!
+//! Each experiment is a file in `papers/` of the project: what is run, what is measured, and what must come out. A [`Catalogue`] reads
+//! them; [`Catalogue::run`] simulates, in parallel, what they need, and judges it by the ranges of `targets.csv`. Nothing here adjusts
+//! anything to pass: a miss is shown as a miss.
+//!
+//! * [`file`]: the form of the files.
+//! * [`expand`]: writes out what a file says once for many.
+//! * [`simulate`]: runs, and the values they come to.
+//! * [`measure`]: what can be asked of a run by name.
+//! * [`expression`]: the language of the criteria.
+//! * [`targets`]: the ranges.
+//! * [`judge`]: the verdicts.
+//! * [`catalogue`]: all experiments together.
+//! * [`embedded`]: those that come with the program.
+//! * [`text`]: the results for the terminal, and as CSV.
+
+pub mod catalogue;
+pub mod embedded;
+pub mod expand;
+pub mod expression;
+pub mod file;
+pub mod judge;
+pub mod measure;
+pub mod simulate;
+pub mod targets;
+pub mod text;
+
+pub use catalogue::{Catalogue, Outcome};
+pub use judge::{Judged, Verdict};

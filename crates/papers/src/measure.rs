@@ -1,0 +1,127 @@
+//! What can be asked of a run by name, besides the figures of a benchmark.
+//!
+//! ```text
+//! cpu KEY                 CPU time of the tasks of that key, s
+//! cpu-share KEY           the same as a share of what all tasks got
+//! cpu-ratio KEY KEY       the first's CPU time over the second's
+//! group-share PATH        CPU time of the tasks in that group and below it, as a share of what all tasks got
+//! cpu-variance KEY        sample variance of the tasks' CPU times, s^2
+//! cpu-min KEY, cpu-max KEY
+//! turnaround-mean KEY, turnaround-variance KEY (sample), turnaround-min KEY, turnaround-max KEY     s
+//! end KEY                 when the last of them ended, s
+//! group-end PATH, group-turnaround-mean PATH
+//! wait-max KEY            the longest that one of them waited, s
+//! latency-mean KEY, latency-max KEY                                      wakeup latency, ms
+//! migrations-max KEY      migrations of the task that migrated most
+//! switches, switches-per-cpu-s, migrations, jobs, busy
+//! cpu-busy N              how long CPU N ran tasks, s
+//! cpu-busy-spread         between the most and the least busy CPU, s
+//! ended-by                when the run ended, s
+//! tunable NAME            the scheduler's knob
+//! ```
+//!
+//! `*` as a key means all tasks.
+
+use schedlab_report::RunReport;
+use schedlab_report::model::TaskFigures;
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_MS: f64 = 1e6;
+
+/// What `what` is in `report`.
+///
+/// # Errors
+/// Says what is not known, or not there.
+pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
+    let mut words = what.split_whitespace();
+    let quantity = words.next().unwrap_or_default();
+    let arguments: Vec<&str> = words.collect();
+    let key = arguments.first().copied().unwrap_or("*");
+    let tasks = || report.tasks.iter().filter(move |task| key == "*" || task.key == key);
+    let below = |task: &TaskFigures| {
+        let rest = task.group.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || key.ends_with('/'))
+    };
+    let grouped = || report.tasks.iter().filter(move |task| below(task));
+    let cpu_s = |task: &TaskFigures| task.cpu_ns as f64 / NS_PER_S;
+    let total_cpu_s: f64 = report.tasks.iter().map(cpu_s).sum();
+    let turnaround_s = |task: &TaskFigures| task.turnaround_ns.map(|ns| ns as f64 / NS_PER_S);
+    let end_s = |task: &TaskFigures| task.end_ns.map(|ns| ns as f64 / NS_PER_S);
+    let some = |list: Vec<f64>| {
+        if list.is_empty() { Err(format!("{what}: there is no such task")) } else { Ok(list) }
+    };
+    let cpu_times = || some(tasks().map(cpu_s).collect());
+    let turnarounds = || some(tasks().filter_map(turnaround_s).collect());
+    let busy_s = || report.cpus.iter().map(|cpu| cpu.busy_ns as f64 / NS_PER_S);
+    Ok(match quantity {
+        "cpu" => cpu_times()?.iter().sum(),
+        "cpu-share" => cpu_times()?.iter().sum::<f64>() / total_cpu_s,
+        "cpu-ratio" => {
+            let other = arguments.get(1).ok_or_else(|| format!("{what}: needs two keys"))?;
+            let other: f64 = report.tasks.iter().filter(|task| task.key == *other).map(cpu_s).sum();
+            cpu_times()?.iter().sum::<f64>() / other
+        }
+        "cpu-variance" => variance(&cpu_times()?),
+        "cpu-min" => least(&cpu_times()?),
+        "cpu-max" => most(&cpu_times()?),
+        "group-share" => some(grouped().map(cpu_s).collect())?.iter().sum::<f64>() / total_cpu_s,
+        "group-end" => most(&some(grouped().filter_map(end_s).collect())?),
+        "group-turnaround-mean" => mean(&some(grouped().filter_map(turnaround_s).collect())?),
+        "turnaround-mean" => mean(&turnarounds()?),
+        "turnaround-variance" => variance(&turnarounds()?),
+        "turnaround-min" => least(&turnarounds()?),
+        "turnaround-max" => most(&turnarounds()?),
+        "end" => most(&some(tasks().filter_map(end_s).collect())?),
+        "wait-max" => most(&some(tasks().map(|task| task.wait_max_ns as f64 / NS_PER_S).collect())?),
+        "latency-mean" => {
+            let means = tasks().filter_map(|task| task.latency_mean_ns.map(|ns| ns as f64 / NS_PER_MS));
+            mean(&some(means.collect())?)
+        }
+        "latency-max" => {
+            let maxima = tasks().filter_map(|task| task.latency_max_ns.map(|ns| ns as f64 / NS_PER_MS));
+            most(&some(maxima.collect())?)
+        }
+        "migrations-max" => most(&some(tasks().map(|task| task.migrations_cpu as f64).collect())?),
+        "switches" => report.totals.switches as f64,
+        "switches-per-cpu-s" => {
+            let cpu_s = report.cpus.len() as f64 * report.end.at_ns as f64 / NS_PER_S;
+            report.totals.switches as f64 / cpu_s
+        }
+        "migrations" => report.totals.migrations_cpu as f64,
+        "jobs" => report.totals.jobs as f64,
+        "busy" => busy_s().sum(),
+        "cpu-busy" => {
+            let cpu = key.parse::<usize>().ok().and_then(|number| busy_s().nth(number));
+            cpu.ok_or_else(|| format!("{what}: there is no such CPU"))?
+        }
+        "cpu-busy-spread" => {
+            let busy: Vec<f64> = busy_s().collect();
+            most(&busy) - least(&busy)
+        }
+        "ended-by" => report.end.at_ns as f64 / NS_PER_S,
+        "tunable" => {
+            let found = report.tunables.iter().find(|tunable| tunable.name == key);
+            found.ok_or_else(|| format!("{what}: {} has no such knob", report.scheduler.name))?.value as f64
+        }
+        _ => return Err(format!("`{what}` is neither a figure of the benchmark nor known of runs")),
+    })
+}
+
+fn mean(list: &[f64]) -> f64 {
+    list.iter().sum::<f64>() / list.len() as f64
+}
+
+/// With the divisor n - 1.
+fn variance(list: &[f64]) -> f64 {
+    let mean = mean(list);
+    let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
+    if list.len() < 2 { 0.0 } else { sum / (list.len() - 1) as f64 }
+}
+
+fn least(list: &[f64]) -> f64 {
+    list.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn most(list: &[f64]) -> f64 {
+    list.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}

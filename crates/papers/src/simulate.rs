@@ -1,0 +1,268 @@
+//! Turns the runs of a file into simulations, and these into values.
+
+use crate::expand::{Binding, combinations, fill, text_of};
+use crate::file::{For, Run};
+use crate::measure::measure;
+use schedlab_bench::{Findings, Values};
+use schedlab_lab::bench::Bench;
+use schedlab_lab::run::Experiment;
+use schedlab_lab::select::{self, Choice};
+use schedlab_machine::description::{self, Description};
+use schedlab_report::RunReport;
+use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// What a simulation runs, besides the scheduler.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Subject {
+    /// A benchmark with those of its parameters that are set.
+    Bench {
+        /// Its name.
+        name: String,
+        /// What is set.
+        parameters: Vec<(String, String)>,
+    },
+    /// A workload in rt-app's language.
+    Workload {
+        /// The text.
+        text: String,
+        /// Its task groups.
+        groups: Vec<String>,
+        /// What is done to the machine meanwhile.
+        at: Vec<String>,
+    },
+}
+
+/// One simulation. Two runs of equal content are one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Simulation {
+    /// What is run.
+    pub subject: Subject,
+    /// Under what.
+    pub scheduler: String,
+    /// On so many equal CPUs, if no machine is named.
+    pub cpus: Option<u32>,
+    /// On this machine.
+    pub machine: Option<String>,
+    /// On which nothing costs anything.
+    pub idealised: bool,
+    /// Ticks a second.
+    pub hz: Option<u32>,
+    /// Knobs.
+    pub set: Vec<(String, i64)>,
+    /// It is ended then, ns.
+    pub limit_ns: Option<u64>,
+    /// Of random draws.
+    pub seed: u64,
+}
+
+/// A simulation, and what is to be taken from it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The simulations, one for each seed.
+    pub simulations: Vec<Simulation>,
+    /// The values by name, and what each is.
+    pub values: Vec<(String, String)>,
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    findings: Findings,
+    report: RunReport,
+}
+
+impl Run {
+    /// The simulations of this run; in the reduced form fewer.
+    ///
+    /// # Errors
+    /// Says what cannot be made sense of.
+    pub fn plan(&self, reduced: bool) -> Result<Vec<Planned>, String> {
+        let mut axes = self.axes.clone();
+        if reduced {
+            match &self.reduced {
+                None => {}
+                Some(Value::Boolean(false)) => return Ok(vec![]),
+                Some(Value::Boolean(true)) => {}
+                Some(Value::Table(fewer)) => {
+                    let fewer: For = fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
+                    axes.extend(fewer);
+                }
+                Some(other) => return Err(format!("reduced: {other} is neither false nor a table of lists")),
+            }
+        }
+        combinations(&axes).iter().map(|binding| self.planned(binding)).collect()
+    }
+
+    fn planned(&self, binding: &Binding) -> Result<Planned, String> {
+        let fill = |text: &str| fill(text, binding);
+        let filled = |value: &Value| fill(&text_of(value));
+        let subject = match (&self.bench, &self.workload) {
+            (Some(name), None) => {
+                let set = self.parameters.iter().map(|(name, value)| (name.clone(), filled(value)));
+                Subject::Bench { name: fill(name), parameters: set.collect() }
+            }
+            (None, Some(text)) => {
+                let lines = |lines: &[String]| lines.iter().map(|line| fill(line)).collect();
+                Subject::Workload { text: fill(text), groups: lines(&self.groups), at: lines(&self.at) }
+            }
+            _ => return Err("a run needs a `bench` or a `workload`, one of them".into()),
+        };
+        let whole = |name: &str, text: String| {
+            text.parse::<i64>().map_err(|_| format!("{name}: \"{text}\" is no whole number"))
+        };
+        let cpus = match &self.cpus {
+            Some(value) => Some(whole("cpus", filled(value))? as u32),
+            None => None,
+        };
+        let limit_ns = match &self.duration_s {
+            Some(value) => {
+                let text = filled(value);
+                let seconds: f64 =
+                    text.parse().map_err(|_| format!("duration_s: \"{text}\" is no number"))?;
+                Some((seconds * 1e9) as u64)
+            }
+            None => None,
+        };
+        let mut set = vec![];
+        for (name, value) in &self.set {
+            set.push((name.clone(), whole(name, filled(value))?));
+        }
+        let simulation = Simulation {
+            subject,
+            scheduler: fill(&self.scheduler),
+            cpus,
+            machine: self.machine.as_deref().map(fill),
+            idealised: self.idealised,
+            hz: self.hz,
+            set,
+            limit_ns,
+            seed: 1,
+        };
+        let simulations = (1..=self.seeds.max(1)).map(|seed| Simulation { seed, ..simulation.clone() });
+        Ok(Planned {
+            simulations: simulations.collect(),
+            values: self.values.iter().map(|(name, what)| (fill(name), fill(what))).collect(),
+        })
+    }
+}
+
+impl Planned {
+    /// The values that its simulations came to: means over the seeds, and how they spread.
+    ///
+    /// # Errors
+    /// A value is neither a figure of the benchmark nor known of runs.
+    pub fn values(&self, done: &BTreeMap<Simulation, Simulated>) -> Result<Vec<(String, f64)>, String> {
+        let mut values = vec![];
+        for (name, what) in &self.values {
+            let mut of_seeds = vec![];
+            for simulation in &self.simulations {
+                of_seeds.push(done[simulation].value(what)?);
+            }
+            let count = of_seeds.len() as f64;
+            let mean = of_seeds.iter().sum::<f64>() / count;
+            values.push((name.clone(), mean));
+            if of_seeds.len() > 1 {
+                let squares: f64 = of_seeds.iter().map(|value| (value - mean) * (value - mean)).sum();
+                let sd = (squares / (count - 1.0)).sqrt();
+                values.push((format!("{name}.sd"), sd));
+                values.push((format!("{name}.cv"), sd / mean));
+            }
+        }
+        Ok(values)
+    }
+}
+
+impl Simulated {
+    fn value(&self, what: &str) -> Result<f64, String> {
+        match self.findings.figure(what) {
+            Some(value) => Ok(value),
+            None => measure(&self.report, what),
+        }
+    }
+}
+
+impl Simulation {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What in it cannot be done.
+    pub fn run(&self) -> Result<Simulated, String> {
+        let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
+        let machine = match &self.machine {
+            Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
+            None => None,
+        };
+        let cpus = machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());
+        match &self.subject {
+            Subject::Bench { name, parameters } => self.run_bench(&choice, machine, cpus, name, parameters),
+            Subject::Workload { text, groups, at } => {
+                self.run_workload(&choice, machine, cpus, (text, groups, at))
+            }
+        }
+    }
+
+    fn run_bench(
+        &self,
+        choice: &Choice,
+        machine: Option<Description>,
+        cpus: u32,
+        name: &str,
+        parameters: &[(String, String)],
+    ) -> Result<Simulated, String> {
+        let benchmark = schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+        let mut values = Values::defaults(benchmark.parameters());
+        for (name, text) in parameters {
+            values = values.with(benchmark.parameters(), name, text).map_err(|error| error.to_string())?;
+        }
+        let bench = Bench {
+            values,
+            cpus,
+            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            machine,
+            seed: self.seed,
+            limit_ns: self.limit_ns,
+            tunables: self.set.clone(),
+            ..Bench::new(benchmark)
+        };
+        if let Some(why) = choice.refuses(&bench.needs()) {
+            return Err(format!("{choice} cannot run {name}: {why}"));
+        }
+        let run = bench.run(choice).map_err(|error| error.to_string())?;
+        if let Some(warning) = run.warning {
+            return Err(warning);
+        }
+        Ok(Simulated { findings: run.findings, report: run.report })
+    }
+
+    fn run_workload(
+        &self,
+        choice: &Choice,
+        machine: Option<Description>,
+        cpus: u32,
+        (text, lines, at): (&str, &[String], &[String]),
+    ) -> Result<Simulated, String> {
+        let target = Target { cpus, limited: self.limit_ns.is_some() };
+        let model = rt_app::load("workload", text, &target).map_err(|error| error.to_string())?;
+        let mut settings = GroupSettings::default();
+        settings.add(groups::parse("groups", &lines.join("\n")).map_err(|error| error.to_string())?);
+        let mut timetable = Timetable::default();
+        for action in at {
+            timetable.add(Timetable::parse_option(action).map_err(|error| error.to_string())?);
+        }
+        let experiment = Experiment {
+            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            machine,
+            limit_ns: self.limit_ns,
+            timetable,
+            ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
+        };
+        if let Some(why) = choice.refuses(&experiment.needs()) {
+            return Err(format!("{choice} cannot run the workload: {why}"));
+        }
+        experiment.check_timetable(&[*choice]).map_err(|error| error.to_string())?;
+        let ran = experiment.run(choice, &self.set).map_err(|error| error.to_string())?;
+        Ok(Simulated { findings: Findings::default(), report: ran.report })
+    }
+}

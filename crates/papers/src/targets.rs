@@ -1,0 +1,85 @@
+//! The ranges that the numbers of the published experiments must lie in: `targets.csv`.
+
+/// A row.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// The experiment's id.
+    pub id: String,
+    /// Of what.
+    pub case: String,
+    /// What.
+    pub quantity: String,
+    /// Its unit; empty for pure numbers.
+    pub unit: String,
+    /// At least; none: no bound.
+    pub low: Option<f64>,
+    /// At most; none: no bound.
+    pub high: Option<f64>,
+    /// What was published; empty where the criterion is a rule.
+    pub published: String,
+}
+
+const HEAD: &str = "id,case,quantity,unit,low,high,published";
+
+/// Reads the file.
+///
+/// # Errors
+/// Says in which line what is wrong.
+pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+    let mut lines = text.lines();
+    if lines.next().map(str::trim_end) != Some(HEAD) {
+        return Err(format!("line 1: the head is not `{HEAD}`"));
+    }
+    lines
+        .enumerate()
+        .map(|(number, line)| row(line).map_err(|error| format!("line {}: {error}", number + 2)))
+        .collect()
+}
+
+fn row(line: &str) -> Result<Row, String> {
+    let fields = fields(line)?;
+    let count = fields.len();
+    let [id, case, quantity, unit, low, high, published]: [String; 7] =
+        fields.try_into().map_err(|_| format!("{count} fields where 7 belong"))?;
+    let bound = |text: &str| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| format!("\"{text}\" is no number")),
+    };
+    Ok(Row { low: bound(&low)?, high: bound(&high)?, id, case, quantity, unit, published })
+}
+
+/// Splits at commas that are not within quotation marks.
+fn fields(line: &str) -> Result<Vec<String>, String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => fields.last_mut().expect("there is always one").push(c),
+        }
+    }
+    if quoted { Err("a quotation mark is not closed".into()) } else { Ok(fields) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_with_open_ranges_and_quoted_commas() {
+        let text =
+            format!("{HEAD}\nHB-1,a case,slope,,1.3,,1.429\nIB-0,\"exec 99 ms, enough\",nice_add,,0,0,\n");
+        let rows = parse(&text).expect("it is well formed");
+        assert_eq!((rows[0].low, rows[0].high), (Some(1.3), None));
+        assert_eq!((rows[1].case.as_str(), rows[1].published.as_str()), ("exec 99 ms, enough", ""));
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        assert!(parse("id\n").is_err());
+        assert_eq!(parse(&format!("{HEAD}\na,b\n")), Err("line 2: 2 fields where 7 belong".into()));
+        assert_eq!(parse(&format!("{HEAD}\na,b,c,,x,,\n")), Err("line 2: \"x\" is no number".into()));
+        assert!(parse(&format!("{HEAD}\na,\"b\n")).is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! The results as text: for the terminal, and as CSV.
+
+use crate::catalogue::{Outcome, count};
+use crate::judge::{Judged, Verdict};
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use std::fmt::Write;
+
+/// A number in as many digits as are worth reading.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "-".into();
+    }
+    if value == value.trunc() && size < 1e12 {
+        return format!("{value:.0}");
+    }
+    match size {
+        1000.0.. => format!("{value:.0}"),
+        100.0.. => format!("{value:.1}"),
+        10.0.. => format!("{value:.2}"),
+        1.0.. => format!("{value:.3}"),
+        0.001.. => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// The range in words.
+pub fn range((low, high): (Option<f64>, Option<f64>)) -> String {
+    match (low, high) {
+        (None, None) => String::new(),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("at most {}", number(high)),
+        (Some(low), Some(high)) if low == high => number(low),
+        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
+    }
+}
+
+fn with_unit(text: String, unit: &str) -> String {
+    if unit.is_empty() || text.is_empty() { text } else { format!("{text} {unit}") }
+}
+
+/// What came out, with its unit.
+pub fn simulated(judged: &Judged) -> String {
+    judged.simulated.map_or(String::new(), |value| with_unit(number(value), &judged.unit))
+}
+
+/// An experiment for the terminal.
+pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
+    let file = &outcome.file;
+    let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
+    let mut table = Table::new();
+    let line = if unicode { '─' } else { '-' };
+    table
+        .load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)))
+        .force_no_tty()
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width)
+        .set_header(["", "published", "simulated", "range", "verdict"]);
+    for judged in outcome.judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked) {
+        table.add_row([
+            judged.says.clone(),
+            judged.published.clone(),
+            simulated(judged),
+            range(judged.range),
+            judged.verdict.name().into(),
+        ]);
+    }
+    writeln!(text, "{table}").expect("a string takes everything");
+    for judged in &outcome.judged {
+        if !judged.because.is_empty() {
+            let verdict = judged.verdict.name();
+            writeln!(text, "  {verdict}: {}: {}", judged.says, judged.because)
+                .expect("a string takes everything");
+        }
+    }
+    for note in &file.notes {
+        writeln!(text, "  note: {note}").expect("a string takes everything");
+    }
+    text
+}
+
+/// How often each verdict was given, in a line.
+pub fn summary(outcomes: &[Outcome]) -> String {
+    let counted: Vec<String> =
+        count(outcomes).into_iter().map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
+    format!("{} experiments: {}", outcomes.len(), counted.join(", "))
+}
+
+/// All demands as CSV.
+pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
+    let mut text = String::from("id,demand,published,simulated,unit,low,high,verdict,because\n");
+    let bound = |bound: Option<f64>| bound.map_or(String::new(), |bound| bound.to_string());
+    for outcome in outcomes {
+        for judged in &outcome.judged {
+            let fields = [
+                &outcome.file.id,
+                &judged.says,
+                &judged.published,
+                &bound(judged.simulated),
+                &judged.unit,
+                &bound(judged.range.0),
+                &bound(judged.range.1),
+                judged.verdict.name(),
+                &judged.because,
+            ];
+            csv_line(&mut text, &fields);
+        }
+    }
+    text
+}
+
+/// All values of an experiment as CSV.
+pub fn values_csv(outcome: &Outcome) -> String {
+    let mut text = String::from("name,value\n");
+    for (name, value) in outcome.values.iter() {
+        csv_line(&mut text, &[name, &value.to_string()]);
+    }
+    text
+}
+
+fn csv_line(text: &mut String, fields: &[&str]) {
+    let quoted: Vec<String> = fields
+        .iter()
+        .map(|field| match field.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", field.replace('"', "\"\"")),
+            false => (*field).into(),
+        })
+        .collect();
+    text.push_str(&quoted.join(","));
+    text.push('\n');
+}

@@ -1,0 +1,28 @@
+//! The figures of benchmarks for spreadsheets.
+
+use super::{BenchReport, written};
+use crate::csv::row;
+
+/// One row for each run and figure: all parameters of the benchmark under their names, then
+/// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own units; the others are in `ns`,
+/// `part`, `index` or `count`.
+pub fn figures(report: &BenchReport) -> String {
+    let mut text = String::new();
+    let names = report.parameters.iter().map(|axis| axis.name.as_str());
+    let columns = ["scheduler", "release", "seed", "figure", "value", "unit"];
+    row(&mut text, &names.chain(columns).collect::<Vec<&str>>());
+    for point in &report.points {
+        let scheduler = &report.schedulers[point.scheduler];
+        let value = |place| report.value(point, place).map_or(String::new(), written);
+        let values: Vec<String> = (0..report.parameters.len()).map(value).collect();
+        for run in &point.runs {
+            for figure in run.all() {
+                let mut fields = values.clone();
+                fields.extend([scheduler.name.clone(), scheduler.release.clone(), run.seed.to_string()]);
+                fields.extend([figure.name.clone(), figure.value.to_string(), figure.unit.clone()]);
+                row(&mut text, &fields);
+            }
+        }
+    }
+    text
+}

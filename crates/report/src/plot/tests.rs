@@ -1,0 +1,81 @@
+use super::*;
+use crate::Style;
+
+fn chart() -> Chart {
+    let of = |name: &str, published: bool, y: fn(f64) -> f64| Series {
+        name: name.into(),
+        points: [50.0, 100.0, 150.0, 200.0].map(|x| Point::new(x, y(x))).to_vec(),
+        published,
+    };
+    Chart {
+        title: "time by groups".into(),
+        x_label: "groups".into(),
+        y_label: "time (s)".into(),
+        x_names: vec![],
+        series: vec![
+            of("parabola", false, |x| x * x / 1000.0),
+            of("line", false, |x| x / 20.0),
+            of("measured", true, |x| x / 10.0),
+        ],
+    }
+}
+
+#[test]
+fn a_chart_in_a_terminal() {
+    insta::assert_snapshot!(chart().to_text(Style::plain(80)));
+}
+
+#[test]
+fn a_chart_where_there_is_only_ascii() {
+    let text = chart().to_text(Style { unicode: false, ..Style::plain(80) });
+    assert!(text.is_ascii());
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_chart_fits_where_it_is_shown_and_is_plain_without_colour() {
+    for width in [40, 80, 100, 200] {
+        let text = chart().to_text(Style::plain(width));
+        assert!(text.lines().all(|line| crate::text_width(line) <= width), "{width}:\n{text}");
+        assert!(!text.contains('\x1b'));
+    }
+    let colored = chart().to_text(Style { color: true, ..Style::plain(80) });
+    assert!(colored.contains("\x1b[38;5;33m"));
+}
+
+#[test]
+fn a_chart_as_a_picture() {
+    let mut chart = chart();
+    chart.series[1].points[2] = Point { x: 150.0, y: 7.5, low: 5.0, high: 12.0 };
+    insta::assert_snapshot!(chart.to_svg());
+}
+
+#[test]
+fn names_do_not_break_the_document() {
+    let mut chart = chart();
+    chart.title = "a < b & \"c\"\x07".into();
+    assert!(chart.to_svg().contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
+}
+
+#[test]
+fn x_may_be_words_and_points_may_be_missing() {
+    let mut chart = chart();
+    chart.x_names = vec!["pipe".into(), "socket".into()];
+    chart.series.truncate(1);
+    chart.series[0].points = vec![Point::new(0.0, 3.0), Point::new(1.0, f64::NAN)];
+    let text = chart.to_text(Style::plain(60));
+    assert!(text.contains("pipe") && text.contains("socket"), "{text}");
+    assert_eq!(text.matches('●').count(), 2, "a point and its legend:\n{text}");
+    chart.series[0].points.remove(0);
+    assert!(chart.to_text(Style::plain(60)).contains("nothing to draw"));
+    assert!(chart.to_svg().contains("nothing to draw"));
+}
+
+#[test]
+fn whole_numbers_are_marked_at_whole_numbers() {
+    let mut chart = chart();
+    chart.series.truncate(1);
+    chart.series[0].points = vec![Point::new(1.0, 3.0), Point::new(2.0, 4.0), Point::new(3.0, 6.0)];
+    let marks: Vec<String> = chart.x_marks((1.0, 3.0), 8).into_iter().map(|(_, label)| label).collect();
+    assert_eq!(marks, ["1", "2", "3"]);
+}

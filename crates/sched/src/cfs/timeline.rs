@@ -1,0 +1,227 @@
+//! The timeline of a queue: waiting entities in the order of their virtual times.
+//!
+//! The kernel keeps a red-black tree. All that the algorithm asks of it is an order: by virtual time, and among equals as they
+//! came. Here each entity stands in a list of [`Sorted`] numbers that say just that.
+
+use crate::classes::rbtree::NIL;
+use crate::classes::sorted::Sorted;
+
+/// A place in the order: from the top the virtual time (64 bits), the number of the arrival, which sets equals apart (32), and
+/// the entity (32).
+type Place = u128;
+
+#[inline]
+const fn place(vruntime: u64, arrival: u32, e: u32) -> Place {
+    (vruntime as u128) << 64 | (arrival as u128) << 32 | e as u128
+}
+
+#[inline]
+const fn vruntime_of(place: Place) -> u64 {
+    (place >> 64) as u64
+}
+
+/// The entity at a place; [`NIL`] where there is none.
+#[inline]
+const fn entity_of(place: Place) -> u32 {
+    place as u32
+}
+
+const _: () = assert!(entity_of(Sorted::NONE) == NIL);
+
+/// Waiting entities by virtual time, those with the same in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    places: Sorted,
+    /// The number of the next arrival.
+    arrivals: u32,
+}
+
+impl Timeline {
+    /// Nobody waits.
+    pub const fn new() -> Timeline {
+        Timeline { places: Sorted::new(), arrivals: 0 }
+    }
+
+    /// The entity that is furthest behind, the one that came first among equals; [`NIL`] if nobody waits.
+    #[inline]
+    pub fn leftmost(&self) -> u32 {
+        entity_of(self.places.least())
+    }
+
+    /// The virtual time of the entity that is furthest behind.
+    #[inline]
+    pub fn leftmost_vruntime(&self) -> Option<u64> {
+        (!self.places.is_empty()).then_some(vruntime_of(self.places.least()))
+    }
+
+    /// The virtual time of the entity that is furthest ahead.
+    pub fn rightmost_vruntime(&self) -> Option<u64> {
+        (!self.places.is_empty()).then_some(vruntime_of(self.places.greatest()))
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Those who wait with their virtual times, the one furthest behind first.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
+    }
+
+    /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival, without which it is not found again.
+    ///
+    /// Once in 2^32 arrivals those who wait are numbered anew: `renumbered` is told the entities and their numbers.
+    #[inline]
+    pub fn insert(&mut self, e: u32, vruntime: u64, renumbered: impl FnMut(u32, u32)) -> u32 {
+        if self.arrivals == u32::MAX {
+            self.renumber(renumbered);
+        }
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        self.places.insert(place(vruntime, arrival, e));
+        arrival
+    }
+
+    /// Takes `e` out, which was put in with this virtual time and got this number.
+    #[inline]
+    pub fn remove(&mut self, e: u32, vruntime: u64, arrival: u32) {
+        self.places.remove(place(vruntime, arrival, e));
+    }
+
+    /// Numbers those who wait from 0, in their order.
+    #[cold]
+    fn renumber(&mut self, mut renumbered: impl FnMut(u32, u32)) {
+        let mut arrivals = 0;
+        self.places.replace_all(|old| {
+            let (e, arrival) = (entity_of(old), arrivals);
+            arrivals += 1;
+            renumbered(e, arrival);
+            place(vruntime_of(old), arrival, e)
+        });
+        self.arrivals = arrivals;
+    }
+
+    /// Checks that everything is in order.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn audit(&self) -> Result<(), &'static str> {
+        self.places.audit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// The timeline beside a plain list that is sorted anew, stably, after each arrival.
+    struct Pair {
+        timeline: Timeline,
+        model: Vec<(u64, u32)>,
+        arrival: Vec<u32>,
+        /// All virtual times are counted from here.
+        base: u64,
+    }
+
+    impl Pair {
+        fn new(entities: usize, base: u64) -> Pair {
+            let timeline = Timeline::new();
+            Pair { timeline, model: Vec::new(), arrival: alloc::vec![0; entities], base }
+        }
+
+        fn insert(&mut self, e: u32, vruntime: u64) {
+            let arrival = &mut self.arrival;
+            let number = self.timeline.insert(e, self.base.wrapping_add(vruntime), |e, number| {
+                arrival[e as usize] = number;
+            });
+            arrival[e as usize] = number;
+            let at = self.model.partition_point(|&(other, _)| other <= vruntime);
+            self.model.insert(at, (vruntime, e));
+        }
+
+        fn remove(&mut self, at: usize) {
+            let (vruntime, e) = self.model.remove(at);
+            self.timeline.remove(e, self.base.wrapping_add(vruntime), self.arrival[e as usize]);
+        }
+
+        fn check(&self) {
+            self.timeline.audit().unwrap();
+            let found: Vec<(u64, u32)> =
+                self.timeline.iter().map(|(e, vruntime)| (vruntime.wrapping_sub(self.base), e)).collect();
+            assert_eq!(found, self.model);
+            let first = self.model.first().copied();
+            assert_eq!(self.timeline.leftmost(), first.map_or(NIL, |(_, e)| e));
+            let ends = [self.timeline.leftmost_vruntime(), self.timeline.rightmost_vruntime()];
+            let expected = [first, self.model.last().copied()];
+            assert_eq!(
+                ends.map(|v| v.map(|v| v.wrapping_sub(self.base))),
+                expected.map(|place| place.map(|(vruntime, _)| vruntime))
+            );
+            assert_eq!(self.timeline.len(), self.model.len());
+        }
+    }
+
+    /// A generator of small numbers.
+    fn random(state: &mut u64, below: u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % below
+    }
+
+    #[test]
+    fn it_agrees_with_a_sorted_list_under_random_use() {
+        // Few equals and many; around the wrap of virtual time, and around half of it.
+        for (seed, spread) in [(1, 1 << 30), (2, 5), (3, 300)] {
+            for base in [0u64.wrapping_sub(spread / 2), (1 << 63) - spread / 2] {
+                let mut state = seed;
+                let mut pair = Pair::new(1500, base);
+                let mut absent: Vec<u32> = (0..1500).collect();
+                for step in 0..12_000 {
+                    // Grows to all, shrinks to none, grows again.
+                    let grows = random(&mut state, 10) < if step / 3000 % 2 == 0 { 8 } else { 2 };
+                    if grows && !absent.is_empty() {
+                        let e = absent.swap_remove(random(&mut state, absent.len() as u64) as usize);
+                        pair.insert(e, random(&mut state, spread));
+                    } else if !pair.model.is_empty() {
+                        let leftmost = random(&mut state, 2) == 0;
+                        let at =
+                            if leftmost { 0 } else { random(&mut state, pair.model.len() as u64) as usize };
+                        absent.push(pair.model[at].1);
+                        pair.remove(at);
+                    }
+                    if step % 50 == 0 {
+                        pair.check();
+                    }
+                }
+                while !pair.model.is_empty() {
+                    pair.remove(0);
+                }
+                pair.check();
+            }
+        }
+    }
+
+    #[test]
+    fn equals_keep_their_order_when_arrivals_are_numbered_anew() {
+        let mut pair = Pair::new(1000, 7);
+        for e in 0..600 {
+            pair.insert(e, u64::from(e % 3));
+        }
+        pair.timeline.arrivals = u32::MAX - 1;
+        for e in 600..1000 {
+            pair.insert(e, u64::from(e % 3));
+        }
+        assert_eq!(pair.timeline.arrivals, 1000 - 1 + 1);
+        pair.check();
+        while !pair.model.is_empty() {
+            pair.remove(pair.model.len() / 2);
+        }
+        pair.check();
+    }
+}

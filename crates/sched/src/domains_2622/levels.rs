@@ -1,0 +1,242 @@
+//! 2.6.22 on machines that are not flat: its levels, and the comparison of groups of several CPUs.
+//!
+//! **All of this file is from recollection of 2.6.22 and not checked against anything.** The description has the flat machine's
+//! one domain only.
+//!
+//! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has the power of 128, and so has a
+//! group whose CPUs share a core or a cache, be they two or ten: it counts as full with one task, so that each cache, and each core,
+//! gets one task before any gets two. Other groups have what their parts have together.
+
+use super::{Busiest, Domains, Idle, SCHED_LOAD_SCALE};
+use crate::classes::domains::{DomainParams, Domains as Tree};
+use crate::topology::LevelKind;
+use crate::{CpuId, Topology};
+
+/// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of x86-64).
+pub(super) const fn params(kind: LevelKind) -> DomainParams {
+    let cpu = DomainParams {
+        min_interval_ms: 1,
+        max_interval_ms: 4,
+        busy_factor: 64,
+        imbalance_pct: 125,
+        cache_nice_tries: 1,
+        busy_idx: 2,
+        idle_idx: 1,
+        newidle_idx: 2,
+        wake_idx: 1,
+        forkexec_idx: 1,
+        balance_newidle: true,
+        balance_exec: true,
+        balance_fork: false,
+        balance_wake: false,
+        wake_affine: true,
+        share_cpupower: false,
+        prefer_sibling: false,
+        smt_gain: 1024,
+    };
+    match kind {
+        LevelKind::Smt => DomainParams {
+            max_interval_ms: 2,
+            imbalance_pct: 110,
+            cache_nice_tries: 0,
+            busy_idx: 0,
+            idle_idx: 0,
+            newidle_idx: 1,
+            wake_idx: 0,
+            forkexec_idx: 0,
+            share_cpupower: true,
+            ..cpu
+        },
+        LevelKind::MultiCore | LevelKind::Cpu => cpu,
+        LevelKind::Node | LevelKind::AllNodes => DomainParams {
+            min_interval_ms: 8,
+            max_interval_ms: 32,
+            busy_factor: 32,
+            cache_nice_tries: 2,
+            busy_idx: 3,
+            idle_idx: 2,
+            newidle_idx: 0,
+            balance_newidle: false,
+            balance_fork: true,
+            balance_wake: true,
+            wake_affine: false,
+            ..cpu
+        },
+    }
+}
+
+/// The domains of `topology`.
+pub(super) fn build(topology: &Topology) -> Tree {
+    Tree::new(topology, params)
+}
+
+/// A group of CPUs as balancing sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Load for the power of one CPU.
+    avg_load: u64,
+    load: u64,
+    power: u64,
+    /// Present weight of what is runnable.
+    weighted: u64,
+    nr_running: u64,
+}
+
+impl Domains {
+    /// The power of the group of this level that `first` is the first CPU of.
+    fn power(&self, level: usize, first: CpuId) -> u64 {
+        let Some(below) = self.tree.child(first, level) else {
+            return SCHED_LOAD_SCALE;
+        };
+        let domain = self.tree.level(below);
+        if matches!(domain.kind, LevelKind::Smt | LevelKind::MultiCore) {
+            return SCHED_LOAD_SCALE;
+        }
+        domain.span(first).groups.iter().map(|group| self.power(below, group[0])).sum()
+    }
+
+    /// Whether `cpu` is the one of its group that balances this level and those above: the first idle one, or the first.
+    pub(super) fn is_its_turn(&self, cpu: CpuId, level: usize) -> bool {
+        let domain = self.tree.level(level);
+        let group = domain.span(cpu).group(domain.group_of(cpu));
+        let idle = group.iter().find(|&&cpu| self.load(cpu).nr_running() == 0);
+        *idle.unwrap_or(&group[0]) == cpu
+    }
+
+    fn survey(&self, level: usize, cpus: &[CpuId], index: u8, is_own: bool) -> Group {
+        let mut group = Group { power: self.power(level, cpus[0]), ..Group::default() };
+        for &cpu in cpus.iter().filter(|cpu| !self.excluded[cpu.index()]) {
+            let load = self.load(cpu);
+            group.load += match (index.checked_sub(1), is_own) {
+                (None, _) => load.raw_weighted_load,
+                (Some(average), true) => load.target_load(average.into()),
+                (Some(average), false) => load.source_load(average.into()),
+            };
+            group.weighted += load.raw_weighted_load;
+            group.nr_running += u64::from(load.nr_running);
+        }
+        group.avg_load = group.load * SCHED_LOAD_SCALE / group.power;
+        group
+    }
+
+    /// `find_busiest_group`, `find_busiest_queue` over groups of several CPUs.
+    pub(super) fn find_busiest_of_groups(&self, this: CpuId, level: usize, idle: Idle) -> Option<Busiest> {
+        let domain = self.tree.level(level);
+        let index = match idle {
+            Idle::Idle => domain.params.idle_idx,
+            Idle::Busy => domain.params.busy_idx,
+            Idle::NewlyIdle => domain.params.newidle_idx,
+        };
+        let (span, own_number) = (domain.span(this), domain.group_of(this));
+        let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
+        let own = self.survey(level, span.group(own_number), index, true);
+        let (mut total_load, mut total_power) = (own.load, own.power);
+        let mut busiest: Option<(usize, Group)> = None;
+        for number in (own_number + 1..groups).chain(0..own_number) {
+            let group = self.survey(level, span.group(number), index, false);
+            total_load += group.load;
+            total_power += group.power;
+            let most = busiest.map_or(0, |(_, best)| best.avg_load);
+            if group.avg_load > most && group.nr_running > group.power / SCHED_LOAD_SCALE {
+                busiest = Some((number, group));
+            }
+        }
+        let (number, busiest) = busiest?;
+        let average = SCHED_LOAD_SCALE * total_load / total_power;
+        let imbalance = imbalance(&own, &busiest, average, u64::from(domain.params.imbalance_pct))?;
+        let weight = |cpu: CpuId| self.load(cpu).raw_weighted_load;
+        let mut queue = None;
+        for &cpu in span.group(number).iter().filter(|cpu| !self.excluded[cpu.index()]) {
+            let too_heavy = self.load(cpu).nr_running() == 1 && weight(cpu) > imbalance;
+            if !too_heavy && weight(cpu) > queue.map_or(0, weight) {
+                queue = Some(cpu);
+            }
+        }
+        queue.map(|cpu| Busiest { cpu, imbalance })
+    }
+}
+
+/// How much weight should move from the busiest group to the own one. None: all is well.
+fn imbalance(own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
+    let (max, mine) = (busiest.avg_load, own.avg_load);
+    let per_task = busiest.weighted / busiest.nr_running;
+    if mine >= max || mine >= average || 100 * max <= pct * mine || max <= per_task {
+        return None;
+    }
+    if max >= average {
+        let pull = (max - average).min(max - per_task) * busiest.power;
+        let imbalance = pull.min((average - mine) * own.power) / SCHED_LOAD_SCALE;
+        if imbalance >= per_task {
+            return Some(imbalance);
+        }
+    }
+    // Less than a task. Would one help all the same?
+    let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(SCHED_LOAD_SCALE);
+    let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
+    if max - mine >= per_task * factor {
+        return Some(per_task);
+    }
+    let now = busiest.power * per_task.min(max) + own.power * own_per_task.min(mine);
+    let left = max.saturating_sub(per_task * SCHED_LOAD_SCALE / busiest.power);
+    let added = (max * busiest.power).min(per_task * SCHED_LOAD_SCALE) / own.power;
+    let then = busiest.power * per_task.min(left) + own.power * own_per_task.min(mine + added);
+    (then / SCHED_LOAD_SCALE > now / SCHED_LOAD_SCALE).then_some(per_task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Place;
+
+    /// Two nodes of one package of two cores of two threads each; a task of weight 128 for each time that a CPU is named.
+    fn machine(tasks: &[u32]) -> Domains {
+        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let mut domains = Domains::new(&topology, 1000);
+        for &cpu in tasks {
+            domains.inc_nr_running(CpuId(cpu), 128);
+        }
+        for cpu in 0..8 {
+            for _ in 0..64 {
+                domains.update_cpu_load(CpuId(cpu));
+            }
+        }
+        domains
+    }
+
+    fn from(domains: &Domains, this: u32, level: usize) -> Option<u32> {
+        domains.find_busiest_of_groups(CpuId(this), level, Idle::Idle).map(|busiest| busiest.cpu.0)
+    }
+
+    #[test]
+    fn cores_and_nodes_are_full_with_one_task() {
+        // Both threads of the first core are busy. Another core should have one of the two, and the other node.
+        let domains = machine(&[0, 1]);
+        assert_eq!(from(&domains, 2, 1), Some(0));
+        assert_eq!(from(&domains, 4, 3), Some(0));
+        // One task may stay alone where it is.
+        let domains = machine(&[0]);
+        assert_eq!((from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 3)), (None, None, None));
+    }
+
+    #[test]
+    fn a_package_of_two_caches_has_the_power_of_both() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let domains = Domains::new(&topology, 1000);
+        // MC, CPU, NODE.
+        assert_eq!([0, 1, 2].map(|level| domains.power(level, CpuId(0))), [128, 128, 256]);
+    }
+
+    #[test]
+    fn one_cpu_of_a_group_balances_for_it() {
+        let domains = machine(&[0, 2]);
+        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
+        assert_eq!(turns, [1], "the first idle one of the node");
+        let domains = machine(&[0, 1, 2, 3]);
+        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
+        assert_eq!(turns, [0], "the first one");
+    }
+
+    use alloc::vec::Vec;
+}

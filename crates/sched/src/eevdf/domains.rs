@@ -1,0 +1,289 @@
+//! The scheduling domains of 6.x, and who is near whom.
+//!
+//! From the smallest up: **SMT**, the threads of a core; **MC**, the cores that share a cache (the largest domain that shares one
+//! is what the kernel calls `sd_llc`); **PKG**, the rest of a memory node; **NUMA**, the nodes. Each is divided into groups, the
+//! domains of the level below. Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
+//! within the shared cache.
+//!
+//! Where nobody shares a core or a cache, as on the flat machine of the golden schedules, the CPUs of a node count as sharing one.
+
+use crate::classes::domains::{DomainLevel, DomainParams, Domains, Span};
+use crate::cpu_set::CpuSet;
+use crate::topology::{Level, LevelKind};
+use crate::{CpuId, Topology};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A busy CPU waits this many times as long from one balancing to the next.
+pub(super) const BUSY_FACTOR: u64 = 16;
+/// Nodes farther from each other than this are not for forks and affine wakeups (`node_reclaim_distance`).
+const FAR: u32 = 30;
+
+/// What a level has: the flags and numbers that the fair class reads. Intervals depend on the size of each domain
+/// ([`min_interval`]), and loads are averages, so that the rest says nothing here.
+fn params(kind: LevelKind) -> DomainParams {
+    let far = kind == LevelKind::AllNodes;
+    DomainParams {
+        min_interval_ms: 0,
+        max_interval_ms: 0,
+        busy_factor: BUSY_FACTOR as u32,
+        imbalance_pct: if kind == LevelKind::Smt { 110 } else { 117 },
+        cache_nice_tries: match kind {
+            LevelKind::Smt => 0,
+            LevelKind::MultiCore | LevelKind::Cpu => 1,
+            LevelKind::Node | LevelKind::AllNodes => 2,
+        },
+        busy_idx: 0,
+        idle_idx: 0,
+        newidle_idx: 0,
+        wake_idx: 0,
+        forkexec_idx: 0,
+        balance_newidle: true,
+        balance_exec: !far,
+        balance_fork: !far,
+        balance_wake: false,
+        wake_affine: !far,
+        share_cpupower: kind == LevelKind::Smt,
+        prefer_sibling: !is_numa(kind),
+        smt_gain: 1024,
+    }
+}
+
+/// Whether a level is made of memory nodes.
+pub(super) const fn is_numa(kind: LevelKind) -> bool {
+    matches!(kind, LevelKind::Node | LevelKind::AllNodes)
+}
+
+/// Whether the CPUs of a domain of this level share a cache.
+pub(super) const fn shares_cache(kind: LevelKind) -> bool {
+    matches!(kind, LevelKind::Smt | LevelKind::MultiCore)
+}
+
+/// The shortest time between two balancings of a domain of so many CPUs, ms; the longest is twice that.
+pub(super) fn min_interval(span: &Span) -> u32 {
+    span.cpus.len() as u32
+}
+
+/// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each other.
+pub(super) fn build(topology: &Topology) -> Domains {
+    let nobody_shares = !topology.levels().iter().any(|level| shares_cache(level.kind));
+    let level = |level: &Level| {
+        let kind = match level.kind {
+            LevelKind::Cpu if nobody_shares => LevelKind::MultiCore,
+            LevelKind::Node if reach(topology, level) > FAR => LevelKind::AllNodes,
+            kind => kind,
+        };
+        Level { kind, span_of: level.span_of.clone() }
+    };
+    let levels: Vec<Level> = topology.levels().iter().map(level).collect();
+    Domains::of_levels(topology.cpus(), &levels, params)
+}
+
+/// How far the farthest nodes of a domain of `level` are from each other.
+fn reach(topology: &Topology, level: &Level) -> u32 {
+    // For each node the span that it is in.
+    let mut span_of = alloc::vec![0; topology.nodes() as usize];
+    for cpu in topology.iter() {
+        span_of[topology.place(cpu).node as usize] = level.span_of[cpu.index()];
+    }
+    let nodes = || 0..topology.nodes();
+    let pairs = nodes().flat_map(|a| nodes().map(move |b| (a, b)));
+    let within = pairs.filter(|&(a, b)| span_of[a as usize] == span_of[b as usize]);
+    within.map(|(a, b)| topology.distance(a, b)).max().unwrap_or(0)
+}
+
+/// The domains in words.
+pub(super) fn describe(domains: &Domains) -> String {
+    domains.describe_as(|level: &DomainLevel, span: &Span| {
+        let DomainParams { busy_factor, imbalance_pct, cache_nice_tries, .. } = level.params;
+        let (min, max) = (min_interval(span), 2 * min_interval(span));
+        let name = match level.kind {
+            LevelKind::Smt => "SMT",
+            LevelKind::MultiCore => "MC",
+            LevelKind::Cpu => "PKG",
+            LevelKind::Node | LevelKind::AllNodes => "NUMA",
+        };
+        let mut text = alloc::format!(
+            "{name}: min_interval {min} max_interval {max} ms, busy_factor {busy_factor}, imbalance_pct {imbalance_pct}, \
+             cache_nice_tries {cache_nice_tries}, flags BALANCE_NEWIDLE"
+        );
+        let flags = [
+            (level.params.balance_exec, "BALANCE_EXEC"),
+            (level.params.balance_fork, "BALANCE_FORK"),
+            (level.params.wake_affine, "WAKE_AFFINE"),
+            (level.params.share_cpupower, "SHARE_CPUCAPACITY"),
+            (shares_cache(level.kind), "SHARE_LLC"),
+            (level.params.prefer_sibling, "PREFER_SIBLING"),
+            (is_numa(level.kind), "SERIALIZE NUMA"),
+        ];
+        for (_, flag) in flags.iter().filter(|(is_set, _)| *is_set) {
+            text.push(' ');
+            text.push_str(flag);
+        }
+        text
+    })
+}
+
+/// Who shares a core and a cache with whom.
+#[derive(Debug)]
+pub struct Near {
+    /// By CPU: the lowest CPU with which it shares the last-level cache (`sd_llc_id`).
+    llc_id: Vec<u32>,
+    /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). None: it has a cache of its own.
+    llc_level: Vec<Option<usize>>,
+    /// The level of hardware threads, if the machine has any.
+    smt_level: Option<usize>,
+    /// By `llc_id`: there may be a core whose threads all idle (`has_idle_cores`).
+    pub(super) has_idle_cores: Vec<bool>,
+}
+
+impl Near {
+    /// Of these domains.
+    pub(super) fn new(domains: &Domains) -> Near {
+        let cpus = || (0..domains.cpus()).map(CpuId);
+        let llc_level = |cpu| domains.of(cpu).rfind(|&level| shares_cache(domains.level(level).kind));
+        let llc_id = |cpu| match llc_level(cpu) {
+            Some(level) => domains.level(level).span(cpu).cpus[0].0,
+            None => cpu.0,
+        };
+        Near {
+            llc_id: cpus().map(llc_id).collect(),
+            llc_level: cpus().map(llc_level).collect(),
+            smt_level: (0..domains.levels()).find(|&level| domains.level(level).kind == LevelKind::Smt),
+            has_idle_cores: alloc::vec![true; domains.cpus() as usize],
+        }
+    }
+
+    /// The lowest CPU that shares the last-level cache of `cpu`: the cache's number.
+    #[inline]
+    pub(super) fn llc_id(&self, cpu: CpuId) -> usize {
+        self.llc_id[cpu.index()] as usize
+    }
+
+    /// `cpus_share_cache`.
+    #[inline]
+    pub(super) fn share_cache(&self, a: CpuId, b: CpuId) -> bool {
+        self.llc_id[a.index()] == self.llc_id[b.index()]
+    }
+
+    /// `sd_llc`: the level of the largest domain of `cpu` that shares a cache.
+    #[inline]
+    pub(super) fn llc_level(&self, cpu: CpuId) -> Option<usize> {
+        self.llc_level[cpu.index()]
+    }
+
+    /// `sd_llc_size`.
+    #[inline]
+    pub(super) fn llc_size(&self, domains: &Domains, cpu: CpuId) -> u32 {
+        self.llc_level(cpu).map_or(1, |level| domains.level(level).span(cpu).cpus.len() as u32)
+    }
+
+    /// Whether the machine has hardware threads.
+    #[inline]
+    pub(super) fn has_smt(&self) -> bool {
+        self.smt_level.is_some()
+    }
+
+    /// The threads of the core of `cpu`, `cpu` included (`cpu_smt_mask`); none if it has no others.
+    #[inline]
+    pub(super) fn threads<'a>(&self, domains: &'a Domains, cpu: CpuId) -> &'a [CpuId] {
+        self.smt_level.map_or(&[], |level| &domains.level(level).span(cpu).cpus)
+    }
+
+    /// How many cores these CPUs are, whole ones.
+    pub(super) fn cores(&self, domains: &Domains, cpus: &[CpuId]) -> u64 {
+        let is_first = |cpu: &&CpuId| self.threads(domains, **cpu).first().is_none_or(|first| first == *cpu);
+        cpus.iter().filter(is_first).count() as u64
+    }
+
+    /// `imb_numa_nr`: how many tasks a node may run before others are to take of them, seen from `cpu` in a domain of nodes: an
+    /// eighth of the node's CPUs if they share one cache, else one for each cache; for each time that the domain holds the smallest
+    /// domain of nodes.
+    pub(super) fn numa_imbalance(&self, domains: &Domains, level: usize, cpu: CpuId) -> u64 {
+        let size = |level: usize| domains.level(level).span(cpu).cpus.len() as u64;
+        let is_node = |&number: &usize| is_numa(domains.level(number).kind);
+        let node = domains.of(cpu).rfind(|number| !is_node(number)).map_or(1, size);
+        let caches = node / u64::from(self.llc_size(domains, cpu));
+        let within_node = if caches <= 1 { node >> 3 } else { caches };
+        let smallest = domains.of(cpu).find(is_node).map_or(1, size);
+        within_node.max(1) * (size(level) / smallest).max(1)
+    }
+}
+
+/// `task`'s CPUs among those of a span, beginning behind `after` and going round: the order of a search.
+pub(super) fn round<'a>(
+    cpus: &'a [CpuId],
+    after: CpuId,
+    allowed: &'a CpuSet,
+) -> impl Iterator<Item = CpuId> + 'a {
+    let (before, behind) = cpus.split_at(cpus.partition_point(|&cpu| cpu <= after));
+    behind.iter().chain(before).copied().filter(|&cpu| allowed.contains(cpu))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Place;
+
+    /// Nodes of so many caches of so many cores of two threads each, siblings together; node distances.
+    fn machine(nodes: u32, caches: u32, cores: u32, distances: &[Vec<u32>]) -> Topology {
+        let cpus = nodes * caches * cores * 2;
+        let place = |cpu: u32| {
+            let core = cpu / 2;
+            let cache = core / cores;
+            Place { core, cache, package: cache / caches, node: cache / caches }
+        };
+        Topology::new((0..cpus).map(place).collect(), distances).unwrap()
+    }
+
+    #[test]
+    fn the_flat_machine_shares_one_cache() {
+        let domains = build(&Topology::flat(4));
+        assert_eq!(domains.level(0).kind, LevelKind::MultiCore);
+        let near = Near::new(&domains);
+        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.has_smt());
+        assert_eq!(near.llc_size(&domains, CpuId(2)), 4);
+        assert_eq!(Near::new(&build(&Topology::flat(1))).llc_level(CpuId(0)), None);
+    }
+
+    #[test]
+    fn caches_end_where_they_end() {
+        let domains = build(&machine(2, 2, 2, &[]));
+        let kinds: Vec<LevelKind> = domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect();
+        assert_eq!(kinds, [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu, LevelKind::Node]);
+        let near = Near::new(&domains);
+        assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.share_cache(CpuId(3), CpuId(4)));
+        assert_eq!(near.threads(&domains, CpuId(5)), [CpuId(4), CpuId(5)]);
+        assert_eq!(near.cores(&domains, &domains.level(1).span(CpuId(0)).cpus), 2);
+    }
+
+    #[test]
+    fn a_node_may_keep_a_few_tasks_to_itself() {
+        let imbalance = |topology: &Topology, level| {
+            let domains = build(topology);
+            Near::new(&domains).numa_imbalance(&domains, level, CpuId(0))
+        };
+        // SMT, MC, NUMA: 32 CPUs around one cache; 8 of them.
+        assert_eq!(imbalance(&machine(2, 1, 16, &[]), 3), 4);
+        assert_eq!(imbalance(&machine(2, 1, 4, &[]), 3), 1);
+        // Four caches in each node.
+        assert_eq!(imbalance(&machine(2, 4, 2, &[]), 3), 4);
+    }
+
+    #[test]
+    fn far_nodes_are_not_for_forks() {
+        let pairs = [[10, 15, 40, 40], [15, 10, 40, 40], [40, 40, 10, 15], [40, 40, 15, 10]];
+        let domains = build(&machine(4, 1, 1, &pairs.map(Vec::from)));
+        let forks: Vec<bool> =
+            domains.of(CpuId(0)).map(|level| domains.level(level).params.balance_fork).collect();
+        assert_eq!(forks, [true, true, false]);
+    }
+
+    #[test]
+    fn a_search_begins_behind_and_goes_round() {
+        let cpus: Vec<CpuId> = [0, 1, 4, 5].map(CpuId).to_vec();
+        let order = |after| round(&cpus, CpuId(after), &CpuSet::All).map(|cpu| cpu.0).collect::<Vec<_>>();
+        assert_eq!(order(1), [4, 5, 0, 1]);
+        assert_eq!(order(5), [0, 1, 4, 5]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a child starts: down the domains from the largest, in each to the idlest group.
+//!
+//! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks out to nodes first, then to
+//! caches, cores and threads. Wakeups take the fast one ([`select`](super::select)).
+
+use super::busiest::{Stats, Type, numa_tasks};
+use super::domains::is_numa;
+use super::fair::Fair;
+use crate::classes::Core;
+use crate::{CpuId, CpuSet};
+use core::cmp::Reverse;
+
+/// The load of one task of nice 0 that always runs.
+const NICE_0_LOAD: u64 = 1024;
+
+impl Fair {
+    /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
+    pub(super) fn select_at_fork(&self, core: &Core, allowed: &CpuSet, this: CpuId) -> CpuId {
+        let domains = &core.domains;
+        let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
+        // Up to the first domain that is not for forks.
+        let mut level = domains.of(this).take_while(takes_part).last();
+        let mut cpu = this;
+        while let Some(at) = level {
+            let found = self.idlest_group(core, allowed, cpu, at);
+            let found = found.and_then(|group| self.idlest_cpu(core, allowed, group));
+            level = match found {
+                Some(better) if better != cpu => {
+                    cpu = better;
+                    let size = |level: usize| domains.level(level).span(cpu).cpus.len();
+                    let smaller = domains.of(cpu).take_while(|&level| level < at && size(level) < size(at));
+                    smaller.filter(takes_part).last()
+                }
+                _ => domains.child(cpu, at),
+            };
+        }
+        if allowed.contains(cpu) {
+            return cpu;
+        }
+        allowed.first(self.cpus).unwrap_or(this)
+    }
+
+    /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of `cpu`, and by enough. None: it is
+    /// best to stay.
+    fn idlest_group<'a>(
+        &self,
+        core: &'a Core,
+        allowed: &CpuSet,
+        cpu: CpuId,
+        number: usize,
+    ) -> Option<&'a [CpuId]> {
+        let level = core.domains.level(number);
+        let span = level.span(cpu);
+        let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
+        let own = level.group_of(cpu);
+        let pct = level.params.imbalance_pct;
+        let survey = |group: usize| -> Option<Stats> {
+            let cpus = span.group(group);
+            let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
+            usable.then(|| {
+                let mut stats = self.sum_up(core, cpus);
+                stats.kind = stats.type_by_numbers(pct);
+                stats
+            })
+        };
+        let mut idlest: Option<(usize, Stats)> = None;
+        for group in (own + 1..groups).chain(0..own) {
+            if let Some(stats) = survey(group)
+                && idlest.is_none_or(|(_, best)| stats.is_idler_than(&best))
+            {
+                idlest = Some((group, stats));
+            }
+        }
+        let (group, there) = idlest?;
+        let worth = survey(own).is_none_or(|here| {
+            let mut allowed_imbalance = None;
+            if is_numa(level.kind) {
+                let usable = allowed.count(self.cpus);
+                let few = self.near.numa_imbalance(&core.domains, number, cpu);
+                allowed_imbalance = Some(few.min(u64::from(usable)));
+            }
+            is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
+        });
+        worth.then(|| span.group(group))
+    }
+
+    /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the idle one that has been so for
+    /// the shortest time; else the one with the least load.
+    fn idlest_cpu(&self, core: &Core, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+        let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
+        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(core, cpu)) {
+            return Some(cpu);
+        }
+        let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
+        let idle = usable().filter(|&cpu| self.is_idle_cpu(core, cpu)).min_by_key(since);
+        idle.or_else(|| usable().min_by_key(|cpu| self.queues[cpu.index()].avg.load_avg))
+    }
+}
+
+/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and so many tasks may stay together.
+fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> bool {
+    if here.kind != there.kind {
+        return here.kind > there.kind;
+    }
+    if here.kind != Type::HasSpare {
+        let margin = NICE_0_LOAD * (pct - 100) / 100;
+        let (own, other) = (here.avg_load(), there.avg_load());
+        return own > other + margin && 100 * own > pct * other;
+    }
+    if let Some(allowed) = numa {
+        let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);
+        if numa_tasks(imbalance, here.nr_running + 1, allowed) == 0 {
+            return false;
+        }
+    }
+    there.idle_cpus > here.idle_cpus
+}
+
+impl Stats {
+    /// Whether this group is idler than `best`, found earlier.
+    fn is_idler_than(&self, best: &Stats) -> bool {
+        match self.kind {
+            kind if kind != best.kind => kind < best.kind,
+            Type::HasSpare => {
+                self.idle_cpus > best.idle_cpus || (self.idle_cpus == best.idle_cpus && self.util < best.util)
+            }
+            _ => self.avg_load() < best.avg_load(),
+        }
+    }
+}

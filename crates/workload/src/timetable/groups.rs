@@ -1,0 +1,85 @@
+//! The groups of a run as they stand while it goes on: what is written to one is checked against what it then is.
+
+use crate::cgroups::parameter::Write;
+use crate::groups::{Group, GroupPlan};
+use schedlab_machine::{Action, ActionError};
+use schedlab_sched::GroupId;
+
+/// The groups with their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    id: GroupId,
+    group: Group,
+    /// The quota in hundredths of the period, if it was last set so.
+    percent: Option<u64>,
+}
+
+impl Groups {
+    /// The groups of `plan`, numbered `ids`, as a run begins with them.
+    pub fn new(plan: &GroupPlan, ids: &[GroupId]) -> Groups {
+        let row = |(group, &id): (&Group, &GroupId)| Row { id, group: group.clone(), percent: None };
+        Groups { rows: plan.groups().iter().zip(ids).map(row).collect() }
+    }
+
+    /// The number of a group; the root's if there is none of that name.
+    pub fn id(&self, path: &str) -> GroupId {
+        self.rows.iter().find(|row| row.group.path == path).map_or(GroupId::ROOT, |row| row.id)
+    }
+
+    /// The numbers of a group and of those below it; "" is the root.
+    pub fn below(&self, path: &str) -> Vec<GroupId> {
+        let inside = |row: &&Row| {
+            let rest = row.group.path.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let below = self.rows.iter().filter(inside).map(|row| row.id);
+        below.chain(path.is_empty().then_some(GroupId::ROOT)).collect()
+    }
+
+    /// Writes to the file `name` of the group `path`; `act` does to the machine what follows.
+    ///
+    /// # Errors
+    /// If the kernel would refuse the write with the group as it is, or if the machine does. Nothing has changed then.
+    pub fn write(
+        &mut self,
+        path: &str,
+        (name, write): (&str, &Write),
+        mut act: impl FnMut(Action) -> Result<(), ActionError>,
+    ) -> Result<(), ActionError> {
+        let Some(row) = self.rows.iter_mut().find(|row| row.group.path == path) else {
+            return Err(ActionError::NoSuchGroup(GroupId::ROOT));
+        };
+        let (id, mut percent) = (row.id, row.percent);
+        let mut group = row.group.clone();
+        group
+            .write(&mut percent, name, write)
+            .map_err(|fault| ActionError::Scheduler(format!("EINVAL: {}", fault.message)))?;
+        match write {
+            Write::Shares(_) => act(Action::SetShares { group: id, shares: group.shares })?,
+            // Where there are no idle groups the weight, which is the least there is, has to do.
+            Write::Idle(idle) if group.idle != row.group.idle => {
+                act(Action::SetIdle { group: id, idle: *idle })
+                    .or_else(|_| act(Action::SetShares { group: id, shares: group.shares }))?;
+            }
+            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
+                act(Action::SetQuota {
+                    group: id,
+                    quota_us: group.quota_us,
+                    period_us: group.period_us,
+                    burst_us: group.burst_us,
+                })?;
+            }
+            Write::Cpus(_) => act(Action::SetGroupCpus { group: id, cpus: group.own_cpus.clone() })?,
+            Write::Frozen(true) => act(Action::FreezeGroup(id))?,
+            Write::Frozen(false) => act(Action::ThawGroup(id))?,
+            Write::Idle(_) | Write::Noted(_) | Write::Nothing => {}
+        }
+        (row.group, row.percent) = (group, percent);
+        Ok(())
+    }
+}
