@@ -291,7 +291,7 @@ pub fn seconds(text: &str) -> Result<u64, String> {
 }
 
 /// `NAME=NS`.
-fn cost_setting(text: &str) -> Result<(String, f64), String> {
+pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
     let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
     Ok((name.into(), ns))

@@ -3,7 +3,7 @@
 //! A benchmark's own options have the names of the real program, long and short. Those that all benchmarks share have long names
 //! only; where a benchmark has the same name, the shared option becomes `--lab-NAME`.
 
-use crate::args::{RunFormat, seconds, setting};
+use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_bench::{ALL, Benchmark, Kind, Parameter, Value};
@@ -68,6 +68,15 @@ pub struct Common {
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
+    /// Nothing but the programs' own calls costs anything, even if the machine's description says what does
+    #[arg(id = "lab-no-costs", long = "no-costs")]
+    pub no_costs: bool,
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    #[arg(id = "lab-cost", long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "lab-no-costs")]
+    pub cost: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
+    pub nohz: Option<OnOff>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
@@ -101,7 +110,10 @@ pub struct Common {
 }
 
 /// The identifiers of the options of [`Common`]: `lab-` and their long names.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 17] = [
+    "lab-no-costs",
+    "lab-cost",
+    "lab-nohz",
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",

@@ -6,12 +6,12 @@ use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup;
 use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
-use schedlab_machine::costs::CallCosts;
+use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, RunEnd};
 use schedlab_measure::Stats;
-use schedlab_report::RunReport;
 use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
+use schedlab_report::{EnergyFigures, KernelFigures, RunReport};
 use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::{Scheduler, TaskId, Tunable};
 use schedlab_workload::os::{Ended, Os, Profile};
@@ -27,6 +27,10 @@ pub struct Bench {
     pub cpus: u32,
     /// What the CPUs are; none: so many equal ones.
     pub machine: Option<Description>,
+    /// What things cost; none: nothing but the programs' own calls, by the specifications' figures.
+    pub costs: Option<CostModel>,
+    /// Whether idle CPUs go without ticks; none: as each release has it. It matters only where things cost something.
+    pub nohz: Option<bool>,
     /// Ticks a second; none: what each release had in its usual build.
     pub hz: Option<u32>,
     /// Of all random draws.
@@ -73,6 +77,8 @@ impl Bench {
             values: Values::defaults(benchmark.parameters()),
             cpus: 1,
             machine: None,
+            costs: None,
+            nohz: None,
             hz: None,
             seed: 1,
             limit_ns: None,
@@ -117,7 +123,7 @@ impl Bench {
         let conditions = Conditions {
             cpus: self.cpus,
             profile: Profile::of(choice.kernel()),
-            costs: CallCosts::default(),
+            costs: self.costs.as_ref().map_or_else(Default::default, |costs| costs.calls),
             seed: self.seed,
         };
         let prepared = self.benchmark.prepare(&self.values, &conditions)?;
@@ -126,6 +132,9 @@ impl Bench {
         let told_the_future = scheduler.is_clairvoyant();
         let stats = Stats::new(self.cpus, &[]);
         let mut machine = built::machine(config, scheduler, told_the_future, prepared.os, stats);
+        if let Some(costs) = &self.costs {
+            machine.set_costs(setup::costs(costs, choice, &build.topology, self.nohz));
+        }
         setup::administer(&mut machine, &self.tunables, &[])
             .map_err(|error| BenchError::Run(error.to_string()))?;
         let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
@@ -138,10 +147,12 @@ impl Bench {
         schedlab_machine::Observer::finished(machine.observer_mut(), now_ns);
         let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
         let counts = machine.counts();
+        let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
+        let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
         let (scheduler, os, stats) = machine.into_parts();
         let findings = (prepared.finish)(&End { now_ns, os: &os, stats: &stats });
         let tasks = task_infos(&os);
-        let report = RunReport::new(RunInputs {
+        let mut report = RunReport::new(RunInputs {
             scheduler: SchedulerInfo {
                 name: choice.entry.name.into(),
                 release: choice.release.version.into(),
@@ -160,15 +171,14 @@ impl Bench {
             groups: &[],
             group_usage: None,
         });
+        report.kernel = kernel;
+        report.energy = energy;
         Ok(BenchRun { findings, report, warning })
     }
 
     /// What the report calls the machine.
     pub(crate) fn model_name(&self) -> String {
-        match &self.machine {
-            Some(machine) => format!("idealised {}", machine.name),
-            None => "idealised".into(),
-        }
+        setup::model_name(self.machine.as_ref(), self.costs.is_some())
     }
 }
 

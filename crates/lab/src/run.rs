@@ -4,7 +4,7 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
@@ -13,7 +13,7 @@ use schedlab_report::{
     EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
 };
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_sched::registry::{self, BuildConfig};
+use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -136,19 +136,7 @@ impl Experiment {
 
     /// What the report calls the machine.
     fn model_name(&self) -> String {
-        let kind = if self.costs.is_some() { "modelled" } else { "idealised" };
-        match &self.machine {
-            Some(machine) => format!("{kind} {}", machine.name),
-            None => kind.into(),
-        }
-    }
-
-    /// The cost model, ready for `choice`.
-    fn setup(&self, choice: &Choice, build: &BuildConfig) -> Option<Setup> {
-        let model = self.costs.as_ref()?;
-        let (entry, release) = (choice.entry, choice.release);
-        let nohz = self.nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
-        Some(Setup::new(model, &build.topology, (entry.name, release.version), nohz))
+        setup::model_name(self.machine.as_ref(), self.costs.is_some())
     }
 
     /// How the loader is to check the workload.
@@ -225,8 +213,8 @@ impl Experiment {
         let scheduler = Built::new(choice, &build);
         let told_the_future = scheduler.is_clairvoyant();
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
-        if let Some(setup) = self.setup(choice, &build) {
-            machine.set_costs(setup);
+        if let Some(costs) = &self.costs {
+            machine.set_costs(setup::costs(costs, choice, &build.topology, self.nohz));
         }
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();

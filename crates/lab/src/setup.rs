@@ -1,7 +1,10 @@
 //! What an administrator does before a run: set knobs, make groups.
 
+use crate::select::Choice;
+use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
-use schedlab_sched::{CpuSet, GroupId, Scheduler, TunableError};
+use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError, registry};
 
 /// A group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,4 +138,21 @@ where
 pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
     let ids = group_ids(groups.len());
     groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()
+}
+
+/// A cost model made ready for a release on a machine of this shape. `nohz`: whether idle CPUs go without ticks; none: as the release
+/// has it.
+pub fn costs(model: &CostModel, choice: &Choice, topology: &Topology, nohz: Option<bool>) -> Setup {
+    let (entry, release) = (choice.entry, choice.release);
+    let nohz = nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
+    Setup::new(model, topology, (entry.name, release.version), nohz)
+}
+
+/// What reports call a machine.
+pub fn model_name(machine: Option<&Description>, modelled: bool) -> String {
+    let kind = if modelled { "modelled" } else { "idealised" };
+    match machine {
+        Some(machine) => format!("{kind} {}", machine.name),
+        None => kind.into(),
+    }
 }

@@ -1,7 +1,7 @@
 //! `schedlab bench`.
 
-use super::choose::{choose, those_who_can, tunables_for};
-use crate::args::RunFormat;
+use super::choose::{choose, costs_of, those_who_can, tunables_for};
+use crate::args::{OnOff, RunFormat};
 use crate::bench_args::{BenchCommand, Common};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -50,6 +50,8 @@ fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
     };
     let bench = Bench {
         cpus: common.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus())).unwrap_or(1),
+        costs: costs_of(machine.as_ref(), common.no_costs, &common.cost)?,
+        nohz: common.nohz.map(|nohz| nohz == OnOff::On),
         hz: common.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
         machine,
         seed: common.seed,

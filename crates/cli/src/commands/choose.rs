@@ -3,6 +3,8 @@
 use crate::Failure;
 use crate::terminal::complain;
 use schedlab_lab::select::{self, Choice};
+use schedlab_machine::costs::CostModel;
+use schedlab_machine::description::Description;
 use schedlab_sched::Tunable;
 use schedlab_workload::close_names;
 use std::collections::BTreeSet;
@@ -144,4 +146,18 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
         format!("there are {}", names.join(", "))
     };
     format!("{name} is no tunable of {of}; {hint}")
+}
+
+/// What things cost on `machine`: as its description says, with the single costs that were set; none if nothing is to cost anything.
+pub fn costs_of(
+    machine: Option<&Description>,
+    no_costs: bool,
+    set: &[(String, f64)],
+) -> Result<Option<CostModel>, Failure> {
+    let mut costs = machine.and_then(|machine| machine.costs.clone()).filter(|_| !no_costs);
+    for (name, ns) in set {
+        let costs = costs.get_or_insert_default();
+        costs.set(name, *ns).map_err(|message| format!("--cost {name}: {message}"))?;
+    }
+    Ok(costs)
 }

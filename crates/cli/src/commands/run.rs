@@ -1,6 +1,6 @@
 //! `schedlab run`.
 
-use super::choose::{choose, those_who_can, tunables_for};
+use super::choose::{choose, costs_of, those_who_can, tunables_for};
 use crate::args::{OnOff, RunArgs, RunFormat};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -194,13 +194,8 @@ fn experiment(
         }
     };
     let settings = owners.place(args, &mut model, settings)?;
-    let mut costs = machine.as_ref().and_then(|machine| machine.costs.clone()).filter(|_| !args.no_costs);
-    for (name, ns) in &args.cost {
-        let costs = costs.get_or_insert_default();
-        costs.set(name, *ns).map_err(|message| format!("--cost {name}: {message}"))?;
-    }
     Ok(Experiment {
-        costs,
+        costs: costs_of(machine.as_ref(), args.no_costs, &args.cost)?,
         nohz: args.nohz.map(|nohz| nohz == OnOff::On),
         hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
         machine,

@@ -229,8 +229,8 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let mut limits = limits(world, choice);
     let modelled = turn == Turn::Modelled;
     if modelled {
-        // A reschedule waits for its CPU to be out of the kernel.
-        limits = Limits { waits: false, idling: false, real_time: RealTimeRule::Nothing, ..limits };
+        // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time task.
+        limits = Limits { waits: false, idling: false, real_time_throttled: true, ..limits };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());

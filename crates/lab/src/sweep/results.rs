@@ -95,6 +95,11 @@ impl Header {
             }
             None => "idealised".into(),
         };
+        let costs = format!("{:?} {:?}", bench.costs, bench.nohz);
+        let machine = match bench.costs {
+            Some(_) => format!("{machine}, costs {:016x}", fingerprint(costs.as_bytes())),
+            None => machine,
+        };
         Header {
             schema: SCHEMA.into(),
             program: program.into(),

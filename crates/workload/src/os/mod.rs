@@ -430,11 +430,6 @@ impl Os {
         &self.tasks[task.index()].attr
     }
 
-    /// The working set of `task`, KiB.
-    pub fn working_set_kib(&self, task: TaskId) -> u32 {
-        self.tasks[task.index()].footprint_kib
-    }
-
     /// In what step the tasks are that are asleep: for a run that is stuck.
     pub fn who_waits(&self) -> Vec<(TaskId, &'static str, &'static str)> {
         let waiting = |(number, task): (usize, &Task)| {
@@ -768,6 +763,10 @@ impl Workload for Os {
                 return Ok(op);
             }
         }
+    }
+
+    fn footprint_kib(&self, task: TaskId) -> u32 {
+        self.tasks[task.index()].footprint_kib
     }
 
     fn forked(&mut self, _now_ns: u64, parent: TaskId, child: TaskId) {
