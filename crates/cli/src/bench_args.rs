@@ -111,13 +111,13 @@ pub struct Common {
 
 /// The identifiers of the options of [`Common`]: `lab-` and their long names.
 const SHARED: [&str; 17] = [
-    "lab-no-costs",
-    "lab-cost",
-    "lab-nohz",
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",
     "lab-hz",
+    "lab-no-costs",
+    "lab-cost",
+    "lab-nohz",
     "lab-set",
     "lab-duration",
     "lab-seed",
