@@ -5,7 +5,7 @@
 
 use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::error::{Error, ErrorKind};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_bench::{ALL, Benchmark, Kind, Parameter, Value};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -111,13 +111,13 @@ pub struct Common {
 
 /// The identifiers of the options of [`Common`]: `lab-` and their long names.
 const SHARED: [&str; 17] = [
-    "lab-no-costs",
-    "lab-cost",
-    "lab-nohz",
     "lab-scheduler",
     "lab-cpus",
     "lab-machine",
     "lab-hz",
+    "lab-no-costs",
+    "lab-cost",
+    "lab-nohz",
     "lab-set",
     "lab-duration",
     "lab-seed",
@@ -201,6 +201,11 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
     command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
     // The words about the shared options are not about the benchmark.
     command = Common::augment_args(command).about(about).long_about(None);
+    if parameters.iter().any(|parameter| parameter.short == Some('h')) {
+        // The real program means something else by -h.
+        let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
+        command = command.disable_help_flag(true).arg(help);
+    }
     for id in SHARED {
         let long = &id["lab-".len()..];
         if parameters.iter().any(|parameter| parameter.name == long) {
@@ -309,6 +314,8 @@ mod tests {
         let command = parsed("hackbench 25 --pipe=false,true").expect("it is right");
         assert_eq!(command.given[0], ("groups", vec![Value::Whole(25)]));
         assert_eq!(command.given[1], ("pipe", vec![Value::Flag(false), Value::Flag(true)]));
+        let command = parsed("cyclictest -h 400").expect("it is its histogram, not help");
+        assert_eq!(command.given[0].0, "histogram");
         assert!(parsed("hackbench 25 --groups 30").is_err());
         assert!(parsed("hackbench --groups 0").is_err());
     }
