@@ -32,7 +32,7 @@ Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(Box<RunArgs>),
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     Verify(VerifyArgs),
     List(ListArgs),
     Stress(StressArgs),
