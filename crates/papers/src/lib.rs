@@ -14,8 +14,10 @@
 //! * [`judge`]: the verdicts.
 //! * [`catalogue`]: all experiments together.
 //! * [`embedded`]: those that come with the program.
+//! * [`calibration`]: fits a machine's numbers to measurements.
 //! * [`text`]: the results for the terminal, and as CSV.
 
+pub mod calibration;
 pub mod catalogue;
 pub mod embedded;
 pub mod expand;
