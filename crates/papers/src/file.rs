@@ -67,13 +67,16 @@ pub struct Run {
     pub parameters: BTreeMap<String, Value>,
     /// Or a workload in rt-app's language, as text.
     pub workload: Option<String>,
+    /// Or a rule that is computed without a machine (`rules.rs`), with its arguments.
+    pub rule: Option<String>,
     /// The workload's task groups, a line each as in a side file.
     #[serde(default)]
     pub groups: Vec<String>,
     /// What is done to the machine while the workload runs, as `schedlab run --at` takes it.
     #[serde(default)]
     pub at: Vec<String>,
-    /// The scheduler: `o_1@2.6.22`.
+    /// The scheduler: `o_1@2.6.22`. A rule needs none.
+    #[serde(default)]
     pub scheduler: String,
     /// The number of equal CPUs; a number, or a text with names in it.
     pub cpus: Option<Value>,
@@ -82,8 +85,13 @@ pub struct Run {
     /// The machine's topology, but nothing costs anything.
     #[serde(default)]
     pub idealised: bool,
-    /// Ticks a second.
-    pub hz: Option<u32>,
+    /// Single costs that are otherwise than the machine's, ns, as `schedlab run --cost` takes them.
+    #[serde(default)]
+    pub costs: BTreeMap<String, Value>,
+    /// Whether idle CPUs go without ticks; as the release has it if left out.
+    pub nohz: Option<Value>,
+    /// Ticks a second; a number, or a text with names in it.
+    pub hz: Option<Value>,
     /// The scheduler's knobs.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,

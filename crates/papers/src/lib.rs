@@ -7,6 +7,7 @@
 //! * [`file`]: the form of the files.
 //! * [`expand`]: writes out what a file says once for many.
 //! * [`simulate`]: runs, and the values they come to.
+//! * [`rules`]: what is computed without a machine.
 //! * [`measure`]: what can be asked of a run by name.
 //! * [`expression`]: the language of the criteria.
 //! * [`targets`]: the ranges.
@@ -24,6 +25,7 @@ pub mod expression;
 pub mod file;
 pub mod judge;
 pub mod measure;
+pub mod rules;
 pub mod simulate;
 pub mod targets;
 pub mod text;

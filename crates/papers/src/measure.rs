@@ -18,10 +18,17 @@
 //! cpu-busy-spread         between the most and the least busy CPU, s
 //! ended-by                when the run ended, s
 //! tunable NAME            the scheduler's knob
+//! joules, watts           on a machine whose power is known
+//! kernel KIND             what the kernel's time of that kind came to on a modelled machine, s: `spin`, `switch`, ...
+//!
+//! table/TABLE/ROW/COLUMN  a cell of one of the benchmark's tables
+//! table/TABLE/*/COLUMN    all cells of a column: their `min`, `max`, `mean` or `sum` with `table/min/TABLE/*/COLUMN`
+//! table/sum/TABLE/ROW/*   or of a row
 //! ```
 //!
 //! `*` as a key means all tasks.
 
+use schedlab_bench::benchmark::Table;
 use schedlab_report::RunReport;
 use schedlab_report::model::TaskFigures;
 
@@ -98,6 +105,13 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
             let busy: Vec<f64> = busy_s().collect();
             most(&busy) - least(&busy)
         }
+        "joules" => report.energy.as_ref().ok_or("the machine's power is not known")?.joules,
+        "watts" => report.energy.as_ref().ok_or("the machine's power is not known")?.mean_watts,
+        "kernel" => {
+            let kernel = report.kernel.as_ref().ok_or("nothing costs anything on the machine")?;
+            let kind = kernel.kinds.iter().find(|row| row.kind == key);
+            kind.ok_or_else(|| format!("{what}: there is no such kind"))?.ns as f64 / NS_PER_S
+        }
         "ended-by" => report.end.at_ns as f64 / NS_PER_S,
         "tunable" => {
             let found = report.tunables.iter().find(|tunable| tunable.name == key);
@@ -105,6 +119,44 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
         }
         _ => return Err(format!("`{what}` is neither a figure of the benchmark nor known of runs")),
     })
+}
+
+/// The cell, or what several come to, that `place` names: `TABLE/ROW/COLUMN`, or `min/TABLE/*/COLUMN`.
+///
+/// # Errors
+/// Says what is not there.
+pub fn table(tables: &[Table], place: &str) -> Result<f64, String> {
+    let parts: Vec<&str> = place.split('/').collect();
+    let (function, name, row, column) = match parts[..] {
+        [name, row, column] => (None, name, row, column),
+        [function, name, row, column] => (Some(function), name, row, column),
+        _ => return Err("it must be table/TABLE/ROW/COLUMN".into()),
+    };
+    let table = tables.iter().find(|table| table.name == name);
+    let table = table.ok_or_else(|| format!("the benchmark has no table \"{name}\""))?;
+    // The first column is the rows' labels.
+    let wanted = |title: &&String| column == "*" || *title == column;
+    let columns: Vec<usize> = table
+        .columns
+        .iter()
+        .skip(1)
+        .enumerate()
+        .filter(|(_, title)| wanted(title))
+        .map(|(at, _)| at)
+        .collect();
+    let rows = table.rows.iter().filter(|candidate| row == "*" || candidate.label == row);
+    let cells: Vec<f64> =
+        rows.flat_map(|row| columns.iter().filter_map(|&at| row.values.get(at).copied())).collect();
+    match (function, &cells[..]) {
+        (_, []) => Err("there is no such row or column".into()),
+        (None, [cell]) => Ok(*cell),
+        (None, _) => Err("that is more than one cell; say table/min/..., max, mean or sum".into()),
+        (Some("min"), cells) => Ok(least(cells)),
+        (Some("max"), cells) => Ok(most(cells)),
+        (Some("mean"), cells) => Ok(mean(cells)),
+        (Some("sum"), cells) => Ok(cells.iter().sum()),
+        (Some(other), _) => Err(format!("{other} is none of min, max, mean and sum")),
+    }
 }
 
 fn mean(list: &[f64]) -> f64 {

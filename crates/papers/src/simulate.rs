@@ -2,11 +2,13 @@
 
 use crate::expand::{Binding, combinations, fill, text_of};
 use crate::file::{For, Run};
-use crate::measure::measure;
+use crate::measure::{measure, table};
+use crate::rules;
 use schedlab_bench::{Findings, Values};
 use schedlab_lab::bench::Bench;
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select::{self, Choice};
+use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::{self, Description};
 use schedlab_report::RunReport;
 use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
@@ -23,6 +25,8 @@ pub enum Subject {
         /// What is set.
         parameters: Vec<(String, String)>,
     },
+    /// A rule that is computed without a machine.
+    Rule(String),
     /// A workload in rt-app's language.
     Workload {
         /// The text.
@@ -47,6 +51,10 @@ pub struct Simulation {
     pub machine: Option<String>,
     /// On which nothing costs anything.
     pub idealised: bool,
+    /// Single costs that are set, in thousandths of a ns.
+    pub costs: Vec<(String, i64)>,
+    /// Whether idle CPUs go without ticks.
+    pub nohz: Option<bool>,
     /// Ticks a second.
     pub hz: Option<u32>,
     /// Knobs.
@@ -70,7 +78,8 @@ pub struct Planned {
 #[derive(Clone, Debug)]
 pub struct Simulated {
     findings: Findings,
-    report: RunReport,
+    /// None of a rule.
+    report: Option<RunReport>,
 }
 
 impl Run {
@@ -98,16 +107,17 @@ impl Run {
     fn planned(&self, binding: &Binding) -> Result<Planned, String> {
         let fill = |text: &str| fill(text, binding);
         let filled = |value: &Value| fill(&text_of(value));
-        let subject = match (&self.bench, &self.workload) {
-            (Some(name), None) => {
+        let subject = match (&self.bench, &self.workload, &self.rule) {
+            (None, None, Some(rule)) => Subject::Rule(fill(rule)),
+            (Some(name), None, None) => {
                 let set = self.parameters.iter().map(|(name, value)| (name.clone(), filled(value)));
                 Subject::Bench { name: fill(name), parameters: set.collect() }
             }
-            (None, Some(text)) => {
+            (None, Some(text), None) => {
                 let lines = |lines: &[String]| lines.iter().map(|line| fill(line)).collect();
                 Subject::Workload { text: fill(text), groups: lines(&self.groups), at: lines(&self.at) }
             }
-            _ => return Err("a run needs a `bench` or a `workload`, one of them".into()),
+            _ => return Err("a run needs a `bench`, a `workload` or a `rule`, one of them".into()),
         };
         let whole = |name: &str, text: String| {
             text.parse::<i64>().map_err(|_| format!("{name}: \"{text}\" is no whole number"))
@@ -129,13 +139,31 @@ impl Run {
         for (name, value) in &self.set {
             set.push((name.clone(), whole(name, filled(value))?));
         }
+        let mut costs = vec![];
+        for (name, value) in &self.costs {
+            let text = filled(value);
+            let ns: f64 = text.parse().map_err(|_| format!("costs: {name}: \"{text}\" is no number"))?;
+            costs.push((fill(name), (ns * 1000.0).round() as i64));
+        }
+        let nohz = match self.nohz.as_ref().map(filled).as_deref() {
+            None => None,
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            Some(other) => return Err(format!("nohz: \"{other}\" is neither true nor false")),
+        };
+        let hz = match &self.hz {
+            Some(value) => Some(whole("hz", filled(value))? as u32),
+            None => None,
+        };
         let simulation = Simulation {
             subject,
             scheduler: fill(&self.scheduler),
             cpus,
             machine: self.machine.as_deref().map(fill),
             idealised: self.idealised,
-            hz: self.hz,
+            costs,
+            nohz,
+            hz,
             set,
             limit_ns,
             seed: 1,
@@ -176,9 +204,15 @@ impl Planned {
 
 impl Simulated {
     fn value(&self, what: &str) -> Result<f64, String> {
-        match self.findings.figure(what) {
-            Some(value) => Ok(value),
-            None => measure(&self.report, what),
+        if let Some(value) = self.findings.figure(what) {
+            return Ok(value);
+        }
+        if let Some(place) = what.strip_prefix("table/") {
+            return table(&self.findings.tables, place).map_err(|error| format!("{what}: {error}"));
+        }
+        match &self.report {
+            Some(report) => measure(report, what),
+            None => Err(format!("the rule has no figure {what}")),
         }
     }
 }
@@ -189,6 +223,9 @@ impl Simulation {
     /// # Errors
     /// What in it cannot be done.
     pub fn run(&self) -> Result<Simulated, String> {
+        if let Subject::Rule(rule) = &self.subject {
+            return Ok(Simulated { findings: rules::apply(rule)?, report: None });
+        }
         let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
         let machine = match &self.machine {
             Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
@@ -200,6 +237,7 @@ impl Simulation {
             Subject::Workload { text, groups, at } => {
                 self.run_workload(&choice, machine, cpus, (text, groups, at))
             }
+            Subject::Rule(_) => unreachable!("it was applied"),
         }
     }
 
@@ -220,6 +258,8 @@ impl Simulation {
             values,
             cpus,
             hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            costs: self.cost_model(machine.as_ref())?,
+            nohz: self.nohz,
             machine,
             seed: self.seed,
             limit_ns: self.limit_ns,
@@ -233,7 +273,17 @@ impl Simulation {
         if let Some(warning) = run.warning {
             return Err(warning);
         }
-        Ok(Simulated { findings: run.findings, report: run.report })
+        Ok(Simulated { findings: run.findings, report: Some(run.report) })
+    }
+
+    /// What things cost: nothing without a machine, or on an idealised one.
+    fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, String> {
+        let mut costs = machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
+        for (name, thousandths) in &self.costs {
+            let costs = costs.get_or_insert_default();
+            costs.set(name, *thousandths as f64 / 1000.0).map_err(|error| format!("costs: {error}"))?;
+        }
+        Ok(costs)
     }
 
     fn run_workload(
@@ -253,6 +303,8 @@ impl Simulation {
         }
         let experiment = Experiment {
             hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            costs: self.cost_model(machine.as_ref())?,
+            nohz: self.nohz,
             machine,
             limit_ns: self.limit_ns,
             timetable,
@@ -263,6 +315,6 @@ impl Simulation {
         }
         experiment.check_timetable(&[*choice]).map_err(|error| error.to_string())?;
         let ran = experiment.run(choice, &self.set).map_err(|error| error.to_string())?;
-        Ok(Simulated { findings: Findings::default(), report: ran.report })
+        Ok(Simulated { findings: Findings::default(), report: Some(ran.report) })
     }
 }

@@ -420,6 +420,12 @@ fn findings(setting: &Setting) -> Findings {
     Findings { printed, figures, tables }
 }
 
+/// What X would find with a constant share of a CPU and no delay at wakeups, over `steps` steps from 0: mean and largest latency, ms.
+pub fn x_with_share(share: f64, steps: u64) -> (f64, f64) {
+    let counts = step::x_with_share(share, steps);
+    (counts.mean_us() as f64 / 1e3, counts.max_us() as f64 / 1e3)
+}
+
 fn head(printed: &mut String, setting: &Setting, bench: &str) {
     let (kind, unit) = if setting.realtime { ("real time", "us") } else { ("simulated", "ms") };
     let _ = writeln!(printed, "\n--- Benchmarking {kind} cpu of {bench} in the presence of simulated ---");

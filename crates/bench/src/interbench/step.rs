@@ -158,28 +158,28 @@ impl Demand {
     }
 }
 
+/// X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
+pub(super) fn x_with_share(share: f64, steps: u64) -> Counts {
+    let mut now_us = 0;
+    let mut deadlines = Deadlines::from(now_us);
+    for number in 0..steps {
+        let (run_us, interval_us, later_us) = Demand::X.of(number);
+        let sleep_us = match deadlines.begin(now_us, interval_us) {
+            Begun::Sleep(us) => us,
+            Begun::Work => {
+                now_us += (run_us as f64 / share).round() as u64;
+                deadlines.end(now_us, interval_us)
+            }
+        };
+        now_us += sleep_us;
+        deadlines.allow(later_us);
+    }
+    deadlines.counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
-    fn x_with_share(share: f64, steps: u64) -> Counts {
-        let mut now_us = 0;
-        let mut deadlines = Deadlines::from(now_us);
-        for number in 0..steps {
-            let (run_us, interval_us, later_us) = Demand::X.of(number);
-            let sleep_us = match deadlines.begin(now_us, interval_us) {
-                Begun::Sleep(us) => us,
-                Begun::Work => {
-                    now_us += (run_us as f64 / share).round() as u64;
-                    deadlines.end(now_us, interval_us)
-                }
-            };
-            now_us += sleep_us;
-            deadlines.allow(later_us);
-        }
-        deadlines.counts
-    }
 
     /// The specification's table: three sweeps.
     #[test]

@@ -69,6 +69,15 @@ impl Interactive {
             && u128::from(sum_exec_ns) > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
+    /// How many steps a task comes to that has run and slept for so long and is asked for again and again.
+    pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
+        let mut row = Row { sum_sleep_ns, ..Row::default() };
+        while self.is_cpu_bound(&row, sum_exec_ns) {
+            row.nice_add += 1;
+        }
+        row.nice_add
+    }
+
     /// A thread is born: nothing is known of it.
     pub(super) fn born(&mut self, pid: Pid) {
         if self.rows.len() <= pid.index() {
