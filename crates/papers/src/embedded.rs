@@ -16,12 +16,16 @@ pub const FILES: &[(&str, &str)] =
 /// The ranges.
 pub const TARGETS: (&str, &str) = ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
 
+/// Where the documents contradict each other.
+pub const CONTRADICTIONS: (&str, &str) =
+    ("data/contradictions.toml", include_str!("../../../papers/data/contradictions.toml"));
+
 /// All experiments that come with the program.
 ///
 /// # Errors
 /// A file means nothing: a fault of this program.
 pub fn catalogue() -> Result<Catalogue, PapersError> {
-    Catalogue::read(FILES.iter().copied(), TARGETS)
+    Catalogue::read(FILES.iter().copied(), TARGETS)?.with_contradictions(CONTRADICTIONS)
 }
 
 #[cfg(test)]

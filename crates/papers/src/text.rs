@@ -35,7 +35,8 @@ pub fn range((low, high): (Option<f64>, Option<f64>)) -> String {
     }
 }
 
-fn with_unit(text: String, unit: &str) -> String {
+/// A text and its unit, if there are any.
+pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() || text.is_empty() { text } else { format!("{text} {unit}") }
 }
 
