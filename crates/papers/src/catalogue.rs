@@ -98,14 +98,19 @@ impl Catalogue {
         Ok(Catalogue { contradictions, ..self })
     }
 
-    /// Those whose ids are asked for; `HB` means all that begin with `HB-`. No ids: all.
+    /// Those whose ids are asked for; `HB` means all that begin with `HB-`, `DIS-4` with `DIS-4.`, and `DIS-4.7` also `DIS-4.7a`. No ids: all.
     ///
     /// # Errors
     /// [`PapersError::Unknown`].
     pub fn choose(&self, ids: &[String]) -> Result<Vec<&File>, PapersError> {
         let means = |id: &str, file: &File| {
-            let rest = file.id.get(..id.len()).filter(|start| start.eq_ignore_ascii_case(id));
-            rest.is_some() && (file.id.len() == id.len() || file.id[id.len()..].starts_with('-'))
+            let Some((start, rest)) = file.id.split_at_checked(id.len()) else { return false };
+            let goes_on = match rest.chars().next() {
+                None | Some('-' | '.') => true,
+                // The parts of an experiment, but not its tenth neighbour.
+                Some(next) => next.is_ascii_alphabetic() && id.ends_with(|last: char| last.is_ascii_digit()),
+            };
+            start.eq_ignore_ascii_case(id) && goes_on
         };
         for id in ids {
             if !self.experiments.iter().any(|file| means(id, file)) {
@@ -259,6 +264,26 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let verdicts: Vec<Verdict> = outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
+    }
+
+    #[test]
+    fn an_id_may_be_the_beginning_of_several() {
+        let texts = ["X-1", "X-10", "X-1a", "X-2.3", "XY-1"].map(|id| HOGS.replacen("X-1", id, 1));
+        let files = texts.iter().map(|text| ("file", text.as_str()));
+        let catalogue = Catalogue::read(files, ("targets.csv", TARGETS)).expect("it is well formed");
+        for (id, expected) in [
+            ("x", &["X-1", "X-10", "X-1a", "X-2.3"][..]),
+            ("X-1", &["X-1", "X-1a"]),
+            ("X-2", &["X-2.3"]),
+            ("xy-1", &["XY-1"]),
+        ] {
+            let chosen = catalogue.choose(&[id.into()]).unwrap_or_else(|error| panic!("{error}"));
+            let ids: Vec<&str> = chosen.iter().map(|file| file.id.as_str()).collect();
+            assert_eq!(ids, expected, "{id}");
+        }
+        for id in ["", "X-3", "X-", "Xé"] {
+            assert!(catalogue.choose(&[id.into()]).is_err(), "{id}");
+        }
     }
 
     #[test]

@@ -1,0 +1,35 @@
+//! The reduced form of every experiment, judged.
+
+use schedlab_lab::parallel;
+use schedlab_papers::{Verdict, embedded};
+
+/// The hard demands that are missed in the reduced form: experiment, demand, why. Nothing else may be missed, and all of these are.
+const MISSED: &[(&str, &str, &str)] = &[];
+
+#[test]
+fn hard_demands_are_met_but_for_those_that_are_known_to_be_missed() {
+    let catalogue = embedded::catalogue().unwrap_or_else(|error| panic!("{error}"));
+    let all = catalogue.choose(&[]).unwrap_or_else(|error| panic!("{error}"));
+    let outcomes = catalogue.run(&all, true, parallel::cores(), |_, _| true);
+    let outcomes = outcomes.unwrap_or_else(|error| panic!("{error}"));
+    let judged = || {
+        outcomes
+            .iter()
+            .flat_map(|outcome| outcome.judged.iter().map(|judged| (outcome.file.id.as_str(), judged)))
+    };
+    let missed: Vec<(&str, &str)> = judged()
+        .filter(|(_, judged)| judged.verdict == Verdict::HardMissed)
+        .map(|(id, judged)| (id, judged.says.as_str()))
+        .collect();
+    let known: Vec<(&str, &str)> = MISSED.iter().map(|(id, says, _)| (*id, *says)).collect();
+    let unknown: Vec<_> = missed.iter().filter(|miss| !known.contains(miss)).collect();
+    assert!(unknown.is_empty(), "hard demands that are missed:\n{unknown:#?}");
+    let met: Vec<_> = known.iter().filter(|miss| !missed.contains(miss)).collect();
+    assert!(
+        met.is_empty(),
+        "these are met, or not asked in the reduced form, and should not be listed:\n{met:#?}"
+    );
+    // A reduced form in which hardly anything is asked would show nothing.
+    let hard = judged().filter(|(_, judged)| judged.verdict == Verdict::HardMet).count();
+    assert!(hard >= 40, "only {hard} hard demands are met");
+}
