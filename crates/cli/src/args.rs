@@ -23,6 +23,7 @@ Examples:
   schedlab verify tests/golden                     are they true to the kernels they come from?
   schedlab stress --seeds 1000                     random machines and workloads under every invariant
   schedlab papers                                  published experiments, run again and judged
+  schedlab calibrate FILE.toml                     what things cost on a machine, fitted to measurements
 
 `schedlab COMMAND --help` tells more about each.
 
@@ -37,6 +38,7 @@ pub enum Command {
     List(ListArgs),
     Stress(StressArgs),
     Papers(PapersArgs),
+    Calibrate(CalibrateArgs),
 }
 
 /// How to print.
@@ -280,6 +282,32 @@ pub struct PapersArgs {
     /// On so many cores [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+}
+
+/// Fit what things cost on a machine to measurements
+///
+/// A file names the machine, the costs to fit with their bounds, and the measurements: benchmark, scheduler, figure and what was measured.
+/// The costs are sought with which the simulation comes nearest to the measurements, by ratios. In the file that is written each fitted
+/// number tells what it was fitted to: those measurements say nothing for the model any more. Others can be held out, and are compared.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  schedlab calibrate papers/calibration/pentium3-1000x1.toml
+  schedlab calibrate mine.toml --write mine.json   and then: schedlab bench hackbench --machine mine.json
+
+`docs/calibration.md` describes the file.
+
+Exit status: 0 it was fitted, however well; 2 what was asked for cannot be done.")]
+pub struct CalibrateArgs {
+    /// What to fit to what
+    #[arg(value_name = "FILE.toml")]
+    pub file: PathBuf,
+    /// Write the machine's file with the fitted numbers
+    #[arg(long, value_name = "OUT.json")]
+    pub write: Option<PathBuf>,
+    /// Simulate on so many cores at once; the result is the same [default: all there are]
+    #[arg(long, value_name = "N")]
+    pub cores: Option<std::num::NonZeroUsize>,
 }
 
 /// Seconds with a fraction, as ns.

@@ -1,6 +1,7 @@
 //! What the program can do, a module each.
 
 pub mod bench;
+pub mod calibrate;
 mod choose;
 pub mod list;
 pub mod papers;

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
         Command::Papers(args) => commands::papers::papers(args, &mut output),
+        Command::Calibrate(args) => commands::calibrate::calibrate(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
     };
     let result = result.and_then(|status| Ok(output.flush().map(|()| status)?));

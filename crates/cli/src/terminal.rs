@@ -83,6 +83,43 @@ impl Drop for Progress {
     }
 }
 
+/// That a long piece of work goes on, where nobody knows how long it will: shown as [`Progress`] is.
+pub struct Spinner {
+    bar: ProgressBar,
+}
+
+impl Spinner {
+    /// Begins a piece of work.
+    pub fn new(unit: &str) -> Spinner {
+        let bar = if io::stderr().is_terminal() {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+        } else {
+            ProgressBar::hidden()
+        };
+        let style =
+            ProgressStyle::with_template(&format!("{{spinner}} {{elapsed}}, {{pos}} {unit}; {{msg}}"));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Spinner { bar }
+    }
+
+    /// One step is done, on any thread.
+    pub fn tick(&self) {
+        self.bar.inc(1);
+    }
+
+    /// How it goes.
+    pub fn say(&self, message: String) {
+        self.bar.set_message(message);
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// How text for people is to be laid out: by the terminal's width if there is one, else by `COLUMNS`, else 120 columns.
 pub fn style() -> Style {
     let terminal = io::stdout().is_terminal();

@@ -11,7 +11,46 @@ macro_rules! files {
 
 /// The files, in the order in which the results are told.
 pub const FILES: &[(&str, &str)] =
-    files!["DIS-4.3.toml", "DIS-5.2.toml", "DIS-5.3.toml", "DIS-5.4.toml", "DIS-5.5.toml", "REL-1.toml",];
+    files![
+    "HB-1.toml",
+    "HB-2.toml",
+    "HB-3.toml",
+    "HB-4.toml",
+    "HB-5.toml",
+    "HB-6.toml",
+    "IB-0.toml",
+    "IB-1.toml",
+    "IB-2.toml",
+    "IB-3.toml",
+    "IB-4.toml",
+    "DIS-3.1.toml",
+    "DIS-3.2.toml",
+    "DIS-3.3.toml",
+    "DIS-4.1.toml",
+    "DIS-4.2.toml",
+    "DIS-4.3.toml",
+    "DIS-4.4.toml",
+    "DIS-4.5.toml",
+    "DIS-4.6.toml",
+    "DIS-4.7a.toml",
+    "DIS-4.7b.toml",
+    "DIS-4.7c.toml",
+    "DIS-5.1.toml",
+    "DIS-5.2.toml",
+    "DIS-5.3.toml",
+    "DIS-5.4.toml",
+    "DIS-5.5.toml",
+    "DIS-A.toml",
+    "Q3-1.toml",
+    "LC-1.toml",
+    "SQL-1.toml",
+    "REL-1.toml",
+    "REL-2.toml",
+    "REL-3.toml",
+    "REL-4.toml",
+    "SZP-1.toml",
+    "RZ-1.toml",
+];
 
 /// The ranges.
 pub const TARGETS: (&str, &str) = ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));

@@ -15,10 +15,12 @@
 //! * [`contradictions`]: where the published documents contradict each other.
 //! * [`catalogue`]: all experiments together.
 //! * [`embedded`]: those that come with the program.
+//! * [`calibration`]: fits a machine's numbers to measurements.
 //! * [`text`]: the results for the terminal, and as CSV.
 //! * [`page`]: the results as a page for a browser.
 //! * [`figures`]: the page's figures.
 
+pub mod calibration;
 pub mod catalogue;
 pub mod contradictions;
 pub mod embedded;

@@ -25,10 +25,42 @@ pub fn with_calibrated(
             .ok_or_else(|| error(name, "the description has no place for this number".into()))?;
         *place = json!({ "value": value, "calibrated_on": on });
     }
-    let text = serde_json::to_string_pretty(&whole).expect("a value that was read can be written") + "\n";
+    let mut text = String::new();
+    write(&whole, 0, &mut text);
+    text.push('\n');
     // Checks the names and the numbers.
     Description::parse(file, &text)?;
     Ok(text)
+}
+
+/// Writes `value` as the presets are: what holds nothing that holds anything stands in a line.
+fn write(value: &Value, depth: usize, to: &mut String) {
+    let holds = |value: &Value| value.is_object() || value.is_array();
+    let (open, close, entries): (_, _, Vec<(Option<&String>, &Value)>) = match value {
+        Value::Object(map) => ('{', '}', map.iter().map(|(key, value)| (Some(key), value)).collect()),
+        Value::Array(list) => ('[', ']', list.iter().map(|value| (None, value)).collect()),
+        single => return *to += &single.to_string(),
+    };
+    let flat = !entries.iter().any(|(_, value)| holds(value));
+    let space = if value.is_object() && !entries.is_empty() { " " } else { "" };
+    let line = |depth| format!("\n{}", "  ".repeat(depth));
+    to.push(open);
+    for (number, (key, value)) in entries.iter().enumerate() {
+        let between = if number > 0 { "," } else { "" };
+        let gap = match (flat, number) {
+            (false, _) => line(depth + 1),
+            (true, 0) => space.into(),
+            (true, _) => " ".into(),
+        };
+        *to += between;
+        *to += &gap;
+        if let Some(key) = key {
+            *to += &format!("{}: ", Value::String((*key).clone()));
+        }
+        write(value, depth + 1, to);
+    }
+    *to += &if flat { space.into() } else { line(depth) };
+    to.push(close);
 }
 
 /// Where the number of that name stands.
@@ -85,6 +117,14 @@ mod tests {
         }
         // A call is whole nanoseconds.
         assert_eq!(machine.costs.unwrap(), costs);
+    }
+
+    #[test]
+    fn what_is_written_looks_as_the_presets_do() {
+        for preset in ["pentium3-1000x1", "pentium3-700x8", "z800-2x6"] {
+            let text = description::preset_text(preset).expect("it is there");
+            assert_eq!(with_calibrated("m", text, &[], "a test").unwrap(), text);
+        }
     }
 
     #[test]

@@ -1,0 +1,46 @@
+//! `schedlab calibrate`.
+
+use crate::args::CalibrateArgs;
+use crate::terminal::{Output, Spinner, complain, style};
+use crate::{Failure, Status};
+use schedlab_lab::parallel;
+use schedlab_papers::calibration::{Calibration, Progress, text};
+use std::io::Write;
+use std::sync::Mutex;
+
+/// Fits a machine's numbers to measurements.
+pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Failure> {
+    let name = args.file.display().to_string();
+    let content = std::fs::read_to_string(&args.file).map_err(|error| format!("{name}: {error}"))?;
+    let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
+    if let Some(path) = &args.write {
+        // Better known now than after a long search.
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
+            let message = format!("{}: there is no directory {}", path.display(), missing.display());
+            return Err(Failure::Message(message));
+        }
+    }
+    // A scheduler that panics is told of as an error of its own.
+    std::panic::set_hook(Box::new(|_| {}));
+    let spinner = Spinner::new("simulations");
+    let best = Mutex::new((0_u32, f64::INFINITY));
+    let calibrated = calibration.run(&name, args.cores.unwrap_or_else(parallel::cores), |progress| {
+        let Progress::Try(off) = progress else { return spinner.tick() };
+        if let Ok(mut best) = best.lock() {
+            *best = (best.0 + 1, best.1.min(off));
+            spinner.say(format!("{} sets of values tried, the best off by {:.1} %", best.0, 100.0 * best.1));
+        }
+    });
+    drop(spinner);
+    let calibrated = calibrated.map_err(|error| error.to_string())?;
+    let style = style();
+    let width = style.width.try_into().unwrap_or(u16::MAX);
+    output.write_all(text::calibrated(&calibrated, width, style.unicode).as_bytes())?;
+    if let Some(path) = &args.write {
+        std::fs::write(path, &calibrated.description)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        complain(&format!("note: the machine's file is {}", path.display()));
+    }
+    Ok(Status::Good)
+}

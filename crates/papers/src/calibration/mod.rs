@@ -1,0 +1,341 @@
+//! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
+//!
+//! How the search goes is in [`schedlab_lab::calibrate`]. Here the file is made sense of, the measurements are simulated, and the
+//! machine's file is written, in which every fitted number tells what it was fitted to. What was held out is simulated with the
+//! numbers before and after, and has no part in the search: only that can speak for the model.
+//!
+//! * [`file`]: the form of the files.
+//! * [`point`]: a measurement, and how it is simulated.
+//! * [`text`]: the result for the terminal.
+
+pub mod file;
+mod point;
+pub mod text;
+
+use file::File;
+use point::Point;
+use schedlab_lab::calibrate::{self, CalibrateError, Effort};
+use schedlab_lab::parallel;
+use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
+use schedlab_machine::description::{self, Description};
+use std::num::NonZeroUsize;
+
+/// A calibration that can begin.
+#[derive(Clone)]
+pub struct Calibration {
+    file: File,
+    /// The machine's file.
+    machine_text: String,
+    costs: CostModel,
+    parameters: Vec<calibrate::Parameter>,
+    points: Vec<Point>,
+    held_out: Vec<Point>,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calibrated {
+    /// What it is, in a line.
+    pub title: String,
+    /// The machine.
+    pub machine: String,
+    /// The parameters, in the file's order.
+    pub parameters: Vec<Fitted>,
+    /// What they were fitted to.
+    pub measurements: Vec<Compared>,
+    /// What they were not fitted to.
+    pub held_out: Vec<Compared>,
+    /// So many sets of values were tried.
+    pub tries: u32,
+    /// The machine's file with the fitted numbers.
+    pub description: String,
+}
+
+/// A parameter before and after.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fitted {
+    /// The costs that it is.
+    pub name: String,
+    /// Where the search began, ns.
+    pub before: f64,
+    /// Where it ended, ns.
+    pub after: f64,
+    /// Between which bounds it was sought, ns.
+    pub bounds: (f64, f64),
+}
+
+impl Fitted {
+    /// Whether a bound stopped it: then the best may lie beyond.
+    pub fn is_at_bound(&self) -> bool {
+        let at = |bound: f64| (self.after / bound - 1.0).abs() < 0.001;
+        at(self.bounds.0) || at(self.bounds.1)
+    }
+}
+
+/// A measurement and what the simulation came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compared {
+    /// What was measured.
+    pub what: String,
+    /// Where it was published.
+    pub source: String,
+    /// What it was.
+    pub measured: f64,
+    /// What the simulation came to with the numbers that the search began from.
+    pub before: f64,
+    /// And with those that it found.
+    pub after: f64,
+}
+
+/// How far a calibration is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Progress {
+    /// A simulation is done.
+    Simulation,
+    /// A set of values was tried, and is off by about this part.
+    Try(f64),
+}
+
+/// Why a calibration comes to nothing: the file, and what is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct CalibrationError {
+    /// Which file.
+    pub file: String,
+    /// What is wrong, and where.
+    pub message: String,
+}
+
+impl Calibration {
+    /// Makes sense of the text of a file, which errors call `name`.
+    ///
+    /// # Errors
+    /// What in it means nothing.
+    pub fn read(name: &str, text: &str) -> Result<Calibration, CalibrationError> {
+        let file = toml::from_str::<File>(text).map_err(|error| error.to_string());
+        file.and_then(Calibration::new)
+            .map_err(|message| CalibrationError { file: name.into(), message: message.trim_end().into() })
+    }
+
+    fn new(file: File) -> Result<Calibration, String> {
+        let machine = description::find(&file.machine).map_err(|error| format!("machine: {error}"))?;
+        let nothing_costs = || {
+            format!(
+                "machine: on {} nothing costs anything; name one that has a file with \"costs\"",
+                file.machine
+            )
+        };
+        let costs = machine.costs.clone().ok_or_else(nothing_costs)?;
+        let machine_text = match description::preset_text(&file.machine) {
+            Some(text) => text.into(),
+            None => std::fs::read_to_string(&file.machine)
+                .map_err(|error| format!("machine: {}: {error}", file.machine))?,
+        };
+        if file.calibrated_on.trim().is_empty() {
+            return Err("calibrated_on: is empty; say what the numbers are fitted to".into());
+        }
+        if !(file.precision > 0.0 && file.precision < 1.0) {
+            return Err(format!("precision: {}; give a part such as 0.002", file.precision));
+        }
+        let parameters = parameters(&file, &costs)?;
+        let points = points("measurement", &file.measurements, &machine)?;
+        let held_out = points_held_out(&file, &machine)?;
+        if parameters.is_empty() || points.len() < parameters.len() {
+            let message = "give at least one [[parameter]], and as many measurements as parameters";
+            let counted = format!("there are {} and {}", parameters.len(), points.len());
+            return Err(format!("{message}; {counted}"));
+        }
+        if let Some(twice) = held_out.iter().find(|point| points.iter().any(|other| other.what == point.what))
+        {
+            return Err(format!("held_out: {} is fitted to; it cannot be held out, too", twice.what));
+        }
+        Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
+    }
+
+    /// Searches on `threads` threads; the result does not depend on how many. `progress` is told from any of them.
+    ///
+    /// # Errors
+    /// A simulation fails, or a parameter makes no difference to any measurement.
+    pub fn run(
+        &self,
+        name: &str,
+        threads: NonZeroUsize,
+        progress: impl Fn(Progress) + Sync,
+    ) -> Result<Calibrated, CalibrationError> {
+        let error = |message: String| CalibrationError { file: name.into(), message };
+        let mut seen = Seen::default();
+        let effort = Effort { simulations: self.file.tries, precision: self.file.precision };
+        let mut first: Option<(Vec<f64>, Vec<f64>)> = None;
+        let fit = calibrate::fit(&self.parameters, effort, |values| {
+            let simulated = self.simulate(&self.points, values, threads, &mut seen, &progress)?;
+            let ratios = self.points.iter().zip(&simulated);
+            let ratios: Vec<f64> = ratios.map(|(point, simulated)| point.measured / simulated).collect();
+            progress(Progress::Try(off(ratios.iter().copied())));
+            match &first {
+                None => first = Some((values.to_vec(), ratios.clone())),
+                Some((start, before)) => self.matters(start, before, values, &ratios)?,
+            }
+            Ok(ratios)
+        });
+        let fit = fit.map_err(|why: CalibrateError<String>| match why {
+            CalibrateError::Simulation(message) => error(message),
+            CalibrateError::Ratio(which) => error(format!("{}: came to nothing", self.points[which].what)),
+            other => error(other.to_string()),
+        })?;
+        let before: Vec<f64> = self.parameters.iter().map(|parameter| parameter.start).collect();
+        let mut compared = |points: &[Point]| -> Result<Vec<Compared>, CalibrationError> {
+            let mut with =
+                |values| self.simulate(points, values, threads, &mut seen, &progress).map_err(error);
+            let (before, after) = (with(&before)?, with(&fit.values)?);
+            let compared = points.iter().zip(before.iter().zip(after));
+            Ok(compared.map(|(point, (before, after))| point.compared(*before, after)).collect())
+        };
+        let (measurements, held_out) = (compared(&self.points)?, compared(&self.held_out)?);
+        let mut numbers = vec![];
+        for (parameter, value) in self.file.parameters.iter().zip(&fit.values) {
+            numbers.extend(parameter.costs.iter().map(|cost| (cost.clone(), rounded(*value))));
+        }
+        let on = &self.file.calibrated_on;
+        let description = description::with_calibrated(&self.file.machine, &self.machine_text, &numbers, on);
+        let fitted = self.parameters.iter().zip(&fit.values).map(|(parameter, value)| Fitted {
+            name: parameter.name.clone(),
+            before: parameter.start,
+            after: rounded(*value),
+            bounds: (parameter.least, parameter.most),
+        });
+        Ok(Calibrated {
+            title: self.file.title.clone(),
+            machine: self.file.machine.clone(),
+            parameters: fitted.collect(),
+            measurements,
+            held_out,
+            tries: fit.simulations,
+            description: description.map_err(|why| error(format!("machine: {why}")))?,
+        })
+    }
+
+    /// If one parameter alone was changed, something must have changed by it: else it would be called fitted without being so.
+    fn matters(&self, start: &[f64], before: &[f64], values: &[f64], ratios: &[f64]) -> Result<(), String> {
+        let mut changed = (0..values.len()).filter(|&number| values[number] != start[number]);
+        match (changed.next(), changed.next()) {
+            (Some(one), None) if before == ratios => Err(format!(
+                "parameter {}: {} instead of {} makes no difference to any measurement; it cannot be fitted to them",
+                self.parameters[one].name, values[one], start[one]
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What `points` come to with these values of the parameters.
+    fn simulate(
+        &self,
+        points: &[Point],
+        values: &[f64],
+        threads: NonZeroUsize,
+        seen: &mut Seen,
+        progress: &(impl Fn(Progress) + Sync),
+    ) -> Result<Vec<f64>, String> {
+        let mut costs = self.costs.clone();
+        for (parameter, value) in self.file.parameters.iter().zip(values) {
+            for cost in &parameter.costs {
+                costs.set(cost, rounded(*value))?;
+            }
+        }
+        let keys: Vec<Key> = points.iter().map(|point| Key::new(point, &costs)).collect();
+        let mut new: Vec<usize> = (0..points.len()).filter(|&one| seen.value(&keys[one]).is_none()).collect();
+        // Several points may be the same.
+        new.dedup_by(|a, b| keys[*a] == keys[*b]);
+        let simulated = parallel::map(&new, threads, |&one| {
+            let value = points[one].simulate(&costs);
+            progress(Progress::Simulation);
+            value
+        });
+        for (one, value) in new.into_iter().zip(simulated) {
+            let value = value.map_err(|why| format!("{}: {why}", points[one].what))?;
+            seen.0.push((keys[one].clone(), value));
+        }
+        Ok(keys.iter().filter_map(|key| seen.value(key)).collect())
+    }
+}
+
+/// All on which a simulation of a point depends.
+#[derive(Clone, PartialEq)]
+struct Key {
+    what: String,
+    kernel: KernelCosts,
+    calls: CallCosts,
+    refill_ps: Vec<u64>,
+}
+
+impl Key {
+    fn new(point: &Point, costs: &CostModel) -> Key {
+        Key {
+            what: point.what.clone(),
+            kernel: point.kernel_costs(costs),
+            calls: costs.calls,
+            refill_ps: costs.caches.iter().map(|level| level.refill_kib_ps).collect(),
+        }
+    }
+}
+
+/// What was simulated before: the same costs come to the same, and 2.6's do not depend on what a step of 2.4's scan costs.
+#[derive(Default)]
+struct Seen(Vec<(Key, f64)>);
+
+impl Seen {
+    fn value(&self, key: &Key) -> Option<f64> {
+        self.0.iter().find(|(other, _)| other == key).map(|(_, value)| *value)
+    }
+}
+
+/// By what part ratios are off 1, about: the root of the mean square of their logarithms.
+pub fn off(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = ratios.len().max(1) as f64;
+    let squares: f64 = ratios.map(|ratio| libm::log(ratio) * libm::log(ratio)).sum();
+    (squares / count).sqrt()
+}
+
+/// In four digits: a fit means no more, and what is written is what was simulated.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter>, String> {
+    let mut parameters = vec![];
+    let mut known: Vec<&String> = vec![];
+    for file::Parameter { costs: names, start, least, most } in &file.parameters {
+        let name = names.join(" = ");
+        if names.is_empty() {
+            return Err("parameter: costs is empty; name at least one, as `--cost` does".into());
+        }
+        let sound = *least > 0.0 && least <= start && start <= most && most.is_finite();
+        if !sound {
+            let message = "the start must lie between the least and the most, and they above 0";
+            return Err(format!("parameter {name}: {message}; they are {start}, {least} and {most}"));
+        }
+        for cost in names {
+            if known.contains(&cost) {
+                return Err(format!("parameter {name}: {cost} is named twice"));
+            }
+            known.push(cost);
+            costs.clone().set(cost, *most).map_err(|message| format!("parameter {name}: {message}"))?;
+        }
+        parameters.push(calibrate::Parameter { name, start: *start, least: *least, most: *most });
+    }
+    Ok(parameters)
+}
+
+fn points(kind: &str, from: &[file::Measurement], machine: &Description) -> Result<Vec<Point>, String> {
+    let mut points = vec![];
+    for measurement in from {
+        points.extend(Point::all(measurement, machine).map_err(|error| format!("{kind}: {error}"))?);
+    }
+    Ok(points)
+}
+
+fn points_held_out(file: &File, machine: &Description) -> Result<Vec<Point>, String> {
+    points("held_out", &file.held_out, machine)
+}
+
+#[cfg(test)]
+mod tests;

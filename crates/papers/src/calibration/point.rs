@@ -1,0 +1,98 @@
+//! A measurement, and how it is simulated.
+
+use super::Compared;
+use super::file::Measurement;
+use crate::expand::{Binding, combinations, fill, text_of};
+use schedlab_bench::Values;
+use schedlab_lab::bench::Bench;
+use schedlab_lab::select::{self, Choice};
+use schedlab_machine::costs::{CostModel, KernelCosts};
+use schedlab_machine::description::Description;
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Point {
+    /// What was measured.
+    pub what: String,
+    /// What it was.
+    pub measured: f64,
+    source: String,
+    figure: String,
+    bench: Bench,
+    choice: Choice,
+}
+
+impl Point {
+    /// Those that `measurement` says once for many.
+    pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, String> {
+        combinations(&measurement.axes)
+            .iter()
+            .map(|binding| Point::new(measurement, machine, binding))
+            .collect()
+    }
+
+    fn new(measurement: &Measurement, machine: &Description, binding: &Binding) -> Result<Point, String> {
+        let name = &measurement.bench;
+        let benchmark = schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+        let mut values = Values::defaults(benchmark.parameters());
+        let mut set = String::new();
+        for (parameter, value) in &measurement.parameters {
+            let value = fill(&text_of(value), binding);
+            values = values
+                .with(benchmark.parameters(), parameter, &value)
+                .map_err(|error| format!("{name}: {error}"))?;
+            set += &format!(" --{parameter} {value}");
+        }
+        let scheduler = fill(&measurement.scheduler, binding);
+        let choice = select::find(&scheduler).map_err(|error| error.to_string())?;
+        let what = format!("{name}{set} {choice} {}", measurement.figure);
+        let text = fill(&text_of(&measurement.measured), binding);
+        let measured = text.parse().ok().filter(|&value: &f64| value.is_finite() && value > 0.0);
+        let measured = measured.ok_or_else(|| {
+            format!("{what}: measured is {text}; it must be a number above 0, for it is compared by ratios")
+        })?;
+        if measurement.source.trim().is_empty() {
+            return Err(format!("{what}: source is empty; say where the value was published"));
+        }
+        let bench = Bench {
+            values,
+            cpus: machine.topology.cpus(),
+            machine: Some(machine.clone()),
+            hz: machine.hz,
+            ..Bench::new(benchmark)
+        };
+        if let Some(why) = choice.refuses(&bench.needs()) {
+            return Err(format!("{choice} cannot run {name}: {why}"));
+        }
+        let (figure, source) = (measurement.figure.clone(), fill(&measurement.source, binding));
+        Ok(Point { what, measured, source, figure, bench, choice })
+    }
+
+    /// What the kernel's operations cost where it was measured.
+    pub fn kernel_costs(&self, costs: &CostModel) -> KernelCosts {
+        costs.kernel_of(self.choice.entry.name, self.choice.release.version)
+    }
+
+    /// What it comes to where things cost so much.
+    pub fn simulate(&self, costs: &CostModel) -> Result<f64, String> {
+        let bench = Bench { costs: Some(costs.clone()), ..self.bench.clone() };
+        let run = bench.run(&self.choice).map_err(|error| error.to_string())?;
+        if let Some(warning) = run.warning {
+            return Err(warning);
+        }
+        run.findings.figure(&self.figure).ok_or_else(|| {
+            let names: Vec<&str> = run.findings.figures.iter().map(|figure| figure.name.as_str()).collect();
+            format!("there is no figure \"{}\"; there are {}", self.figure, names.join(", "))
+        })
+    }
+
+    pub fn compared(&self, before: f64, after: f64) -> Compared {
+        Compared {
+            what: self.what.clone(),
+            source: self.source.clone(),
+            measured: self.measured,
+            before,
+            after,
+        }
+    }
+}
