@@ -10,8 +10,7 @@ macro_rules! files {
 }
 
 /// The files, in the order in which the results are told.
-pub const FILES: &[(&str, &str)] =
-    files![
+pub const FILES: &[(&str, &str)] = files![
     "HB-1.toml",
     "HB-2.toml",
     "HB-3.toml",

@@ -66,15 +66,41 @@ fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Poin
     Ok(pairs(&series.x, &heights))
 }
 
-/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has those at 50 and 200.
+/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has those at 50 and 200, and of a list
+/// `[a, b, c]` those have points that can be evaluated.
 fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
-    let star = y.trim().split('.').position(|part| part == "*");
+    let y = y.trim();
+    let listed = items(y).filter(|items| items.len() == series.x.len());
+    if let Some(items) = listed {
+        let point = |(x, item): (&f64, &str)| Some(Point::new(*x, expression::number(item, values).ok()?));
+        return series.x.iter().zip(items).filter_map(point).collect();
+    }
+    let star = y.split('.').position(|part| part == "*");
     let places: Option<Vec<Point>> = star.and_then(|star| {
-        let named = values.iter().filter(|(name, _)| expression::matches(y.trim(), name));
+        let named = values.iter().filter(|(name, _)| expression::matches(y, name));
         let place = |name: &str| name.split('.').nth(star)?.parse().ok().filter(|x| series.x.contains(x));
         named.map(|(name, value)| Some(Point::new(place(name)?, value))).collect()
     });
     places.unwrap_or_else(|| simulated(series, y, values).unwrap_or_default())
+}
+
+/// The items of a list that is written out, each an expression.
+fn items(list: &str) -> Option<Vec<&str>> {
+    let within = list.strip_prefix('[')?.strip_suffix(']')?;
+    let (mut items, mut depth, mut start) = (vec![], 0, 0);
+    for (at, c) in within.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(&within[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&within[start..]);
+    Some(items)
 }
 
 #[cfg(test)]
@@ -109,6 +135,8 @@ mod tests {
         assert_eq!(drawn("x = [1, 2]\ny = \"u.*\"", true), Ok(vec![(1.0, 5.0), (2.0, 6.0)]));
         assert_eq!(drawn("x = [1, 2, 3]\ny = \"u.*\"", true), Ok(vec![]));
         assert_eq!(drawn("x = [1, 2]\ny = \"nothing.*\"", true), Ok(vec![]));
+        let written_out = "x = [1, 2, 3]\ny = \"[max(t.50, t.200), t.100, t.200]\"";
+        assert_eq!(drawn(written_out, true), Ok(vec![(1.0, 4.0), (3.0, 4.0)]));
     }
 
     #[test]
