@@ -54,7 +54,7 @@ fn an_experiment_is_run_and_judged() {
         "REL-1  One nice step",
         "CFS two hogs nice 0 and 1",
         "hard met",
-        "1 experiments: 3 hard met, 0 hard missed",
+        "1 experiment: 3 hard met, 0 hard missed",
     ] {
         assert!(text.contains(part), "no \"{part}\" in:\n{text}");
     }

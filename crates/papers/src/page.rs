@@ -456,7 +456,7 @@ published = [1.25]
             "<p class=\"because\">1 step of nice is &lt; 1 &amp; &gt; 0</p>",
             "<p class=\"because\">No explanation is known.</p>",
             "<li>X-2 c: q: at least 1 s</li>",
-            "1 experiments: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, 1 not asked",
+            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, 1 not asked",
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }

@@ -84,7 +84,8 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
 pub fn summary(outcomes: &[Outcome]) -> String {
     let counted: Vec<String> =
         count(outcomes).into_iter().map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
-    format!("{} experiments: {}", outcomes.len(), counted.join(", "))
+    let plural = if outcomes.len() == 1 { "" } else { "s" };
+    format!("{} experiment{plural}: {}", outcomes.len(), counted.join(", "))
 }
 
 /// All demands as CSV.
