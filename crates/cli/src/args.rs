@@ -267,6 +267,9 @@ pub struct PapersArgs {
     /// Only name them
     #[arg(long)]
     pub list: bool,
+    /// Only tell what contradicts what in the published documents
+    #[arg(long, conflicts_with = "list")]
+    pub contradictions: bool,
     /// Fewer and smaller simulations: what the tests run
     #[arg(long)]
     pub reduced: bool,

@@ -1,11 +1,14 @@
 //! All experiments together: [`Catalogue`].
 
+use crate::contradictions::{self, Contradiction};
 use crate::expression::ValuesByName;
+use crate::figures;
 use crate::file::File;
 use crate::judge::{self, Judged, Verdict};
 use crate::simulate::{Planned, Simulated, Simulation};
 use crate::targets::{self, Row};
 use schedlab_lab::parallel;
+use schedlab_report::plot::Chart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -16,6 +19,8 @@ pub struct Catalogue {
     pub experiments: Vec<File>,
     /// The ranges.
     pub rows: Vec<Row>,
+    /// Where the published documents contradict each other.
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// What came of an experiment.
@@ -27,6 +32,8 @@ pub struct Outcome {
     pub values: ValuesByName,
     /// Each demand, and how it came out.
     pub judged: Vec<Judged>,
+    /// Its figures.
+    pub charts: Vec<Chart>,
 }
 
 /// Why nothing came of it.
@@ -58,23 +65,52 @@ impl Catalogue {
         for (name, text) in files {
             let file = toml::from_str::<File>(text);
             let file = file.map_err(|error| PapersError::File(name.into(), error.to_string()))?;
-            if experiments.iter().any(|other| other.id == file.id) {
+            for figure in &file.figures {
+                figures::check(figure).map_err(|error| PapersError::File(name.into(), error))?;
+            }
+            if !names_a_file(&file.id) {
+                let message = format!("the id \"{}\" must be of ASCII letters, digits, `-` and `.`", file.id);
+                return Err(PapersError::File(name.into(), message));
+            }
+            if experiments.iter().any(|other| other.id.eq_ignore_ascii_case(&file.id)) {
                 let message = format!("the id {} is another file's", file.id);
                 return Err(PapersError::File(name.into(), message));
             }
             experiments.push(file);
         }
-        Ok(Catalogue { experiments, rows })
+        Ok(Catalogue { experiments, rows, contradictions: vec![] })
     }
 
-    /// Those whose ids are asked for; `HB` means all that begin with `HB-`. No ids: all.
+    /// With the contradictions that `text` tells of.
+    ///
+    /// # Errors
+    /// [`PapersError::File`], also if an experiment names a contradiction that there is not.
+    pub fn with_contradictions(self, (name, text): (&str, &str)) -> Result<Catalogue, PapersError> {
+        let contradictions = contradictions::parse(text);
+        let contradictions = contradictions.map_err(|error| PapersError::File(name.into(), error))?;
+        for file in &self.experiments {
+            let unknown = |id: &&String| !contradictions.iter().any(|known| known.id == **id);
+            if let Some(id) = file.contradictions.iter().find(unknown) {
+                let message = format!("it names contradiction {id}, and {name} has none such");
+                return Err(PapersError::File(file.id.clone(), message));
+            }
+        }
+        Ok(Catalogue { contradictions, ..self })
+    }
+
+    /// Those whose ids are asked for; `HB` means all that begin with `HB-`, `DIS-4` with `DIS-4.`, and `DIS-4.7` also `DIS-4.7a`. No ids: all.
     ///
     /// # Errors
     /// [`PapersError::Unknown`].
     pub fn choose(&self, ids: &[String]) -> Result<Vec<&File>, PapersError> {
         let means = |id: &str, file: &File| {
-            let rest = file.id.get(..id.len()).filter(|start| start.eq_ignore_ascii_case(id));
-            rest.is_some() && (file.id.len() == id.len() || file.id[id.len()..].starts_with('-'))
+            let Some((start, rest)) = file.id.split_at_checked(id.len()) else { return false };
+            let goes_on = match rest.chars().next() {
+                None | Some('-' | '.') => true,
+                // The parts of an experiment, but not its tenth neighbour.
+                Some(next) => next.is_ascii_alphabetic() && id.ends_with(|last: char| last.is_ascii_digit()),
+            };
+            start.eq_ignore_ascii_case(id) && goes_on
         };
         for id in ids {
             if !self.experiments.iter().any(|file| means(id, file)) {
@@ -157,7 +193,9 @@ impl Catalogue {
             }
         }
         let judged = judge::judge(file, &self.rows, &values, reduced).map_err(mistake)?;
-        Ok(Outcome { file: file.clone(), values, judged })
+        let charts = file.figures.iter().map(|figure| figures::chart(figure, &values, reduced));
+        let charts = charts.collect::<Result<_, _>>().map_err(mistake)?;
+        Ok(Outcome { file: file.clone(), values, judged, charts })
     }
 
     /// The rows of the ranges that no experiment is about.
@@ -167,6 +205,13 @@ impl Catalogue {
         forgotten.extend(self.experiments.iter().flat_map(|file| judge::forgotten(file, &self.rows)));
         forgotten
     }
+}
+
+/// Whether results can be written into a file of that name, beside those that are there anyway.
+fn names_a_file(id: &str) -> bool {
+    id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
+        && !id.eq_ignore_ascii_case("verdicts")
 }
 
 /// How often each verdict was given.
@@ -219,6 +264,26 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let verdicts: Vec<Verdict> = outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
+    }
+
+    #[test]
+    fn an_id_may_be_the_beginning_of_several() {
+        let texts = ["X-1", "X-10", "X-1a", "X-2.3", "XY-1"].map(|id| HOGS.replacen("X-1", id, 1));
+        let files = texts.iter().map(|text| ("file", text.as_str()));
+        let catalogue = Catalogue::read(files, ("targets.csv", TARGETS)).expect("it is well formed");
+        for (id, expected) in [
+            ("x", &["X-1", "X-10", "X-1a", "X-2.3"][..]),
+            ("X-1", &["X-1", "X-1a"]),
+            ("X-2", &["X-2.3"]),
+            ("xy-1", &["XY-1"]),
+        ] {
+            let chosen = catalogue.choose(&[id.into()]).unwrap_or_else(|error| panic!("{error}"));
+            let ids: Vec<&str> = chosen.iter().map(|file| file.id.as_str()).collect();
+            assert_eq!(ids, expected, "{id}");
+        }
+        for id in ["", "X-3", "X-", "Xé"] {
+            assert!(catalogue.choose(&[id.into()]).is_err(), "{id}");
+        }
     }
 
     #[test]

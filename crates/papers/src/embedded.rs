@@ -54,17 +54,23 @@ pub const FILES: &[(&str, &str)] = files![
 /// The ranges.
 pub const TARGETS: (&str, &str) = ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
 
+/// Where the documents contradict each other.
+pub const CONTRADICTIONS: (&str, &str) =
+    ("data/contradictions.toml", include_str!("../../../papers/data/contradictions.toml"));
+
 /// All experiments that come with the program.
 ///
 /// # Errors
 /// A file means nothing: a fault of this program.
 pub fn catalogue() -> Result<Catalogue, PapersError> {
-    Catalogue::read(FILES.iter().copied(), TARGETS)
+    Catalogue::read(FILES.iter().copied(), TARGETS)?.with_contradictions(CONTRADICTIONS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expression::ValuesByName;
+    use crate::{figures, judge};
 
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
@@ -80,6 +86,32 @@ mod tests {
         let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));
         for (file, (name, _)) in catalogue.experiments.iter().zip(FILES) {
             assert_eq!(format!("{}.toml", file.id), *name);
+        }
+    }
+
+    /// In the reduced form demands about what was not simulated are passed over, and with them slips of the pen. Here every value that the
+    /// full form would measure is there, so that no slip can hide; nothing is simulated.
+    #[test]
+    fn every_expression_of_every_file_means_something() {
+        let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));
+        for file in &catalogue.experiments {
+            let id = &file.id;
+            let mut values = ValuesByName::default();
+            for run in &file.runs {
+                for planned in run.plan(false).unwrap_or_else(|error| panic!("{id}: {error}")) {
+                    for (name, _) in &planned.values {
+                        values.add(name.clone(), 1.0).unwrap_or_else(|error| panic!("{id}: {error}"));
+                        for spread in ["sd", "cv"].iter().filter(|_| planned.simulations.len() > 1) {
+                            let name = format!("{name}.{spread}");
+                            values.add(name, 1.0).unwrap_or_else(|error| panic!("{id}: {error}"));
+                        }
+                    }
+                }
+            }
+            judge::judge(file, &catalogue.rows, &values, false).unwrap_or_else(|error| panic!("{error}"));
+            for figure in &file.figures {
+                figures::chart(figure, &values, false).unwrap_or_else(|error| panic!("{id}: {error}"));
+            }
         }
     }
 }

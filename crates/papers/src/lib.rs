@@ -12,19 +12,25 @@
 //! * [`expression`]: the language of the criteria.
 //! * [`targets`]: the ranges.
 //! * [`judge`]: the verdicts.
+//! * [`contradictions`]: where the published documents contradict each other.
 //! * [`catalogue`]: all experiments together.
 //! * [`embedded`]: those that come with the program.
 //! * [`calibration`]: fits a machine's numbers to measurements.
 //! * [`text`]: the results for the terminal, and as CSV.
+//! * [`page`]: the results as a page for a browser.
+//! * [`figures`]: the page's figures.
 
 pub mod calibration;
 pub mod catalogue;
+pub mod contradictions;
 pub mod embedded;
 pub mod expand;
 pub mod expression;
+pub mod figures;
 pub mod file;
 pub mod judge;
 pub mod measure;
+pub mod page;
 pub mod rules;
 pub mod simulate;
 pub mod targets;

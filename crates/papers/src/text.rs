@@ -35,7 +35,8 @@ pub fn range((low, high): (Option<f64>, Option<f64>)) -> String {
     }
 }
 
-fn with_unit(text: String, unit: &str) -> String {
+/// A text and its unit, if there are any.
+pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() || text.is_empty() { text } else { format!("{text} {unit}") }
 }
 
@@ -83,7 +84,8 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
 pub fn summary(outcomes: &[Outcome]) -> String {
     let counted: Vec<String> =
         count(outcomes).into_iter().map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
-    format!("{} experiments: {}", outcomes.len(), counted.join(", "))
+    let plural = if outcomes.len() == 1 { "" } else { "s" };
+    format!("{} experiment{plural}: {}", outcomes.len(), counted.join(", "))
 }
 
 /// All demands as CSV.

@@ -4,9 +4,10 @@ use crate::args::PapersArgs;
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
+use schedlab_papers::page::Page;
 use schedlab_papers::{Catalogue, Outcome, Verdict, embedded, text};
 use std::fs;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 /// Runs published experiments again and judges them.
@@ -22,6 +23,16 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         }
         return Ok(Status::Good);
     }
+    if args.contradictions {
+        for contradiction in &catalogue.contradictions {
+            writeln!(output, "{:6} {}", contradiction.id, contradiction.text)?;
+        }
+        return Ok(Status::Good);
+    }
+    if let Some(directory) = &args.report {
+        // Better now than after minutes of simulation.
+        fs::create_dir_all(directory).map_err(|error| told(directory, &error))?;
+    }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let mut progress = None;
     let outcomes = catalogue.run(&chosen, args.reduced, threads, |_, of| {
@@ -36,20 +47,32 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     }
     writeln!(output, "{}", text::summary(&outcomes))?;
     if let Some(directory) = &args.report {
-        write_report(directory, &outcomes).map_err(|error| format!("{}: {error}", directory.display()))?;
-        complain(&format!("note: the tables are in {}", directory.display()));
+        // Of some experiments only, it would be of no interest which ranges the others leave out.
+        let forgotten = if args.ids.is_empty() { catalogue.forgotten() } else { vec![] };
+        let page = Page {
+            outcomes: &outcomes,
+            contradictions: &catalogue.contradictions,
+            forgotten: &forgotten,
+            reduced: args.reduced,
+        };
+        write_report(directory, &page)?;
+        complain(&format!("note: the page is {}", directory.join("index.html").display()));
     }
     let missed =
         |outcome: &Outcome| outcome.judged.iter().any(|judged| judged.verdict == Verdict::HardMissed);
     Ok(if outcomes.iter().any(missed) { Status::Bad } else { Status::Good })
 }
 
-/// Reads the experiments of a directory, in the order of their names, and its `data/targets.csv`.
+fn told(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Reads the experiments of a directory, in the order of their names, its `data/targets.csv`, and its `data/contradictions.toml` if
+/// there is one.
 fn read(directory: &Path) -> Result<Catalogue, Failure> {
-    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     let mut paths = vec![];
-    for entry in fs::read_dir(directory).map_err(|error| told(directory, error))? {
-        let path = entry.map_err(|error| told(directory, error))?.path();
+    for entry in fs::read_dir(directory).map_err(|error| told(directory, &error))? {
+        let path = entry.map_err(|error| told(directory, &error))?.path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             paths.push(path);
         }
@@ -61,21 +84,44 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     }
     let mut files = vec![];
     for path in &paths {
-        let text = fs::read_to_string(path).map_err(|error| told(path, error))?;
+        let text = fs::read_to_string(path).map_err(|error| told(path, &error))?;
         files.push((path.display().to_string(), text));
     }
     let targets = directory.join("data/targets.csv");
-    let rows = fs::read_to_string(&targets).map_err(|error| told(&targets, error))?;
+    let rows = fs::read_to_string(&targets).map_err(|error| told(&targets, &error))?;
     let files = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let catalogue = Catalogue::read(files, (&targets.display().to_string(), &rows));
-    catalogue.map_err(|error| Failure::Message(error.to_string()))
+    let catalogue = catalogue.map_err(|error| error.to_string())?;
+    let path = directory.join("data/contradictions.toml");
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let name = path.display().to_string();
+            let catalogue = catalogue.with_contradictions((&name, &text));
+            catalogue.map_err(|error| Failure::Message(error.to_string()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(catalogue),
+        Err(error) => Err(Failure::Message(told(&path, &error))),
+    }
 }
 
-fn write_report(directory: &Path, outcomes: &[Outcome]) -> std::io::Result<()> {
-    fs::create_dir_all(directory)?;
-    fs::write(directory.join("verdicts.csv"), text::verdicts_csv(outcomes))?;
-    for outcome in outcomes {
-        fs::write(directory.join(format!("{}.csv", outcome.file.id)), text::values_csv(outcome))?;
+/// The page is written last: when it is there, so is all that it points to.
+fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
+    write_whole(&directory.join("verdicts.csv"), &text::verdicts_csv(page.outcomes))?;
+    for outcome in page.outcomes {
+        write_whole(&directory.join(format!("{}.csv", outcome.file.id)), &text::values_csv(outcome))?;
     }
-    Ok(())
+    write_whole(&directory.join("index.html"), &page.to_html())
+}
+
+/// Writes a file under another name first, so that under its own it is there in whole or, as before, not at all.
+fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // What could not be written is of no use to anybody; that it could not be removed either is not the user's concern.
+        let _ = fs::remove_file(&temporary);
+        told(path, &error)
+    })
 }

@@ -1,0 +1,47 @@
+//! Where the published documents contradict each other, or what they write about: `contradictions.toml`.
+
+use serde::Deserialize;
+
+/// A contradiction.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contradiction {
+    /// What it is called: `C-3`.
+    pub id: String,
+    /// What contradicts what.
+    pub text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    #[serde(default, rename = "contradiction")]
+    contradictions: Vec<Contradiction>,
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// Says where what is wrong.
+pub fn parse(text: &str) -> Result<Vec<Contradiction>, String> {
+    let Form { contradictions } = toml::from_str(text).map_err(|error| error.to_string())?;
+    for (place, contradiction) in contradictions.iter().enumerate() {
+        if contradictions[..place].iter().any(|earlier| earlier.id == contradiction.id) {
+            return Err(format!("there are two contradictions {}", contradiction.id));
+        }
+    }
+    Ok(contradictions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_is_checked() {
+        let one = "[[contradiction]]\nid = \"C-1\"\ntext = \"x\"\n";
+        assert_eq!(parse(one).expect("it is well formed").len(), 1);
+        assert!(parse(&one.repeat(2)).expect_err("twice").contains("two contradictions C-1"));
+        assert!(parse("[[contradictions]]\n").expect_err("no such key").contains("unknown field"));
+    }
+}

@@ -1,0 +1,156 @@
+//! The figures of an experiment, drawn again: what was simulated as curves, what was published as points.
+
+use crate::expression::{self, Outcome, ValuesByName};
+use crate::file::{Figure, Series};
+use schedlab_report::plot::{self, Chart, Point};
+
+/// Checks what can be known of a figure before anything is simulated.
+///
+/// # Errors
+/// Says in which series what is wrong.
+pub fn check(figure: &Figure) -> Result<(), String> {
+    for series in &figure.series {
+        let wrong =
+            |what: &str| Err(format!("figure \"{}\", series \"{}\": {what}", figure.title, series.name));
+        match (&series.y, series.published.len()) {
+            (None, 0) => return wrong("needs a `y`, or numbers that were `published`"),
+            (Some(_), 1..) => return wrong("has a `y` and `published`; only one of them belongs there"),
+            (None, count) if count != series.x.len() => {
+                return wrong(&format!("{count} published numbers at {} places", series.x.len()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The chart of a figure. In the reduced form points that were not simulated are left out.
+///
+/// # Errors
+/// Says in which series what is wrong.
+pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Chart, String> {
+    check(figure)?;
+    let drawn = |series: &Series| {
+        let points = match &series.y {
+            None => Ok(pairs(&series.x, &series.published)),
+            Some(y) if reduced => Ok(simulated_of(series, y, values)),
+            Some(y) => simulated(series, y, values),
+        };
+        let mut points = points
+            .map_err(|error| format!("figure \"{}\", series \"{}\": {error}", figure.title, series.name))?;
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Ok(plot::Series { name: series.name.clone(), points, published: series.y.is_none() })
+    };
+    Ok(Chart {
+        title: figure.title.clone(),
+        x_label: figure.x.clone(),
+        y_label: figure.y.clone(),
+        x_names: vec![],
+        series: figure.series.iter().map(drawn).collect::<Result<_, String>>()?,
+    })
+}
+
+fn pairs(x: &[f64], y: &[f64]) -> Vec<Point> {
+    x.iter().zip(y).map(|(x, y)| Point::new(*x, *y)).collect()
+}
+
+fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Point>, String> {
+    let heights = match expression::evaluate(y, values).map_err(|error| error.to_string())? {
+        Outcome::List(list) => list,
+        Outcome::Number(number) => vec![number],
+        Outcome::Truth(_) => return Err(format!("`{y}` is no list of numbers")),
+    };
+    if heights.len() != series.x.len() {
+        return Err(format!("`{y}` comes to {} numbers, for {} places", heights.len(), series.x.len()));
+    }
+    Ok(pairs(&series.x, &heights))
+}
+
+/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has those at 50 and 200, and of a list
+/// `[a, b, c]` those have points that can be evaluated.
+fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
+    let y = y.trim();
+    let listed = items(y).filter(|items| items.len() == series.x.len());
+    if let Some(items) = listed {
+        let point = |(x, item): (&f64, &str)| Some(Point::new(*x, expression::number(item, values).ok()?));
+        return series.x.iter().zip(items).filter_map(point).collect();
+    }
+    let star = y.split('.').position(|part| part == "*");
+    let places: Option<Vec<Point>> = star.and_then(|star| {
+        let named = values.iter().filter(|(name, _)| expression::matches(y, name));
+        let place = |name: &str| name.split('.').nth(star)?.parse().ok().filter(|x| series.x.contains(x));
+        named.map(|(name, value)| Some(Point::new(place(name)?, value))).collect()
+    });
+    places.unwrap_or_else(|| simulated(series, y, values).unwrap_or_default())
+}
+
+/// The items of a list that is written out, each an expression.
+fn items(list: &str) -> Option<Vec<&str>> {
+    let within = list.strip_prefix('[')?.strip_suffix(']')?;
+    let (mut items, mut depth, mut start) = (vec![], 0, 0);
+    for (at, c) in within.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(&within[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&within[start..]);
+    Some(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> ValuesByName {
+        let mut values = ValuesByName::default();
+        for (name, value) in [("t.50", 1.0), ("t.200", 4.0), ("u.a", 5.0), ("u.b", 6.0)] {
+            values.add(name.into(), value).expect("names differ");
+        }
+        values
+    }
+
+    fn drawn(series: &str, reduced: bool) -> Result<Vec<(f64, f64)>, String> {
+        let text = format!("title = \"T\"\nx = \"\"\ny = \"\"\n[[series]]\nname = \"s\"\n{series}");
+        let figure: Figure = toml::from_str(&text).expect("it is well formed");
+        let chart = chart(&figure, &values(), reduced)?;
+        Ok(chart.series[0].points.iter().map(|point| (point.x, point.y)).collect())
+    }
+
+    #[test]
+    fn simulated_and_published_points_are_drawn_by_rising_x() {
+        assert_eq!(drawn("x = [50, 200]\ny = \"t.*\"", false), Ok(vec![(50.0, 1.0), (200.0, 4.0)]));
+        assert_eq!(drawn("x = [2, 1]\npublished = [3, 4]", false), Ok(vec![(1.0, 4.0), (2.0, 3.0)]));
+        assert_eq!(drawn("x = [1, 2]\ny = \"[u.b, 1 + u.a]\"", false), Ok(vec![(1.0, 6.0), (2.0, 6.0)]));
+    }
+
+    #[test]
+    fn the_reduced_form_shows_the_points_that_there_are_at_their_places() {
+        assert_eq!(drawn("x = [50, 100, 200]\ny = \"t.*\"", true), Ok(vec![(50.0, 1.0), (200.0, 4.0)]));
+        assert_eq!(drawn("x = [1, 2]\ny = \"u.*\"", true), Ok(vec![(1.0, 5.0), (2.0, 6.0)]));
+        assert_eq!(drawn("x = [1, 2, 3]\ny = \"u.*\"", true), Ok(vec![]));
+        assert_eq!(drawn("x = [1, 2]\ny = \"nothing.*\"", true), Ok(vec![]));
+        let written_out = "x = [1, 2, 3]\ny = \"[max(t.50, t.200), t.100, t.200]\"";
+        assert_eq!(drawn(written_out, true), Ok(vec![(1.0, 4.0), (3.0, 4.0)]));
+    }
+
+    #[test]
+    fn mistakes_name_the_series() {
+        for (series, part) in [
+            ("x = [1]", "needs a `y`"),
+            ("x = [1]\ny = \"u.a\"\npublished = [1]", "only one of them"),
+            ("x = [1, 2]\npublished = [1]", "1 published numbers at 2 places"),
+            ("x = [1]\ny = \"u.*\"", "2 numbers, for 1 places"),
+            ("x = [1]\ny = \"u.a < 1\"", "no list of numbers"),
+            ("x = [1]\ny = \"w\"", "nobody measured"),
+        ] {
+            let error = drawn(series, false).expect_err(series);
+            assert!(error.starts_with("figure \"T\", series \"s\": ") && error.contains(part), "{error}");
+        }
+    }
+}
