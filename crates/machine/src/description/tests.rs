@@ -184,3 +184,21 @@ fn names_that_lead_nowhere_are_told_what_there_is() {
         "flat-5000: a machine has 1 to 4096 CPUs, not 5000"
     );
 }
+
+#[test]
+fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
+    let number = |machine: &Description, key: &str| {
+        machine.numbers.iter().find(|number| number.key == key).expect("it is there").clone()
+    };
+    let calibrated = find("pentium3-1000x1").unwrap();
+    for key in ["costs.calls.socket_write", "costs.calls.socket_read", "costs.by_scheduler.o_n.scan"] {
+        let fitted = number(&calibrated, key);
+        assert!(fitted.calibrated, "{key}");
+        for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)] {
+            let other = number(&find(name).unwrap(), key);
+            assert_eq!(other.source, "pentium3-1000x1, calibrated there, by clock");
+            assert!(!other.calibrated, "nothing was fitted on {name}");
+            assert!((other.value * ghz / fitted.value - 1.0).abs() < 0.001, "{name} {key}");
+        }
+    }
+}
