@@ -293,6 +293,8 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("cpu-ratio a b", "cpu-ration a b", "neither a figure"),
             ("\"cfs\", ", "\"cfx\", ", "no scheduler"),
             ("cpus = 1", "cpus = \"x\"", "no whole number"),
+            ("cpus = 1", "cpus = -1", "no whole number"),
+            ("duration_s = 20", "duration_s = -20", "duration_s: \"-20\" is no number of seconds"),
             ("workload", "bench = \"x\"\nworkload", "one of them"),
             ("ratio.cfs\"", "ratio.cfz\"", "nobody measured"),
         ] {

@@ -122,16 +122,19 @@ impl Run {
         let whole = |name: &str, text: String| {
             text.parse::<i64>().map_err(|_| format!("{name}: \"{text}\" is no whole number"))
         };
+        let counted = |name: &str, text: String| {
+            text.parse::<u32>().map_err(|_| format!("{name}: \"{text}\" is no whole number from 0 on"))
+        };
         let cpus = match &self.cpus {
-            Some(value) => Some(whole("cpus", filled(value))? as u32),
+            Some(value) => Some(counted("cpus", filled(value))?),
             None => None,
         };
         let limit_ns = match &self.duration_s {
             Some(value) => {
                 let text = filled(value);
-                let seconds: f64 =
-                    text.parse().map_err(|_| format!("duration_s: \"{text}\" is no number"))?;
-                Some((seconds * 1e9) as u64)
+                let seconds: Option<f64> = text.parse().ok().filter(|seconds| (1e-9..=1e9).contains(seconds));
+                let wrong = || format!("duration_s: \"{text}\" is no number of seconds above 0");
+                Some((seconds.ok_or_else(wrong)? * 1e9) as u64)
             }
             None => None,
         };
@@ -152,7 +155,7 @@ impl Run {
             Some(other) => return Err(format!("nohz: \"{other}\" is neither true nor false")),
         };
         let hz = match &self.hz {
-            Some(value) => Some(whole("hz", filled(value))? as u32),
+            Some(value) => Some(counted("hz", filled(value))?),
             None => None,
         };
         let simulation = Simulation {
