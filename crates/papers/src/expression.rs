@@ -349,10 +349,10 @@ impl Reader<'_> {
             "sum" => number(list.iter().sum()),
             "count" => number(list.len() as f64),
             "mean" => number(mean(&list)),
-            "variance" => number(variance(&list, 1.0)),
+            "variance" => number(sample_variance(&list)),
             "population_variance" => number(variance(&list, 0.0)),
-            "sd" => number(variance(&list, 1.0).sqrt()),
-            "cv" => number(variance(&list, 1.0).sqrt() / mean(&list)),
+            "sd" => number(sample_variance(&list).sqrt()),
+            "cv" => number(sample_variance(&list).sqrt() / mean(&list)),
             "rising" => Ok(Outcome::Truth(list.windows(2).all(|pair| pair[0] < pair[1]))),
             "falling" => Ok(Outcome::Truth(list.windows(2).all(|pair| pair[0] > pair[1]))),
             "abs" if list.len() == 1 => number(list[0].abs()),
@@ -374,7 +374,8 @@ impl Reader<'_> {
     }
 }
 
-fn mean(list: &[f64]) -> f64 {
+/// The mean.
+pub(crate) fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
 }
 
@@ -384,6 +385,11 @@ fn variance(list: &[f64], less: f64) -> f64 {
     let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
     let divisor = list.len() as f64 - less;
     if divisor > 0.0 { sum / divisor } else { 0.0 }
+}
+
+/// The variance with the divisor n - 1; 0 of a single number.
+pub(crate) fn sample_variance(list: &[f64]) -> f64 {
+    variance(list, 1.0)
 }
 
 /// The sums of products of deviations from the means: xx, xy, yy.

@@ -28,6 +28,7 @@
 //!
 //! `*` as a key means all tasks.
 
+use crate::expression::{mean, sample_variance};
 use schedlab_bench::benchmark::Table;
 use schedlab_report::RunReport;
 use schedlab_report::model::TaskFigures;
@@ -68,14 +69,14 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
             let other: f64 = report.tasks.iter().filter(|task| task.key == *other).map(cpu_s).sum();
             cpu_times()?.iter().sum::<f64>() / other
         }
-        "cpu-variance" => variance(&cpu_times()?),
+        "cpu-variance" => sample_variance(&cpu_times()?),
         "cpu-min" => least(&cpu_times()?),
         "cpu-max" => most(&cpu_times()?),
         "group-share" => some(grouped().map(cpu_s).collect())?.iter().sum::<f64>() / total_cpu_s,
         "group-end" => most(&some(grouped().filter_map(end_s).collect())?),
         "group-turnaround-mean" => mean(&some(grouped().filter_map(turnaround_s).collect())?),
         "turnaround-mean" => mean(&turnarounds()?),
-        "turnaround-variance" => variance(&turnarounds()?),
+        "turnaround-variance" => sample_variance(&turnarounds()?),
         "turnaround-min" => least(&turnarounds()?),
         "turnaround-max" => most(&turnarounds()?),
         "end" => most(&some(tasks().filter_map(end_s).collect())?),
@@ -157,17 +158,6 @@ pub fn table(tables: &[Table], place: &str) -> Result<f64, String> {
         (Some("sum"), cells) => Ok(cells.iter().sum()),
         (Some(other), _) => Err(format!("{other} is none of min, max, mean and sum")),
     }
-}
-
-fn mean(list: &[f64]) -> f64 {
-    list.iter().sum::<f64>() / list.len() as f64
-}
-
-/// With the divisor n - 1.
-fn variance(list: &[f64]) -> f64 {
-    let mean = mean(list);
-    let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
-    if list.len() < 2 { 0.0 } else { sum / (list.len() - 1) as f64 }
 }
 
 fn least(list: &[f64]) -> f64 {

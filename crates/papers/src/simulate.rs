@@ -1,6 +1,7 @@
 //! Turns the runs of a file into simulations, and these into values.
 
 use crate::expand::{Binding, combinations, fill, text_of};
+use crate::expression::{mean, sample_variance};
 use crate::file::{For, Run};
 use crate::measure::{measure, table};
 use crate::rules;
@@ -191,12 +192,10 @@ impl Planned {
             for simulation in &self.simulations {
                 of_seeds.push(done[simulation].value(what)?);
             }
-            let count = of_seeds.len() as f64;
-            let mean = of_seeds.iter().sum::<f64>() / count;
+            let mean = mean(&of_seeds);
             values.push((name.clone(), mean));
             if of_seeds.len() > 1 {
-                let squares: f64 = of_seeds.iter().map(|value| (value - mean) * (value - mean)).sum();
-                let sd = (squares / (count - 1.0)).sqrt();
+                let sd = sample_variance(&of_seeds).sqrt();
                 values.push((format!("{name}.sd"), sd));
                 values.push((format!("{name}.cv"), sd / mean));
             }

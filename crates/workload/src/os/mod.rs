@@ -485,9 +485,9 @@ impl Os {
         let costs = &self.costs;
         match step {
             Step::Write(channel, bytes) if self.objects.channels[channel.0 as usize].is_socket() => {
-                costs.socket_write_ns + self.copying_ns(*bytes)
+                costs.socket_write_ns + copying_ns(costs, *bytes)
             }
-            Step::Write(_, bytes) => costs.pipe_write_ns + self.copying_ns(*bytes),
+            Step::Write(_, bytes) => costs.pipe_write_ns + copying_ns(costs, *bytes),
             Step::Post(_) | Step::Open(_) => costs.futex_ns,
             Step::TryLock(_) => costs.try_lock_ns,
             Step::Fork(_) => costs.fork_ns,
@@ -496,11 +496,6 @@ impl Os {
             Step::FileWrite(_) => self.chunk_cpu_ns(),
             _ => 0,
         }
-    }
-
-    /// The cost of copying what a message has above 100 bytes, ns.
-    fn copying_ns(&self, bytes: u32) -> u64 {
-        u64::from(bytes.saturating_sub(100)) * self.costs.copy_kib_ns / 1024
     }
 
     /// The cost of copying a chunk of a file to or from the page cache, ns.
@@ -585,7 +580,7 @@ impl Os {
                 this.owes_ns = match channel.is_socket() {
                     true => costs.socket_read_ns,
                     false => costs.pipe_read_ns,
-                } + u64::from(bytes.saturating_sub(100)) * costs.copy_kib_ns / 1024;
+                } + copying_ns(costs, bytes);
             }
             Step::Poll(id) => {
                 let channel = &mut objects.channels[id.0 as usize];
@@ -710,6 +705,11 @@ impl Task {
         self.stage = Stage::Again(step);
         Outcome::Tell(Op::Block { reason: BlockReason::Interruptible })
     }
+}
+
+/// The cost of copying what a message has above 100 bytes, ns.
+fn copying_ns(costs: &CallCosts, bytes: u32) -> u64 {
+    u64::from(bytes.saturating_sub(100)) * costs.copy_kib_ns / 1024
 }
 
 fn sleep(until_ns: u64, reason: BlockReason) -> Op {
