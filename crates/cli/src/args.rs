@@ -98,12 +98,13 @@ pub struct RunArgs {
     /// Schedulers to compare: names, `linux`, `textbook` or `all` [default: linux,textbook]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
+    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as the workload's `cpus` name, at
+    /// least 1; with --machine all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// The machine, with its threads, caches, packages and nodes: a preset (`schedlab list --machines`), flat-N, or a file
     /// [default: equal CPUs]
-    #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "cpus")]
+    #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -59,11 +59,11 @@ pub struct Common {
         default_value = "linux"
     )]
     pub schedulers: Vec<String>,
-    /// Number of CPUs [default: 1]
+    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with --machine all]
     #[arg(id = "lab-cpus", long = "cpus", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
-    #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE", conflicts_with = "lab-cpus")]
+    #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]

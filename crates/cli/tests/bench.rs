@@ -116,7 +116,7 @@ fn what_cannot_be_done_is_said() {
     run(&["--groups", "0"]).error(&["'--groups <N,...>'", "0 is out of range; give 1 to 10000"]);
     run(&["--groups", "9..3"]).error(&["\"9..3\" goes down; a range is FROM..TO:STEP"]);
     schedlab(&["bench", "hackbench", "--groups=10000", "--fds=1000"]).error(&["more than 1000000 tasks"]);
-    run(&["--cpus", "1", "--machine", "flat-2"]).error(&["cannot be used with"]);
+    run(&["--cpus", "3", "--machine", "flat-2"]).error(&["flat-2: it has 2 CPUs; 3 of them cannot be had"]);
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
     run(&["--set", "sched_latency_ns=1"]).error(&["sched_latency_ns is no tunable of any of the schedulers"]);
     run(&["--plot", "x.svg"]).error(&["--plot: there is one point only"]);

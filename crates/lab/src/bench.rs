@@ -123,7 +123,7 @@ impl Bench {
         let conditions = Conditions {
             cpus: self.cpus,
             profile: Profile::of(choice.kernel()),
-            costs: self.costs.as_ref().map_or_else(Default::default, |costs| costs.calls),
+            costs: self.costs.as_ref().map_or_else(Default::default, |costs| setup::calls(costs, choice)),
             seed: self.seed,
         };
         let prepared = self.benchmark.prepare(&self.values, &conditions)?;

@@ -1,7 +1,7 @@
 //! What an administrator does before a run: set knobs, make groups.
 
 use crate::select::Choice;
-use schedlab_machine::costs::{CostModel, Setup};
+use schedlab_machine::costs::{CallCosts, CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
 use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError, registry};
@@ -146,6 +146,11 @@ pub fn costs(model: &CostModel, choice: &Choice, topology: &Topology, nohz: Opti
     let (entry, release) = (choice.entry, choice.release);
     let nohz = nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
     Setup::new(model, topology, (entry.name, release.version), nohz)
+}
+
+/// What programs' calls cost under a release.
+pub fn calls(model: &CostModel, choice: &Choice) -> CallCosts {
+    model.calls_of(choice.entry.name, choice.release.version)
 }
 
 /// What reports call a machine.

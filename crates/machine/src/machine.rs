@@ -597,7 +597,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         self.tasks[task.index()].remaining_ns = 0;
-        if self.is_preempted_between_operations(cpu) {
+        if self.is_preempted_between_operations(cpu) && !self.workload.in_a_call(task) {
             return Ok(());
         }
         loop {

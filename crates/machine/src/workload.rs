@@ -123,6 +123,13 @@ pub trait Workload {
         0
     }
 
+    /// Whether `task`, which runs, is in the middle of a system call: then its next operation follows before it can be switched away.
+    /// The kernels modelled do not preempt their own code. It matters only where operations take time.
+    fn in_a_call(&self, task: TaskId) -> bool {
+        let _ = task;
+        false
+    }
+
     /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns; [`u64::MAX`] = it never does.
     /// None if its program cannot know. Asked only on behalf of schedulers that are told the future.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {

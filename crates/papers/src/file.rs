@@ -78,9 +78,9 @@ pub struct Run {
     /// The scheduler: `o_1@2.6.22`. A rule needs none.
     #[serde(default)]
     pub scheduler: String,
-    /// The number of equal CPUs; a number, or a text with names in it.
+    /// The number of equal CPUs, or of the machine's that are used; a number, or a text with names in it.
     pub cpus: Option<Value>,
-    /// Or a machine of `schedlab list --machines`, with what things cost there.
+    /// A machine of `schedlab list --machines`, with what things cost there.
     pub machine: Option<String>,
     /// The machine's topology, but nothing costs anything.
     #[serde(default)]

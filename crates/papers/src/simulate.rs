@@ -230,7 +230,10 @@ impl Simulation {
         }
         let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
         let machine = match &self.machine {
-            Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
+            Some(name) => {
+                let machine = description::find(name).and_then(|machine| machine.with_first(self.cpus));
+                Some(machine.map_err(|error| error.to_string())?)
+            }
             None => None,
         };
         let cpus = machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());

@@ -209,6 +209,21 @@ impl Topology {
         Topology { cpus, places, nodes, distances: uniform_distances(nodes), levels }
     }
 
+    /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so many, or `cpus` is 0. Nodes that
+    /// are left without CPUs are gone.
+    pub fn first(&self, cpus: u32) -> Option<Topology> {
+        let left = self.places.get(..cpus as usize).filter(|left| !left.is_empty())?;
+        let mut nodes: Vec<u32> = left.iter().map(|place| place.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let renumbered = |node| nodes.iter().take_while(|&&other| other < node).count() as u32;
+        let places = left.iter().map(|place| Place { node: renumbered(place.node), ..*place });
+        let row = |&from: &u32| nodes.iter().map(|&to| self.distance(from, to)).collect();
+        let distances: Vec<Vec<u32>> = nodes.iter().map(row).collect();
+        // A part of what hangs together does.
+        Topology::new(places.collect(), &distances).ok()
+    }
+
     /// Number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {
@@ -397,6 +412,21 @@ mod tests {
         assert_eq!(spans(&Topology::flat(1)), []);
         assert_eq!(spans(&Topology::flat(3)), [(LevelKind::Cpu, vec![0, 0, 0])]);
         assert_eq!(Topology::flat(3).nodes(), 1);
+    }
+
+    #[test]
+    fn the_first_cpus_of_a_machine_keep_their_places_and_distances() {
+        // Three nodes in the order 0, 2, 1; the distance from a to b is 20 + a + b.
+        let places = [0, 0, 2, 2, 1, 1].iter().enumerate();
+        let places = places.map(|(cpu, &node)| place(cpu as u32, node, node, node)).collect();
+        let distances = [vec![10, 21, 22], vec![21, 10, 23], vec![22, 23, 10]];
+        let machine = Topology::new(places, &distances).unwrap();
+        let four = machine.first(4).unwrap();
+        assert_eq!((four.cpus(), four.nodes()), (4, 2));
+        assert_eq!((four.place(CpuId(3)).node, four.distance(0, 1)), (1, 22));
+        assert_eq!(machine.first(6), Some(machine.clone()));
+        assert_eq!(machine.first(1).unwrap().levels(), []);
+        assert_eq!((machine.first(7), machine.first(0)), (None, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `schedlab bench`.
 
-use super::choose::{choose, costs_of, those_who_can, tunables_for};
+use super::choose::{choose, costs_of, machine_of, those_who_can, tunables_for};
 use crate::args::{OnOff, RunFormat};
 use crate::bench_args::{BenchCommand, Common};
 use crate::terminal::{Output, Progress, complain, style};
@@ -8,7 +8,6 @@ use crate::{Failure, Status};
 use schedlab_lab::bench::Bench;
 use schedlab_lab::parallel;
 use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
-use schedlab_machine::description;
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
 use schedlab_workload::close_names;
@@ -44,10 +43,7 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
 
 fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
     let common = &command.common;
-    let machine = match &common.machine {
-        Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
-        None => None,
-    };
+    let machine = machine_of(common.machine.as_deref(), common.cpus)?;
     let bench = Bench {
         cpus: common.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus())).unwrap_or(1),
         costs: costs_of(machine.as_ref(), common.no_costs, &common.cost)?,

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::terminal::complain;
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::costs::CostModel;
-use schedlab_machine::description::Description;
+use schedlab_machine::description::{self, Description};
 use schedlab_sched::Tunable;
 use schedlab_workload::close_names;
 use std::collections::BTreeSet;
@@ -146,6 +146,15 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
         format!("there are {}", names.join(", "))
     };
     format!("{name} is no tunable of {of}; {hint}")
+}
+
+/// The machine of that name, or of that file, with its first `cpus` CPUs if so many are asked for; none if all are to be equal.
+pub fn machine_of(name: Option<&str>, cpus: Option<u32>) -> Result<Option<Description>, Failure> {
+    let machine = match name {
+        None | Some(description::IDEAL) => return Ok(None),
+        Some(name) => description::find(name).map_err(|error| error.to_string())?,
+    };
+    Ok(Some(machine.with_first(cpus).map_err(|error| error.to_string())?))
 }
 
 /// What things cost on `machine`: as its description says, with the single costs that were set; none if nothing is to cost anything.

@@ -1,6 +1,6 @@
 //! `schedlab run`.
 
-use super::choose::{choose, costs_of, those_who_can, tunables_for};
+use super::choose::{choose, costs_of, machine_of, those_who_can, tunables_for};
 use crate::args::{OnOff, RunArgs, RunFormat};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
@@ -8,7 +8,6 @@ use schedlab_lab::compressed::{self, LIMIT};
 use schedlab_lab::parallel;
 use schedlab_lab::run::{Experiment, RunError, cpus_named};
 use schedlab_lab::select::Choice;
-use schedlab_machine::description;
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::groups::cgrules::{self, Rules};
@@ -180,10 +179,7 @@ fn experiment(
         let target = Target { cpus, limited };
         rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
     };
-    let machine = match args.machine.as_deref() {
-        None | Some(description::IDEAL) => None,
-        Some(name) => Some(description::find(name).map_err(|error| error.to_string())?),
-    };
+    let machine = machine_of(args.machine.as_deref(), args.cpus)?;
     let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
     let (mut model, cpus) = match cpus {
         Some(cpus) => (load(cpus)?, cpus),

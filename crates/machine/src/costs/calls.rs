@@ -15,6 +15,8 @@ pub struct CallCosts {
     pub pipe_read_ns: u64,
     /// Copying 1024 bytes more than those 100 in either direction, ns.
     pub copy_kib_ns: u64,
+    /// On top, if another CPU wrote the message: its lines come over from that CPU's cache, ns.
+    pub message_remote_ns: u64,
     /// A call on a semaphore or a futex that enters the kernel, ns.
     pub futex_ns: u64,
     /// One try at a user-space lock, ns.
@@ -35,12 +37,13 @@ pub struct CallCosts {
 
 impl CallCosts {
     /// What files and options call them, in the order above.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "socket_write",
         "socket_read",
         "pipe_write",
         "pipe_read",
         "copy_kib",
+        "message_remote",
         "futex",
         "try_lock",
         "clock",
@@ -58,6 +61,7 @@ impl CallCosts {
             "pipe_write" => Some(&mut self.pipe_write_ns),
             "pipe_read" => Some(&mut self.pipe_read_ns),
             "copy_kib" => Some(&mut self.copy_kib_ns),
+            "message_remote" => Some(&mut self.message_remote_ns),
             "futex" => Some(&mut self.futex_ns),
             "try_lock" => Some(&mut self.try_lock_ns),
             "clock" => Some(&mut self.clock_ns),
@@ -99,6 +103,7 @@ impl Default for CallCosts {
             pipe_write_ns: 1_000,
             pipe_read_ns: 1_000,
             copy_kib_ns: 0,
+            message_remote_ns: 0,
             futex_ns: 0,
             try_lock_ns: 100,
             clock_ns: 0,

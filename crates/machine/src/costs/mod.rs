@@ -28,9 +28,8 @@ use schedlab_sched::Topology;
 pub struct CostModel {
     /// The kernel's operations.
     pub kernel: KernelCosts,
-    /// What costs otherwise under one scheduler (`o_1`), or one release of it (`o_n@2.4.19`): its name, what, picoseconds. The
-    /// releases' code differs, and so does what one step of it costs. Later entries go before earlier ones.
-    pub by_scheduler: Vec<(String, Cost, u64)>,
+    /// What costs otherwise under one scheduler or release. Later entries go before earlier ones.
+    pub by_scheduler: Vec<Special>,
     /// Programs' calls.
     pub calls: CallCosts,
     /// Caches, the nearest first.
@@ -39,23 +38,76 @@ pub struct CostModel {
     pub power: Option<Power>,
 }
 
+/// A cost under one scheduler: kernels' code differs, and so does what a step of it, or a call of a program, costs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Special {
+    /// A scheduler (`o_1`) or a release of one (`o_n@2.4.19`).
+    pub whose: String,
+    /// What: `scan`, `call.socket_write`.
+    pub name: String,
+    /// ns.
+    pub ns: f64,
+}
+
+impl Special {
+    /// A cost that exists, with a value that makes sense.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn new(whose: &str, name: &str, ns: f64) -> Result<Special, String> {
+        match name.strip_prefix("call.") {
+            Some(call) => CallCosts::default().set(call, ns)?,
+            None => {
+                Cost::find(name).ok_or_else(|| unknown_cost(name))?;
+                kernel::picoseconds(ns)?;
+            }
+        }
+        Ok(Special { whose: whose.into(), name: name.into(), ns })
+    }
+
+    fn applies_to(&self, scheduler: &str, release: &str) -> bool {
+        match self.whose.split_once('@') {
+            None => self.whose == scheduler,
+            Some((name, version)) => name == scheduler && version == release,
+        }
+    }
+}
+
+fn unknown_cost(name: &str) -> String {
+    let names: Vec<&str> = Cost::ALL.iter().map(|cost| cost.name()).collect();
+    let (names, calls) = (names.join(", "), CallCosts::NAMES.join(", "));
+    format!("there is no cost {name}; there are {names}; and call. with {calls}")
+}
+
 impl CostModel {
+    fn special(&self, scheduler: &str, release: &str) -> impl Iterator<Item = &Special> {
+        self.by_scheduler.iter().filter(move |special| special.applies_to(scheduler, release))
+    }
+
     /// What the kernel's operations cost under a scheduler's release.
     pub fn kernel_of(&self, scheduler: &str, release: &str) -> KernelCosts {
         let mut costs = self.kernel;
-        for (whose, cost, ps) in &self.by_scheduler {
-            let applies = match whose.split_once('@') {
-                None => whose == scheduler,
-                Some((name, version)) => name == scheduler && version == release,
-            };
-            if applies {
-                costs[*cost] = *ps;
+        for Special { name, ns, .. } in self.special(scheduler, release) {
+            if let (Some(cost), Ok(ps)) = (Cost::find(name), kernel::picoseconds(*ns)) {
+                costs[cost] = ps;
             }
         }
         costs
     }
 
-    /// Sets one cost by name, in ns: `scan`; `o_n.scan` or `o_n@2.4.19.scan` under one scheduler only; `call.pipe_write`;
+    /// What programs' calls cost under a scheduler's release.
+    pub fn calls_of(&self, scheduler: &str, release: &str) -> CallCosts {
+        let mut costs = self.calls;
+        for Special { name, ns, .. } in self.special(scheduler, release) {
+            if let Some(call) = name.strip_prefix("call.") {
+                // Checked when it was made.
+                costs.set(call, *ns).expect("a call and what it may cost");
+            }
+        }
+        costs
+    }
+
+    /// Sets one cost by name, in ns: `scan`, `call.pipe_write`; `o_n.scan`, `o_n@2.4.19.call.pipe_write` under one scheduler only;
     /// `refill.core` for a KiB of a level of caches. Besides, in W: `power.base_watts`, `power.cpu_watts`, `power.package_watts`.
     ///
     /// # Errors
@@ -80,11 +132,13 @@ impl CostModel {
         if let Some(cost) = Cost::find(name) {
             self.kernel[cost] = ps;
             // It is meant for all.
-            self.by_scheduler.retain(|(_, other, _)| *other != cost);
+            self.by_scheduler.retain(|special| special.name != name);
             return Ok(());
         }
         if let Some(call) = name.strip_prefix("call.") {
-            return self.calls.set(call, ns);
+            self.calls.set(call, ns)?;
+            self.by_scheduler.retain(|special| special.name != name);
+            return Ok(());
         }
         if let Some(of) = name.strip_prefix("refill.") {
             let level = self.caches.iter_mut().find(|level| level.of.name() == of);
@@ -92,21 +146,24 @@ impl CostModel {
             level.refill_kib_ps = ps;
             return Ok(());
         }
-        if let Some((whose, cost)) = name.rsplit_once('.')
-            && let Some(cost) = Cost::find(cost)
-        {
-            self.by_scheduler.push((whose.into(), cost, ps));
-            return Ok(());
-        }
-        let names: Vec<&str> = Cost::ALL.iter().map(|cost| cost.name()).collect();
-        let calls: Vec<&str> = CallCosts::NAMES.to_vec();
-        Err(format!(
-            "there is no cost {name}; there are {}, each also for one scheduler (o_n.scan); call. with {}; and refill. with core, \
-             cache, package or node",
-            names.join(", "),
-            calls.join(", ")
-        ))
+        let (whose, what) = whose_cost(name).ok_or_else(|| {
+            let all = unknown_cost(name);
+            format!(
+                "{all}; each also for one scheduler (o_n.scan); and refill. with core, cache, package or node"
+            )
+        })?;
+        self.by_scheduler.push(Special::new(whose, what, ns)?);
+        Ok(())
     }
+}
+
+/// `o_n@2.4.19.scan` is the `scan` of `o_n@2.4.19`, `o_n.call.futex` the `call.futex` of `o_n`. None: it names no scheduler.
+pub(crate) fn whose_cost(name: &str) -> Option<(&str, &str)> {
+    let before = match name.find(".call.") {
+        Some(at) => at,
+        None => name.rfind('.')?,
+    };
+    Some((&name[..before], &name[before + 1..]))
 }
 
 /// A cost model made ready for one machine under one scheduler.
@@ -164,10 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn a_kernels_calls_may_cost_otherwise_than_anothers() {
+        let mut model = CostModel::default();
+        model.set("call.socket_read", 2000.0).expect("it is there");
+        model.set("o_n@2.4.19.call.socket_read", 3000.0).expect("it is there");
+        let read = |model: &CostModel, name, release| model.calls_of(name, release).socket_read_ns;
+        assert_eq!(read(&model, "o_n", "2.4.19"), 3000);
+        assert_eq!(read(&model, "o_n", "2.4.22"), 2000);
+        assert_eq!(read(&model, "o_1", "2.6.0"), 2000);
+        model.set("call.socket_read", 1000.0).expect("it is there");
+        assert_eq!(read(&model, "o_n", "2.4.19"), 1000, "what is set for all holds for all");
+    }
+
+    #[test]
     fn names_that_are_none_and_values_that_make_no_sense_are_refused() {
         let mut model = CostModel::default();
         assert!(model.set("scam", 1.0).unwrap_err().starts_with("there is no cost scam; there are scan, "));
         assert!(model.set("o_n.scam", 1.0).is_err());
+        assert!(model.set("o_n.call.scam", 1.0).is_err());
         assert!(model.set("scan", -1.0).is_err());
         assert!(model.set("call.pipes", 1.0).is_err());
         assert!(model.set("refill.core", 1.0).unwrap_err().contains("no caches"));

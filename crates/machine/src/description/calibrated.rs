@@ -1,6 +1,7 @@
 //! Writing what was calibrated into a description.
 
 use super::{Description, DescriptionError};
+use crate::costs::whose_cost;
 use serde_json::{Value, json};
 
 /// The description in `text` with the numbers of `fitted` in place of its own, each marked as calibrated on `on` (for example
@@ -78,7 +79,7 @@ fn place_of<'a>(whole: &'a mut Value, name: &str) -> Option<&'a mut Value> {
         return whole.get_mut("power")?.get_mut(part);
     }
     let costs = whole.get_mut("costs")?;
-    Some(match name.rsplit_once('.') {
+    Some(match whose_cost(name) {
         Some((scheduler, cost)) => &mut costs["by_scheduler"][scheduler][cost],
         None => &mut costs["kernel"][name],
     })
@@ -97,7 +98,14 @@ mod tests {
 
     #[test]
     fn what_was_fitted_is_marked_and_all_else_stays() {
-        let names = ["switch", "o_n@2.4.19.scan", "call.pipe_read", "refill.core", "power.base_watts"];
+        let names = [
+            "switch",
+            "o_n@2.4.19.scan",
+            "o_n.call.futex",
+            "call.pipe_read",
+            "refill.core",
+            "power.base_watts",
+        ];
         let machine = calibrated(&names).unwrap();
         let marked: Vec<_> = machine.numbers.iter().filter(|number| number.source == "a test").collect();
         let keys: Vec<&str> = marked.iter().map(|number| number.key.as_str()).collect();
@@ -106,6 +114,7 @@ mod tests {
             [
                 "costs.kernel.switch",
                 "costs.by_scheduler.o_n@2.4.19.scan",
+                "costs.by_scheduler.o_n.call.futex",
                 "costs.calls.pipe_read",
                 "caches[0].refill_kib",
                 "power.base_watts"

@@ -43,6 +43,24 @@ pub struct Description {
     pub numbers: Vec<Sourced>,
 }
 
+impl Description {
+    /// The machine with its first CPUs only, if it is said how many.
+    ///
+    /// # Errors
+    /// If it has not so many.
+    pub fn with_first(mut self, cpus: Option<u32>) -> Result<Description, DescriptionError> {
+        if let Some(cpus) = cpus {
+            let all = self.topology.cpus();
+            self.topology = self.topology.first(cpus).ok_or_else(|| DescriptionError {
+                file: self.name.clone(),
+                place: String::new(),
+                message: format!("it has {all} CPUs; {cpus} of them cannot be had"),
+            })?;
+        }
+        Ok(self)
+    }
+}
+
 /// A number, and where it is from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sourced {

@@ -3,7 +3,7 @@
 use super::Sourced;
 use super::form::Mistake;
 use crate::costs::kernel::picoseconds;
-use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power};
+use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::fmt;
@@ -170,12 +170,12 @@ pub(super) fn read(
             return Err((format!("costs.by_scheduler.{scheduler}"), message));
         }
         reader.named(&format!("costs.by_scheduler.{scheduler}"), entries, |name, ns| {
-            model.by_scheduler.push((scheduler.clone(), named(name)?, picoseconds(ns)?));
+            model.by_scheduler.push(Special::new(&scheduler, name, ns)?);
             Ok(())
         })?;
     }
     // A release's own costs go before those of all releases.
-    model.by_scheduler.sort_by_key(|(whose, ..)| whose.contains('@'));
+    model.by_scheduler.sort_by_key(|special| special.whose.contains('@'));
     if let Some(calls) = costs.calls {
         let mut set = CallCosts::default();
         reader.named("costs.calls", calls, |name, ns| set.set(name, ns))?;

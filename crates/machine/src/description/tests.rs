@@ -191,7 +191,9 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
         machine.numbers.iter().find(|number| number.key == key).expect("it is there").clone()
     };
     let calibrated = find("pentium3-1000x1").unwrap();
-    for key in ["costs.calls.socket_write", "costs.calls.socket_read", "costs.by_scheduler.o_n.scan"] {
+    let calls = ["costs.calls.socket_", "costs.by_scheduler.o_n.call.socket_"];
+    for key in calls.iter().flat_map(|call| [format!("{call}write"), format!("{call}read")]) {
+        let key = key.as_str();
         let fitted = number(&calibrated, key);
         assert!(fitted.calibrated, "{key}");
         for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)] {
@@ -201,4 +203,19 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
             assert!((other.value * ghz / fitted.value - 1.0).abs() < 0.001, "{name} {key}");
         }
     }
+    // Memory does not get nearer with the clock, and the others' caches are larger.
+    let scan = "costs.by_scheduler.o_n.scan";
+    let two = number(&find("pentium3-850x2").unwrap(), scan);
+    assert_eq!((two.value, two.calibrated), (number(&calibrated, scan).value, false));
+}
+
+#[test]
+fn the_first_cpus_of_a_machine_cost_what_all_do() {
+    let all = find("z800-2x6").unwrap();
+    let six = all.clone().with_first(Some(6)).unwrap();
+    assert_eq!((six.topology.cpus(), six.topology.nodes()), (6, 1));
+    assert_eq!((&six.costs, &six.name), (&all.costs, &all.name));
+    assert_eq!(all.clone().with_first(None).unwrap(), all);
+    let why = all.with_first(Some(13)).unwrap_err().to_string();
+    assert_eq!(why, "z800-2x6: it has 12 CPUs; 13 of them cannot be had");
 }

@@ -272,7 +272,7 @@ impl Key {
         Key {
             what: point.what.clone(),
             kernel: point.kernel_costs(costs),
-            calls: costs.calls,
+            calls: point.calls(costs),
             refill_ps: costs.caches.iter().map(|level| level.refill_kib_ps).collect(),
         }
     }

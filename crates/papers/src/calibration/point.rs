@@ -6,7 +6,8 @@ use crate::expand::{Binding, combinations, fill, text_of};
 use schedlab_bench::Values;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
-use schedlab_machine::costs::{CostModel, KernelCosts};
+use schedlab_lab::setup;
+use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::Description;
 
 /// See the module.
@@ -71,6 +72,11 @@ impl Point {
     /// What the kernel's operations cost where it was measured.
     pub fn kernel_costs(&self, costs: &CostModel) -> KernelCosts {
         costs.kernel_of(self.choice.entry.name, self.choice.release.version)
+    }
+
+    /// What calls cost there.
+    pub fn calls(&self, costs: &CostModel) -> CallCosts {
+        setup::calls(costs, &self.choice)
     }
 
     /// What it comes to where things cost so much.

@@ -12,7 +12,7 @@
 //! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still fits there, else it needs a page
 //!   of its own; a page is given back, and writers are woken, when its last message is read.
 
-use schedlab_sched::TaskId;
+use schedlab_sched::{CpuId, TaskId};
 
 /// A channel, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +74,8 @@ pub(super) struct Channel {
     pub(super) writers: Vec<TaskId>,
     /// Who waits for something to read without reading it.
     pub(super) pollers: Vec<TaskId>,
+    /// Where the last message was written.
+    pub(super) written_on: CpuId,
 }
 
 impl Channel {
@@ -83,7 +85,7 @@ impl Channel {
             Capacity::OnePage => Contents::OnePage { unread: 0 },
             Capacity::Pages => Contents::Pages { pages: [Page::default(); PIPE_PAGES], first: 0, used: 0 },
         };
-        Channel { contents, readers: vec![], writers: vec![], pollers: vec![] }
+        Channel { contents, readers: vec![], writers: vec![], pollers: vec![], written_on: CpuId(0) }
     }
 
     pub(super) fn is_socket(&self) -> bool {

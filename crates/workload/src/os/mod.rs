@@ -534,7 +534,7 @@ impl Os {
     }
 
     /// `step` takes effect, or blocks.
-    fn effect(&mut self, now_ns: u64, task: TaskId, step: Step) -> Result<Outcome, Ended> {
+    fn effect(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, step: Step) -> Result<Outcome, Ended> {
         let tell = |op| Ok(Outcome::Tell(op));
         let this = &mut self.tasks[task.index()];
         let objects = &mut self.objects;
@@ -560,6 +560,7 @@ impl Os {
                     channel.writers.push(task);
                     return Ok(this.block_in(Step::Write(id, bytes)));
                 }
+                channel.written_on = cpu;
                 this.sync =
                     if channel.is_socket() { objects.profile.socket_sync } else { objects.profile.pipe_sync };
                 // In the kernel pollers and readers stand in one list. No program here has both on one channel.
@@ -581,6 +582,9 @@ impl Os {
                     true => costs.socket_read_ns,
                     false => costs.pipe_read_ns,
                 } + copying_ns(costs, bytes);
+                if channel.written_on != cpu {
+                    this.owes_ns += costs.message_remote_ns;
+                }
             }
             Step::Poll(id) => {
                 let channel = &mut objects.channels[id.0 as usize];
@@ -759,10 +763,15 @@ impl Workload for Os {
                     step
                 }
             };
-            if let Outcome::Tell(op) = self.effect(now_ns, task, step)? {
+            if let Outcome::Tell(op) = self.effect(now_ns, task, cpu, step)? {
                 return Ok(op);
             }
         }
+    }
+
+    /// A write that wakes many walks the whole wait queue.
+    fn in_a_call(&self, task: TaskId) -> bool {
+        !self.tasks[task.index()].to_wake.is_empty()
     }
 
     fn footprint_kib(&self, task: TaskId) -> u32 {
