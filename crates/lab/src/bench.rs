@@ -58,6 +58,14 @@ pub enum BenchError {
     /// A parameter does not do.
     #[error(transparent)]
     Value(#[from] BadValue),
+    /// The scheduler cannot run it on such a machine.
+    #[error("it cannot run {benchmark}: {why}")]
+    Refused {
+        /// What it was to run.
+        benchmark: &'static str,
+        /// What it lacks.
+        why: String,
+    },
     /// The programs, or the machine, cannot go on.
     #[error("{0}")]
     Run(String),
@@ -110,11 +118,14 @@ impl Bench {
         build
     }
 
-    /// Runs it under `choice`, which does not refuse it.
+    /// Runs it under `choice`.
     ///
     /// # Errors
-    /// [`BenchError`].
+    /// [`BenchError`], also if `choice` refuses what it [`needs`](Bench::needs).
     pub fn run(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
+        if let Some(why) = choice.refuses(&self.needs()) {
+            return Err(BenchError::Refused { benchmark: self.benchmark.name(), why });
+        }
         panics::caught(|| self.run_uncaught(choice)).map_err(RunError::Broken)?
     }
 
@@ -246,5 +257,13 @@ mod tests {
                 assert!(run.findings.figure("time").is_some_and(|time_s| time_s > 0.0), "{choice}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_scheduler_cannot_run_is_refused_and_does_not_panic() {
+        let choice = select::find("cfs@2.6.23").expect("it is there");
+        let error =
+            hackbench(&[("groups", "1"), ("loops", "5")], 2).run(&choice).expect_err("it has one CPU");
+        assert_eq!(error.to_string(), "it cannot run hackbench: it has only one CPU");
     }
 }
