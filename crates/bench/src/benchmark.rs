@@ -3,8 +3,8 @@
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_machine::costs::CallCosts;
 use schedlab_measure::Stats;
-use schedlab_sched::Policy;
-use schedlab_workload::os::{Os, Profile};
+use schedlab_sched::{Policy, TaskId};
+use schedlab_workload::os::{Os, PartId, Profile, Random};
 
 /// What a benchmark is run on, as far as its programs can tell.
 #[derive(Clone, Debug)]
@@ -24,12 +24,16 @@ impl Conditions {
     pub fn os(&self) -> Os {
         Os::new(self.profile, self.costs, self.seed)
     }
+
+    /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn from the seed. On a real machine
+    /// it is chance, too, how long after a tick that is; so runs with different seeds spread as real ones do.
+    pub fn start_ns(&self) -> u64 {
+        Random::new(self.seed, TaskId(u32::MAX)).below(10_000_000)
+    }
 }
 
-/// A benchmark, ready to be run.
+/// A benchmark whose tasks are there, ready to be run.
 pub struct Prepared {
-    /// Its tasks, and what they share.
-    pub os: Os,
     /// The run is ended then at the latest, ns; none: the benchmark ends by itself.
     pub limit_ns: Option<u64>,
     /// Sums up when the run is over.
@@ -38,8 +42,10 @@ pub struct Prepared {
 
 /// A run that is over.
 pub struct End<'a> {
-    /// When it ended, ns.
+    /// When it ended, ns by the benchmark's clock.
     pub now_ns: u64,
+    /// The part that the benchmark is of what ran; the first one, and the only one, unless it ran beside others.
+    pub part: PartId,
     /// The programs and what they shared.
     pub os: &'a Os,
     /// What each task got.
@@ -180,9 +186,15 @@ pub trait Benchmark: Sync {
         false
     }
 
-    /// Makes the tasks.
+    /// The task groups that it wants beside the root, by their weight (`cpu.shares`). They are numbered from 1 on.
+    fn groups(&self, values: &Values) -> Vec<u64> {
+        let _ = values;
+        vec![]
+    }
+
+    /// Makes the tasks, in `os`.
     ///
     /// # Errors
     /// Values that do not go together. (That each is in its own range has been seen to.)
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue>;
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue>;
 }

@@ -8,7 +8,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts;
 use schedlab_sched::SchedAttr;
-use schedlab_workload::os::{ChannelId, Context, LatchId, Objects, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, LatchId, Objects, Os, Program, SemaphoreId, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -87,14 +87,13 @@ impl Benchmark for Chat {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (rooms, users) = (values.whole("rooms"), values.whole("users"));
         if rooms * users * 4 > TASKS_MAX {
             let message =
                 format!("{rooms} rooms of {users} members are more than {TASKS_MAX} tasks; give fewer");
             return Err(BadValue::new("rooms", message));
         }
-        let mut os = conditions.os();
         let shape = Rc::new(Shape {
             rooms,
             users,
@@ -105,11 +104,11 @@ impl Benchmark for Chat {
             end_ns: Cell::new(0),
             left: Cell::new(rooms * users),
         });
-        os.start(0, Spawn::new("chat", parent(shape.clone())));
+        os.start(conditions.start_ns(), Spawn::new("chat", parent(shape.clone())));
         // An hour, and ten times what one CPU needs for the messages.
         let limit_ns = (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
         let limit_ns = Some(limit_ns.saturating_add(3_600_000_000_000));
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |end| findings(&shape, end)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |end| findings(&shape, end)) })
     }
 }
 

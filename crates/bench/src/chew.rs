@@ -7,7 +7,7 @@ use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::Histogram;
 use schedlab_sched::{SchedAttr, TaskId};
-use schedlab_workload::os::{Context, Program, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -47,17 +47,16 @@ impl Benchmark for Chew {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let gaps = Rc::new(RefCell::new(vec![]));
         let nice = values.whole("nice") as i32;
         for _ in 0..values.whole("processes") {
             os.start(0, Spawn::new("chew", process(gaps.clone())).attr(SchedAttr::nice(nice)));
         }
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(nice, &gaps.borrow(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -45,7 +45,12 @@ pub(crate) fn start_hogs(os: &mut Os, count: u64) {
 
 /// The tasks called `name`, and what they got.
 pub(crate) fn named<'a>(end: &'a End<'_>, name: &'a str) -> impl Iterator<Item = (TaskId, &'a TaskStats)> {
-    end.stats.tasks().filter(move |&(task, _)| end.os.name(task) == name)
+    of_part(end).filter(move |&(task, _)| end.os.name(task) == name)
+}
+
+/// All tasks of the benchmark, and what they got.
+pub(crate) fn of_part<'a>(end: &'a End<'_>) -> impl Iterator<Item = (TaskId, &'a TaskStats)> {
+    end.stats.tasks().filter(|&(task, _)| end.os.part_of(task) == end.part)
 }
 
 /// CPU time of all tasks called `name`, ns.

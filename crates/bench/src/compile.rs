@@ -7,7 +7,7 @@
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts::{self, Noted};
-use schedlab_workload::os::{ChannelId, Context, DiskId, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, DiskId, Os, Program, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -83,12 +83,11 @@ impl Benchmark for Compile {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (objects, directories) = (values.whole("objects"), values.whole("directories"));
         if directories > objects {
             return Err(BadValue::new("directories", format!("more than the {objects} objects; give fewer")));
         }
-        let mut os = conditions.os();
         let sigma = values.real("sigma");
         let tree = Rc::new(Tree {
             jobs: values.whole("jobs"),
@@ -111,7 +110,7 @@ impl Benchmark for Compile {
         let work_ms =
             objects as f64 * (values.real("compiler") + 50.0) + directories as f64 * 200.0 + 3_000.0;
         let limit_ns = Some((work_ms * 30e6) as u64);
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |_| findings(&tree, &responses)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |_| findings(&tree, &responses)) })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::common::{self, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::{Histogram, Moments};
 use schedlab_sched::{CpuId, CpuSet, Policy, SchedAttr, TaskId};
-use schedlab_workload::os::{Context, Program, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -162,7 +162,7 @@ impl Benchmark for Cyclictest {
         values.flag("affinity")
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.policy.is_realtime() && options.prio == 0 {
             return Err(BadValue::new("policy", "fifo and rr need a priority; give --prio 1 to 99"));
@@ -182,11 +182,10 @@ impl Benchmark for Cyclictest {
         let empty = Latencies { counts: vec![0; options.histogram], ..Latencies::default() };
         let results = Results { threads: vec![empty; options.threads as usize], all: Histogram::new() };
         let results = Rc::new(RefCell::new(results));
-        let mut os = conditions.os();
         os.start(0, Spawn::new("cyclictest", parent(options, results.clone())));
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let finish = move |end: &End<'_>| findings(&options, &results.borrow(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -185,8 +185,13 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// The loops, their shell and their monitor. `run_ns` is what each loop computes; none: it is endless.
-fn start(values: &Values, conditions: &Conditions, name: &'static str, run_ns: Option<u64>) -> (Os, Shared) {
-    let mut os = conditions.os();
+fn start(
+    os: &mut Os,
+    values: &Values,
+    conditions: &Conditions,
+    name: &'static str,
+    run_ns: Option<u64>,
+) -> Shared {
     let books = Rc::new(RefCell::new(Books::new(values, conditions.cpus)));
     let piece_ns = parts::ms(values, "piece").max(1);
     let (count, spacing_ns) = (values.whole("count"), parts::ms(values, "spacing"));
@@ -216,7 +221,7 @@ fn start(values: &Values, conditions: &Conditions, name: &'static str, run_ns: O
     if values.flag("monitor") {
         os.start(0, Spawn::new("monitor", monitor(books.clone(), parts::ms(values, "monitor-cpu"))));
     }
-    (os, books)
+    books
 }
 
 /// Counts, in pieces, and notes each.
@@ -298,10 +303,10 @@ impl Benchmark for Li {
         LI_PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let (os, books) = start(values, conditions, "li", None);
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+        let books = start(os, values, conditions, "li", None);
         let limit_ns = Some(values.whole("time") * SECOND_NS);
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |end| li_findings(&books.borrow(), end)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |end| li_findings(&books.borrow(), end)) })
     }
 }
 
@@ -346,15 +351,15 @@ impl Benchmark for Cf {
         CF_PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let run_ns = (values.real("seconds") * 1e9) as u64;
-        let (os, books) = start(values, conditions, "cf", Some(run_ns));
+        let books = start(os, values, conditions, "cf", Some(run_ns));
         // Twice what one CPU needs for it, and a minute.
         let count = values.whole("count");
         let spacing_ns =
             parts::ms(values, "spacing") + parts::ms(values, "shell-cpu") + parts::ms(values, "shell-sleep");
         let limit_ns = Some((count * 2).saturating_mul(run_ns + spacing_ns).saturating_add(60 * SECOND_NS));
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |end| cf_findings(&books.borrow(), end)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |end| cf_findings(&books.borrow(), end)) })
     }
 }
 

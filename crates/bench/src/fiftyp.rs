@@ -7,7 +7,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{Context, Program, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::fmt::Write;
 
 /// See the module.
@@ -46,19 +46,18 @@ impl Benchmark for Fiftyp {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let options = Options {
             processes: values.whole("processes"),
             sleep_ns: values.whole("sleep") * MS_NS,
             length_ns: values.whole("seconds") * SECOND_NS,
         };
-        let mut os = conditions.os();
         os.start(0, Spawn::new("parent", parent(options)));
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         // All that start end after their time; those that get no CPU do not end.
         let forks_ns = options.processes * conditions.costs.fork_ns;
         let limit_ns = options.length_ns + 2 * options.sleep_ns + forks_ns;
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts::{self, Noted, Pace};
-use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -68,8 +68,7 @@ impl Benchmark for Game {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let objects = os.objects();
         let display_ns = parts::ms(values, "display");
         let display = (display_ns > 0).then(|| (objects.socket(), objects.socket()));
@@ -101,7 +100,7 @@ impl Benchmark for Game {
             os.start(0, Spawn::new("hog", parts::hog()));
         }
         let limit_ns = Some(time_s * SECOND_NS);
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |_| findings(&shape, &pace.starts)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |_| findings(&shape, &pace.starts)) })
     }
 }
 

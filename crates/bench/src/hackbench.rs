@@ -6,7 +6,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_sched::{Policy, SchedAttr};
-use schedlab_workload::os::{ChannelId, Context, Objects, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Objects, Os, Program, Spawn, Step};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -88,14 +88,13 @@ impl Benchmark for Hackbench {
         if values.flag("fifo") { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (groups, fds) = (values.whole("groups"), values.whole("fds"));
         if groups * fds * 2 > WORKERS_MAX {
             let message =
                 format!("{groups} groups of {} tasks are more than {WORKERS_MAX} tasks; give fewer", fds * 2);
             return Err(BadValue::new("groups", message));
         }
-        let mut os = conditions.os();
         let pipe = values.flag("pipe");
         let objects = os.objects();
         let mut channel = || if pipe { objects.pipe() } else { objects.socket() };
@@ -111,8 +110,8 @@ impl Benchmark for Hackbench {
             wake: channel(),
         };
         let times = Rc::new(Times::default());
-        os.start(0, Spawn::new("hackbench", parent(shape, times.clone())));
-        Ok(Prepared { os, limit_ns: None, finish: Box::new(move |end| findings(&shape, &times, end)) })
+        os.start(conditions.start_ns(), Spawn::new("hackbench", parent(shape, times.clone())));
+        Ok(Prepared { limit_ns: None, finish: Box::new(move |end| findings(&shape, &times, end)) })
     }
 }
 

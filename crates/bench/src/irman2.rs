@@ -7,7 +7,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 
 /// See the module.
 pub struct Irman2;
@@ -42,7 +42,7 @@ impl Benchmark for Irman2 {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let options = Options {
             processes: values.whole("processes") as usize,
             active: values.whole("active") as usize,
@@ -52,10 +52,9 @@ impl Benchmark for Irman2 {
         if options.active > options.processes {
             return Err(BadValue::new("active", "there are more tokens than processes"));
         }
-        let mut os = conditions.os();
         os.start(0, Spawn::new("parent", parent(options)));
         let limit_ns = values.whole("seconds") * SECOND_NS;
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })
     }
 }
 

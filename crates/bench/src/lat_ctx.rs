@@ -8,7 +8,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_sched::{CpuId, CpuSet};
-use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -98,7 +98,7 @@ impl Benchmark for LatCtx {
         values.word("sched") != "DEFAULT"
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let size_kib = values.whole("size") as u32;
         let options = Options {
             processes: values.whole("processes"),
@@ -114,16 +114,15 @@ impl Benchmark for LatCtx {
             return Err(BadValue::new("parallelism", "more than 1000000 processes; give fewer"));
         }
         let times = Rc::new(RefCell::new(Times::default()));
-        let mut os = conditions.os();
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn, and there are as many again to find
         // the length. The rest is for switches, and for what runs beside it.
         let turn_ns = options.processes * options.parallelism * (options.sum_ns + 10 * US_NS);
         let stretch_ns = STRETCH_NS.max(turn_ns) + options.warmup_ns;
         let limit_ns = 60 * SECOND_NS + 100 * (options.repetitions as u64 + 3) * stretch_ns;
         let finish = move |_: &End<'_>| findings(&options, &times.borrow());
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

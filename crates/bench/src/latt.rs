@@ -7,7 +7,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -66,7 +66,7 @@ impl Benchmark for Latt {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let until_ns = values.whole("seconds") * SECOND_NS;
         let options = Options {
             clients: values.whole("clients") as usize,
@@ -78,18 +78,17 @@ impl Benchmark for Latt {
         if options.min_ms + options.max_ms == 0 {
             return Err(BadValue::new("max", "no sleep at all between rounds; give --min or --max"));
         }
-        let mut os = conditions.os();
         let hogs = values.whole("hogs");
         let shared = Shared { stamps: vec![0; options.clients], delays: Delays::default() };
         let shared = Rc::new(RefCell::new(shared));
         os.start(0, Spawn::new("latt", parent(options, shared.clone())));
-        common::start_hogs(&mut os, hogs);
+        common::start_hogs(os, hogs);
         // When the load ends, a round may be under way: the clients' work, beside the loops.
         let round_ns = (options.clients as u64 * options.work_ns + SECOND_NS) * (1 + hogs);
         let sleep_ns = (options.min_ms + options.max_ms) * MS_NS;
         let limit_ns = until_ns.saturating_add(sleep_ns).saturating_add(round_ns.saturating_mul(10));
         let finish = move |_: &End<'_>| findings(&options, &shared.borrow().delays);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -1,10 +1,10 @@
 //! The benchmarks by which schedulers were judged, as programs for the simulated machine.
 //!
-//! A [`Benchmark`] says which [`Parameter`]s it takes, under the names that the real program has, and makes of their [`Values`] an
-//! [`Os`](schedlab_workload::os::Os) with its tasks in it. What the run found it tells as [`Findings`]: the text that the real
+//! A [`Benchmark`] says which [`Parameter`]s it takes, under the names that the real program has, and makes of their [`Values`] tasks
+//! in an [`Os`](schedlab_workload::os::Os). What the run found it tells as [`Findings`]: the text that the real
 //! program prints, and figures. It knows nothing of schedulers; who runs it chooses one.
 //!
-//! One file a benchmark; [`ALL`] lists them.
+//! One file a benchmark; [`ALL`] lists them. Several can run side by side: [`mix`].
 
 pub mod benchmark;
 pub mod chat;
@@ -21,6 +21,7 @@ pub mod irman2;
 pub mod lat_ctx;
 pub mod latt;
 pub mod massive_intr;
+pub mod mix;
 pub mod mixes;
 pub mod oltp;
 pub mod parameter;

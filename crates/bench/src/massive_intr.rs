@@ -8,7 +8,7 @@ use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::Moments;
 use schedlab_sched::{SchedAttr, TaskId};
-use schedlab_workload::os::{Context, LatchId, Program, Spawn, Step};
+use schedlab_workload::os::{Context, LatchId, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -55,8 +55,7 @@ impl Benchmark for MassiveIntr {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let options = Options {
             nproc: values.whole("nproc"),
             runtime_s: values.whole("runtime"),
@@ -68,12 +67,12 @@ impl Benchmark for MassiveIntr {
         let parent = parent(options, counts.clone());
         os.start(0, Spawn::new("massive_intr", parent).attr(SchedAttr::nice(values.whole("nice") as i32)));
         let hogs = values.whole("hogs");
-        common::start_hogs(&mut os, hogs);
+        common::start_hogs(os, hogs);
         // A starved process ends when the others have left; then it has one round to finish.
         let rounds_ns = options.nproc * (options.work_ns + options.sleep_ns) * (1 + hogs);
         let limit_ns = 2 * options.runtime_s * SECOND_NS + 60 * SECOND_NS + rounds_ns;
         let finish = move |end: &End<'_>| findings(&counts.borrow(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, T
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts::{self, Noted, Pace};
 use schedlab_sched::TaskId;
-use schedlab_workload::os::{Context, Program, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::rc::Rc;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -55,8 +55,7 @@ impl Benchmark for Editor {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let responses = Noted::default();
         let editor =
             parts::editor(parts::ms(values, "sleep"), parts::ms(values, "run").max(1), responses.clone());
@@ -65,7 +64,7 @@ impl Benchmark for Editor {
             os.start(0, Spawn::new("hog", parts::hog()));
         }
         let finish = Box::new(move |_: &End<'_>| told(parts::summary(&responses, "response")));
-        Ok(Prepared { os, limit_ns: limit(values), finish })
+        Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
 
@@ -96,12 +95,11 @@ impl Benchmark for PeriodicMix {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (run_ns, period_ns) = (parts::ms(values, "run").max(1), parts::ms(values, "period").max(1));
         if run_ns > period_ns {
             return Err(BadValue::new("run", "longer than the period; give less"));
         }
-        let mut os = conditions.os();
         let pace = Rc::new(Pace::default());
         let task = parts::periodic(run_ns, period_ns, pace.clone());
         os.start(0, Spawn::new("periodic", task));
@@ -122,7 +120,7 @@ impl Benchmark for PeriodicMix {
             }
             told(figures)
         });
-        Ok(Prepared { os, limit_ns: limit(values), finish })
+        Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
 
@@ -145,8 +143,7 @@ impl Benchmark for NiceLadder {
         &[TIME]
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let tasks: Vec<(i32, TaskId)> = LADDER
             .iter()
             .map(|&nice| (nice, os.start(0, Spawn::new("hog", parts::hog()).nice(nice))))
@@ -167,7 +164,7 @@ impl Benchmark for NiceLadder {
                 .map(|&(nice, task)| Figure::plain(format!("share at nice {nice}"), "%", share(task)));
             Findings { tables: vec![table], ..told(figures.collect()) }
         });
-        Ok(Prepared { os, limit_ns: limit(values), finish })
+        Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
 
@@ -198,8 +195,7 @@ impl Benchmark for ForkStorm {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (starts, responses) = (Noted::default(), Noted::default());
         let parent =
             storm(1e9 / values.real("rate"), values.real("run") * 1e6, starts.clone(), responses.clone());
@@ -214,7 +210,7 @@ impl Benchmark for ForkStorm {
             figures.push(Figure::higher("children done", "1/s", done));
             told(figures)
         });
-        Ok(Prepared { os, limit_ns: limit(values), finish })
+        Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
 

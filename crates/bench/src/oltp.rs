@@ -8,7 +8,7 @@ use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table}
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts::{self, Noted};
 use schedlab_machine::costs::CallCosts;
-use schedlab_workload::os::{ChannelId, Context, LogId, MutexId, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, LogId, MutexId, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -128,8 +128,7 @@ impl Benchmark for Oltp {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let CallCosts { socket_write_ns, socket_read_ns, .. } = conditions.costs;
         let (warm_s, time_s) = (values.whole("warmup-time"), values.whole("time"));
         let read_only = values.word("test") == "read_only";
@@ -167,7 +166,7 @@ impl Benchmark for Oltp {
             ),
         );
         let limit_ns = Some((warm_s + time_s) * SECOND_NS);
-        Ok(Prepared { os, limit_ns, finish: Box::new(move |_| findings(&shape)) })
+        Ok(Prepared { limit_ns, finish: Box::new(move |_| findings(&shape)) })
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{ChannelId, Context, Program, Spawn, Step};
+use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -34,8 +34,7 @@ impl Benchmark for RingTest {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let tasks = values.whole("tasks") as usize;
         let pipes: Vec<ChannelId> = (0..tasks).map(|_| os.objects().pipe()).collect();
         let hops = Rc::new(Cell::new(0));
@@ -43,10 +42,10 @@ impl Benchmark for RingTest {
             let (from, to) = (pipes[number], pipes[(number + 1) % tasks]);
             os.start(0, Spawn::new("ring", process(number == 0, from, to, hops.clone())));
         }
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(tasks, hops.get(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::histogram::percentile_of_sorted;
 use schedlab_measure::{Histogram, TaskStats};
-use schedlab_workload::os::{Context, MutexId, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::os::{Context, MutexId, Os, Program, SemaphoreId, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -195,7 +195,7 @@ impl Benchmark for Schbench {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.message_threads * options.threads > 1_000_000 {
             return Err(BadValue::new("threads", "more than 1000000 workers; give fewer"));
@@ -213,13 +213,12 @@ impl Benchmark for Schbench {
             by_second: vec![0; options.runtime_s as usize],
         };
         let measured = Rc::new(RefCell::new(measured));
-        let mut os = conditions.os();
         let locks: Rc<[MutexId]> = (0..conditions.cpus).map(|_| os.objects().mutex(false)).collect();
         os.start(0, Spawn::new("schbench", parent(options, measured.clone(), locks)));
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = options.warmup_ns + options.runtime_s * SECOND_NS;
         let finish = move |end: &End<'_>| findings(&options, &measured.borrow(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{Context, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Spawn, Step};
 
 /// See the module.
 pub struct TestStarve;
@@ -28,17 +28,16 @@ impl Benchmark for TestStarve {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let mut works = false;
         let sleeper = move |_: &mut Context<'_>| {
             works = !works;
             if works { Step::Run(ROUND_NS) } else { Step::Sleep(SECOND_NS) }
         };
         os.start(0, Spawn::new("sleeper", sleeper));
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{Context, Program, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::fmt::Write;
 
 /// See the module.
@@ -34,15 +34,14 @@ impl Benchmark for Thud {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (sleep_ns, burn_ns) = (values.whole("sleep") * MS_NS, values.whole("burn") * MS_NS);
         for _ in 0..values.whole("processes") {
             os.start(0, Spawn::new("thud", process(sleep_ns, burn_ns)));
         }
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(findings) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })
     }
 }
 

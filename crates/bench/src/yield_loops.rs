@@ -4,7 +4,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{Context, Spawn, Step};
+use schedlab_workload::os::{Context, Os, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -31,8 +31,7 @@ impl Benchmark for YieldLoops {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
-        let mut os = conditions.os();
+    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let tasks = values.whole("tasks") as usize;
         let yields = Rc::new(RefCell::new(vec![0u64; tasks]));
         for number in 0..tasks {
@@ -43,10 +42,10 @@ impl Benchmark for YieldLoops {
             };
             os.start(0, Spawn::new("yield", program));
         }
-        common::start_hogs(&mut os, values.whole("hogs"));
+        common::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(&yields.borrow(), end);
-        Ok(Prepared { os, limit_ns: Some(limit_ns), finish: Box::new(finish) })
+        Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
 }
 

@@ -4,6 +4,7 @@
 //! only; where a benchmark has the same name, the shared option becomes `--lab-NAME`.
 
 use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
+use crate::mix_args;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_bench::{ALL, Benchmark, Kind, Parameter, Value};
@@ -23,7 +24,8 @@ use std::path::PathBuf;
 Examples:
   schedlab bench hackbench
   schedlab bench hackbench 25 --scheduler o_1,cfs --cpus 4
-  schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 --machine pentium3-700x8 --plot hb.svg")]
+  schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 --machine pentium3-700x8 --plot hb.svg
+  schedlab bench mix \"game --time 20\" \"hackbench 5\" --scheduler o_1,cfs    several at once")]
 pub struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
@@ -141,6 +143,7 @@ impl Subcommand for BenchCommand {
             .subcommand_value_name("BENCHMARK")
             .subcommand_help_heading("Benchmarks")
             .subcommands(ALL.iter().map(|one| subcommand(*one)))
+            .subcommand(mix_args::subcommand())
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -148,18 +151,22 @@ impl Subcommand for BenchCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        schedlab_bench::find(name).is_some()
+        name == mix_args::NAME || schedlab_bench::find(name).is_some()
     }
 }
 
 impl FromArgMatches for BenchCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<BenchCommand, Error> {
         let found = matches.subcommand();
+        if let Some((mix_args::NAME, matches)) = found {
+            let (mix, given) = mix_args::mix(matches)?;
+            return Ok(BenchCommand { benchmark: mix, given, common: Common::from_arg_matches(matches)? });
+        }
         let found = found.and_then(|(name, matches)| Some((schedlab_bench::find(name)?, matches)));
         let (benchmark, matches) = found.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         Ok(BenchCommand {
             benchmark,
-            given: given(benchmark, matches),
+            given: given(benchmark, matches).into_iter().map(|(_, name, values)| (name, values)).collect(),
             common: Common::from_arg_matches(matches)?,
         })
     }
@@ -170,8 +177,11 @@ impl FromArgMatches for BenchCommand {
     }
 }
 
-/// The parameters that were set, in the order in which they stand on the command line.
-fn given(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<(&'static str, Vec<Value>)> {
+/// The parameters that were set, with their places, in the order in which they stand on the command line.
+pub fn given(
+    benchmark: &'static dyn Benchmark,
+    matches: &ArgMatches,
+) -> Vec<(usize, &'static str, Vec<Value>)> {
     let parameters = benchmark.parameters();
     let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
     let ids = parameters.iter().map(|parameter| (parameter, parameter.name));
@@ -183,7 +193,7 @@ fn given(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<(&'stat
         })
         .collect();
     found.sort_by_key(|(place, ..)| *place);
-    found.into_iter().map(|(_, name, values)| (name, values)).collect()
+    found
 }
 
 fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
@@ -196,21 +206,28 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
         "Every parameter takes a list, as 50,100 or 25..200:25 (a flag: --flag=false,true), and then the first figure is shown over it \
          as a table and a curve. With several lists there is a curve for each choice of values of all but the first.",
     );
-    command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
-    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
-    command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
+    command = options_of(benchmark, command);
     // The words about the shared options are not about the benchmark.
     command = Common::augment_args(command).about(about).long_about(None);
-    if parameters.iter().any(|parameter| parameter.short == Some('h')) {
-        // The real program means something else by -h.
-        let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
-        command = command.disable_help_flag(true).arg(help);
-    }
     for id in SHARED {
         let long = &id["lab-".len()..];
         if parameters.iter().any(|parameter| parameter.name == long) {
             command = command.mut_arg(id, |option| option.long(id));
         }
+    }
+    command
+}
+
+/// `command` with the benchmark's own options.
+pub fn options_of(benchmark: &'static dyn Benchmark, command: Command) -> Command {
+    let parameters = benchmark.parameters();
+    let command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
+    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
+    let command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
+    if parameters.iter().any(|parameter| parameter.short == Some('h')) {
+        // The real program means something else by -h.
+        let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
+        return command.disable_help_flag(true).arg(help);
     }
     command
 }
@@ -244,7 +261,8 @@ fn help(parameter: &Parameter) -> String {
     format!("{}{words}{default}", parameter.about)
 }
 
-fn option(parameter: &'static Parameter) -> Arg {
+/// The option that sets a parameter.
+pub fn option(parameter: &'static Parameter) -> Arg {
     let mut option = Arg::new(parameter.name)
         .long(parameter.name)
         .value_name(value_name(parameter))

@@ -4,17 +4,17 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
-use crate::setup;
+use crate::setup::{self, NewGroup};
 use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
-use schedlab_machine::{Config, RunEnd};
+use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
 use schedlab_measure::Stats;
 use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
 use schedlab_report::{EnergyFigures, KernelFigures, RunReport};
 use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::{Scheduler, TaskId, Tunable};
-use schedlab_workload::os::{Ended, Os, Profile};
+use schedlab_workload::os::{Ended, Os, PartId, Profile};
 
 /// A benchmark with all that is set about it, but for the scheduler.
 #[derive(Clone)]
@@ -58,6 +58,14 @@ pub enum BenchError {
     /// A parameter does not do.
     #[error(transparent)]
     Value(#[from] BadValue),
+    /// The scheduler cannot run it on such a machine.
+    #[error("it cannot run {benchmark}: {why}")]
+    Refused {
+        /// What it was to run.
+        benchmark: &'static str,
+        /// What it lacks.
+        why: String,
+    },
     /// The programs, or the machine, cannot go on.
     #[error("{0}")]
     Run(String),
@@ -93,6 +101,7 @@ impl Bench {
             hz: self.hz,
             policies: self.benchmark.policies(&self.values),
             affinity: self.benchmark.binds(&self.values),
+            groups: !self.benchmark.groups(&self.values).is_empty(),
             ..Needs::default()
         }
     }
@@ -110,11 +119,14 @@ impl Bench {
         build
     }
 
-    /// Runs it under `choice`, which does not refuse it.
+    /// Runs it under `choice`.
     ///
     /// # Errors
-    /// [`BenchError`].
+    /// [`BenchError`], also if `choice` refuses what it [`needs`](Bench::needs).
     pub fn run(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
+        if let Some(why) = choice.refuses(&self.needs()) {
+            return Err(BenchError::Refused { benchmark: self.benchmark.name(), why });
+        }
         panics::caught(|| self.run_uncaught(choice)).map_err(RunError::Broken)?
     }
 
@@ -126,31 +138,36 @@ impl Bench {
             costs: self.costs.as_ref().map_or_else(Default::default, |costs| setup::calls(costs, choice)),
             seed: self.seed,
         };
-        let prepared = self.benchmark.prepare(&self.values, &conditions)?;
+        let mut os = conditions.os();
+        let prepared = self.benchmark.prepare(&self.values, &conditions, &mut os)?;
         let config = Config::idealised(self.cpus, build.hz);
         let scheduler = Built::new(choice, &build);
         let told_the_future = scheduler.is_clairvoyant();
         let stats = Stats::new(self.cpus, &[]);
-        let mut machine = built::machine(config, scheduler, told_the_future, prepared.os, stats);
+        let mut machine = built::machine(config, scheduler, told_the_future, os, stats);
         if let Some(costs) = &self.costs {
             machine.set_costs(setup::costs(costs, choice, &build.topology, self.nohz));
         }
-        setup::administer(&mut machine, &self.tunables, &[])
+        let shares = self.benchmark.groups(&self.values);
+        let paths: Vec<String> = (1..=shares.len()).map(|number| format!("/{number}")).collect();
+        let groups: Vec<NewGroup<'_>> =
+            paths.iter().zip(shares).map(|(path, shares)| NewGroup::weighing(path, shares)).collect();
+        setup::administer(&mut machine, &self.tunables, &groups)
             .map_err(|error| BenchError::Run(error.to_string()))?;
         let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
-        let end = match machine.run_to(limit_ns) {
+        let end = match run_parts(&mut machine, limit_ns) {
             Ok(end) => end,
             Err(Ended::Finished) => RunEnd::AllEnded,
             Err(error @ Ended::NoTime { .. }) => return Err(BenchError::Run(error.to_string())),
         };
         let now_ns = machine.now_ns();
-        schedlab_machine::Observer::finished(machine.observer_mut(), now_ns);
+        Observer::finished(machine.observer_mut(), now_ns);
         let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
         let counts = machine.counts();
         let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
         let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
         let (scheduler, os, stats) = machine.into_parts();
-        let findings = (prepared.finish)(&End { now_ns, os: &os, stats: &stats });
+        let findings = (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
         let tasks = task_infos(&os);
         let mut report = RunReport::new(RunInputs {
             scheduler: SchedulerInfo {
@@ -180,6 +197,27 @@ impl Bench {
     pub(crate) fn model_name(&self) -> String {
         setup::model_name(self.machine.as_ref(), self.costs.is_some())
     }
+}
+
+/// Runs until `limit_ns`. Parts of the benchmark that have a limit of their own are ended then.
+fn run_parts<S: Scheduler, O: Observer>(
+    machine: &mut Machine<S, Os, O>,
+    limit_ns: u64,
+) -> Result<RunEnd, Ended> {
+    for (at_ns, part) in machine.workload().deadlines() {
+        if at_ns >= limit_ns {
+            break;
+        }
+        match machine.run_to(at_ns)? {
+            RunEnd::TimeUp => {}
+            end => return Ok(end),
+        }
+        for task in machine.workload().living(part) {
+            // Whoever has ended since is dead already.
+            let _ = machine.act(&Action::Kill(task));
+        }
+    }
+    machine.run_to(limit_ns)
 }
 
 fn task_infos(os: &Os) -> Vec<TaskInfo> {
@@ -246,5 +284,13 @@ mod tests {
                 assert!(run.findings.figure("time").is_some_and(|time_s| time_s > 0.0), "{choice}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_scheduler_cannot_run_is_refused_and_does_not_panic() {
+        let choice = select::find("cfs@2.6.23").expect("it is there");
+        let error =
+            hackbench(&[("groups", "1"), ("loops", "5")], 2).run(&choice).expect_err("it has one CPU");
+        assert_eq!(error.to_string(), "it cannot run hackbench: it has only one CPU");
     }
 }

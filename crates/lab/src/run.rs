@@ -184,7 +184,11 @@ impl Experiment {
     fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
-        let options = Options { group_ids: self.groups.ids_of(&ids, &paths), ..Options::default() };
+        let options = Options {
+            group_ids: self.groups.ids_of(&ids, &paths),
+            calls: self.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            ..Options::default()
+        };
         let vm = Vm::new(self.model.clone(), &self.target(), options)?;
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
@@ -402,5 +406,27 @@ mod tests {
         experiment.limit_ns = Some(1_000_000_000);
         let ran = experiment.run(&choice, &[]).expect("there is a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));
+    }
+
+    /// Where a wakeup takes time, others come in between what one event makes: between letting a mutex go and blocking.
+    #[test]
+    fn where_calls_take_time_nobody_blocks_in_anothers_place_and_no_wakeup_is_lost() {
+        let text = r#"{"tasks": {
+            "a": {"loop": 50, "lock": "m", "run": 300, "wait": {"ref": "c", "mutex": "m"}, "unlock": "m", "run1": 10},
+            "b": {"loop": 400, "lock": "m", "run": 100, "unlock": "m", "run1": 37},
+            "d": {"loop": 400, "lock": "m", "run": 90, "unlock": "m", "run1": 41},
+            "s": {"loop": 20000, "signal": "c", "sleep": 100, "run": 20}
+        }}"#;
+        let mut experiment = experiment(text);
+        experiment.cpus = 2;
+        let mut costs = CostModel::default();
+        costs.set("wakeup", 30_000.0).expect("it is there");
+        costs.set("call.futex", 5_000.0).expect("it is there");
+        experiment.costs = Some(costs);
+        for name in ["fcfs", "o_1", "cfs"] {
+            let choice = select::find(name).expect("it is there");
+            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(ran.warning, None, "{name}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::select::Choice;
 use schedlab_machine::costs::{CallCosts, CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
-use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError, registry};
+use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError};
 
 /// A group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +23,13 @@ pub struct NewGroup<'a> {
     pub cpus: Option<CpuSet>,
     /// Whether it is frozen from the beginning.
     pub frozen: bool,
+}
+
+impl<'a> NewGroup<'a> {
+    /// A group below the root of which only the weight is set.
+    pub fn weighing(path: &'a str, shares: u64) -> NewGroup<'a> {
+        NewGroup { path, parent: None, shares, idle: false, limit_us: None, cpus: None, frozen: false }
+    }
 }
 
 impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
@@ -144,7 +151,7 @@ pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
 /// has it.
 pub fn costs(model: &CostModel, choice: &Choice, topology: &Topology, nohz: Option<bool>) -> Setup {
     let (entry, release) = (choice.entry, choice.release);
-    let nohz = nohz.unwrap_or_else(|| registry::has_nohz(entry, release));
+    let nohz = nohz.unwrap_or(release.nohz);
     Setup::new(model, topology, (entry.name, release.version), nohz)
 }
 

@@ -123,8 +123,11 @@ impl Counts {
 /// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
-    /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
+    /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it. Of work that lasts until the clock
+    /// shows a time: that time.
     remaining_ns: u64,
+    /// The present piece of work lasts until the clock shows a time.
+    by_clock: bool,
     state: TaskState,
     /// What it is to attend to before it runs user code again.
     signals: Signals,
@@ -525,10 +528,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 task,
                 match self.tasks[task.index()].signals.is_empty() {
                     // What is left of the work it was interrupted in, and what follows.
-                    true => self
-                        .workload
-                        .burst_ns(task)
-                        .map_or(u64::MAX, |ns| ns.saturating_add(self.tasks[task.index()].remaining_ns)),
+                    true => self.workload.burst_ns(task).map_or(u64::MAX, |ns| {
+                        ns.saturating_add(self.tasks[task.index()].left_ns(self.now_ns))
+                    }),
                     false => 0,
                 },
             );
@@ -596,7 +598,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if !self.tasks[task.index()].signals.is_empty() && self.attend(cpu, task) {
             return Ok(());
         }
-        self.tasks[task.index()].remaining_ns = 0;
+        let row = &mut self.tasks[task.index()];
+        (row.remaining_ns, row.by_clock) = (0, false);
         if self.is_preempted_between_operations(cpu) && !self.workload.in_a_call(task) {
             return Ok(());
         }
@@ -610,6 +613,22 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.tasks[task.index()].remaining_ns = ns;
                     self.completions.set(cpu.index(), self.now_ns.saturating_add(ns));
                     return Ok(());
+                }
+                Op::RunUntil { until_ns } => {
+                    if until_ns > self.now_ns {
+                        let row = &mut self.tasks[task.index()];
+                        (row.remaining_ns, row.by_clock) = (until_ns, true);
+                        self.completions.set(cpu.index(), until_ns);
+                        return Ok(());
+                    }
+                }
+                Op::Kill { task: other } => {
+                    if self.is_living(other) {
+                        self.post(other, Signals::KILL);
+                    }
+                    if other == task {
+                        return Ok(());
+                    }
                 }
                 Op::Sleep { until_ns, reason } => {
                     if until_ns > self.now_ns {
@@ -821,7 +840,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if let Some(task) = prev {
             let done_ns = self.completions.get(cpu.index());
             if done_ns != NEVER && self.tasks[task.index()].signals.is_empty() {
-                self.tasks[task.index()].remaining_ns = done_ns - now_ns;
+                self.interrupt_work(task, done_ns - now_ns);
             }
         }
         self.enter_kernel(cpu);
@@ -866,7 +885,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         {
             *remaining_ns = ns;
         }
-        self.completions.set(cpu.index(), user_from_ns.saturating_add(*remaining_ns));
+        let done_ns = self.tasks[task.index()].done_ns(user_from_ns);
+        self.completions.set(cpu.index(), done_ns);
+    }
+
+    /// `task` has lost its CPU, or is to see to a signal, with so much CPU time left of its work.
+    #[inline]
+    fn interrupt_work(&mut self, task: TaskId, left_ns: u64) {
+        let row = &mut self.tasks[task.index()];
+        if !row.by_clock {
+            row.remaining_ns = left_ns;
+        }
     }
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
@@ -958,9 +987,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 }
 
 impl Task {
+    /// When its work is done if it runs user code from `from_ns` on, without a break.
+    #[inline]
+    fn done_ns(&self, from_ns: u64) -> u64 {
+        if self.by_clock { self.remaining_ns.max(from_ns) } else { from_ns.saturating_add(self.remaining_ns) }
+    }
+
+    /// How much CPU time its work will take if it has a CPU from now on.
+    fn left_ns(&self, now_ns: u64) -> u64 {
+        if self.by_clock { self.remaining_ns.saturating_sub(now_ns) } else { self.remaining_ns }
+    }
+
     fn unborn(attr: TaskAttr) -> Task {
         Task {
             remaining_ns: 0,
+            by_clock: false,
             state: TaskState::New,
             signals: Signals::default(),
             restart: Restart::default(),

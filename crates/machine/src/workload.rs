@@ -1,7 +1,7 @@
 //! What a task may do, operation by operation: the [`Workload`] trait.
 //!
 //! A workload is asked for a task's next operation whenever the task has the CPU and nothing left to do, much as a program
-//! issues one system call after another. Only [`Op::Run`] takes CPU time.
+//! issues one system call after another. Only [`Op::Run`] and [`Op::RunUntil`] take CPU time.
 
 use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 
@@ -13,6 +13,17 @@ pub enum Op {
     Run {
         /// CPU time, ns, at least 1.
         ns: u64,
+    },
+    /// Compute until the clock shows a time: however much CPU time that takes. Who has no CPU at that time is done as soon as it has
+    /// one. A time not after the present is no work at all.
+    RunUntil {
+        /// The time, ns.
+        until_ns: u64,
+    },
+    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. Who kills itself takes no further operation.
+    Kill {
+        /// Whom.
+        task: TaskId,
     },
     /// Sleep until a time, unless woken before. A time not after the present is no sleep at all.
     Sleep {

@@ -26,6 +26,7 @@ fn release(spec: &str) -> &'static Release {
 #[derive(Clone, Debug)]
 enum Do {
     Run(u64),
+    RunUntil(u64),
     SleepUntil(u64),
     Block,
     Wake(u32),
@@ -78,6 +79,7 @@ impl Workload for Scripts {
         Ok(match self.tasks[task.index()].2.get(at) {
             None => Op::Exit,
             Some(&Do::Run(ns)) => Op::Run { ns },
+            Some(&Do::RunUntil(until_ns)) => Op::RunUntil { until_ns },
             Some(&Do::SleepUntil(until_ns)) => Op::Sleep { until_ns, reason: BlockReason::Interruptible },
             Some(Do::Block) => Op::Block { reason: BlockReason::Interruptible },
             Some(&Do::Wake(whom)) => Op::Wake { task: TaskId(whom), sync: false },
@@ -219,6 +221,28 @@ fn the_same_run_again_is_the_same_in_any_order_of_events() {
         let shuffled = || run(Order::Shuffled(SplitMix64::new(5)));
         assert_eq!(shuffled(), shuffled(), "{name}");
     }
+}
+
+#[test]
+fn who_computes_until_a_time_is_done_at_it_or_when_its_cpu_is_out_of_the_kernel() {
+    let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
+    let taken = |until_ns, costs: Option<Setup>| {
+        let programs =
+            vec![(CpuSet::All, 0, vec![Do::RunUntil(until_ns), Do::RunUntil(until_ns), Do::Run(MS)])];
+        let mut machine = machine(release("o_1"), 1, 100, Scripts::new(programs), costs);
+        assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
+        machine.workload().taken.iter().map(|&(at_ns, ..)| at_ns).collect::<Vec<u64>>()
+    };
+    // The time that ticks take does not put it off. (The second one is over as it begins.)
+    let until_ns = 25 * MS + 333;
+    let expected = [0, until_ns, until_ns, until_ns + MS];
+    assert_eq!(taken(until_ns, None), expected);
+    assert_eq!(taken(until_ns, Some(setup(1, &set))), expected);
+    // At this time the CPU is in the middle of a tick.
+    let until_ns = 20 * MS + 7 * US;
+    let out_ns = 20 * MS + 15 * US;
+    assert_eq!(taken(until_ns, None), [0, until_ns, until_ns, until_ns + MS]);
+    assert_eq!(taken(until_ns, Some(setup(1, &set))), [0, out_ns, out_ns, out_ns + MS]);
 }
 
 #[test]

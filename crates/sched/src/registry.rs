@@ -47,6 +47,10 @@ pub struct Release {
     pub policies: &'static [Policy],
     /// Whether it has task groups.
     pub groups: bool,
+    /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the mainline since 2.6.24, and what
+    /// was made for it. (i386 had it since 2.6.21, which no release here is built for where it would matter.) The textbooks'
+    /// schedulers do nothing at a tick.
+    pub nohz: bool,
     /// Makes one.
     pub build: Build,
 }
@@ -124,16 +128,6 @@ pub fn find(spec: &str) -> Result<(&'static Entry, &'static Release), LookupErro
     Ok((entry, release))
 }
 
-/// Whether a release lets an idle CPU go without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the mainline since
-/// 2.6.24. (i386 had it since 2.6.21, which no release here is built for where it would matter.) BFS's are 2.6.31 and later;
-/// the textbooks' schedulers do nothing at a tick.
-pub fn has_nohz(entry: &Entry, release: &Release) -> bool {
-    match entry.name {
-        "round_robin" | "o_n" | "o_1" | "rsdl" | "sd" => false,
-        _ => release.version != "2.6.23",
-    }
-}
-
 /// Finds the scheduler that a golden schedule names by its `scheduler` and `kernel`.
 pub fn find_golden(scheduler: &str, kernel: &str) -> Option<(&'static Entry, &'static Release)> {
     ALL.iter().find_map(|entry| {
@@ -143,4 +137,20 @@ pub fn find_golden(scheduler: &str, kernel: &str) -> Option<(&'static Entry, &'s
             .find(|release| release.golden.contains(&(scheduler, kernel)))
             .map(|release| (*entry, release))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_cpus_go_without_ticks_since_2_6_24() {
+        let nohz = |spec| find(spec).expect("it is there").1.nohz;
+        for spec in ["round_robin", "o_n@2.4.19", "o_1@2.6.22", "rsdl", "sd", "cfs@2.6.23"] {
+            assert!(!nohz(spec), "{spec}");
+        }
+        for spec in ["cfs@2.6.24", "cfs", "cfs_interactive", "bfs@0.316", "eevdf", "fcfs"] {
+            assert!(nohz(spec), "{spec}");
+        }
+    }
 }

@@ -42,6 +42,7 @@ const DEFAULT: Release = Release {
     cpus_max: 1,
     policies: &[Policy::Other],
     groups: false,
+    nohz: false,
     build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
 };
 

@@ -7,6 +7,18 @@ use crate::rt_app::{Dialect, InForce, barriers, thread_of};
 use schedlab_sched::{CpuId, CpuSet, SchedAttr};
 use std::collections::HashMap;
 
+/// The largest piece of memory that an event of `task` goes through, KiB.
+fn footprint_kib(task: &Task) -> u32 {
+    let bytes = |action: &Action| match action {
+        Action::Mem(bytes) => *bytes,
+        Action::MemRun(run) => run.size,
+        _ => 0,
+    };
+    let events = task.phases.iter().flat_map(|phase| &phase.events);
+    let most = events.map(|event| bytes(&event.action)).max().unwrap_or(0);
+    u32::try_from(most.div_ceil(1024)).unwrap_or(u32::MAX)
+}
+
 /// Names that are given numbers as they come.
 #[derive(Default)]
 struct Numbered {
@@ -197,6 +209,7 @@ impl<'a> Compiler<'a> {
             group: task.properties.taskgroup.as_ref().map_or(0, |path| self.groups.number(path)),
             delay_ns: task.delay_us * 1000,
             unique_timers: out.unique_timers.names.len() as u32,
+            footprint_kib: footprint_kib(task),
         }
     }
 

@@ -100,6 +100,8 @@ pub struct Program {
     pub delay_ns: u64,
     /// How many timers of its own a thread has.
     pub unique_timers: u32,
+    /// The largest piece of memory that one of its events goes through, KiB.
+    pub footprint_kib: u32,
 }
 
 /// A barrier.

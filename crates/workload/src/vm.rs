@@ -2,11 +2,13 @@
 //!
 //! Every thread has a place in its program. When the machine asks what a thread does next, the interpreter executes
 //! instructions from that place on: those that only concern the interpreter at once, the first that concerns the machine is
-//! the answer. Waking others (a barrier that fills wakes many) makes several answers, which wait in `orders`.
+//! the answer. Waking others (a barrier that fills wakes many) makes several answers, which wait in `pending`.
 //!
-//! What can be waited for stands in files of its own: mutexes in `mutex.rs`, everything else in `waiting.rs`.
+//! What can be waited for stands in files of its own: mutexes in `mutex.rs`, everything else in `waiting.rs`. What calls cost, where
+//! they cost something, is in `calls.rs`.
 
 mod burst;
+mod calls;
 mod log;
 mod mutex;
 mod waiting;
@@ -21,6 +23,7 @@ use crate::rt_app::{self, Dialect, Target};
 use crate::stop::{Stop, StopReason};
 pub use log::{Log, LogLine};
 use mutex::Mutexes;
+use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
 use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 use std::collections::VecDeque;
@@ -77,6 +80,8 @@ pub struct Options {
     pub group_ids: Vec<GroupId>,
     /// What memory and I/O events cost.
     pub costs: Costs,
+    /// What system calls cost; none: nothing, as on an idealised machine.
+    pub calls: Option<CallCosts>,
     /// How many lines of rt-app's log to keep at most; 0 keeps no log.
     pub log_lines: usize,
     /// Deviations from rt-app.
@@ -166,6 +171,10 @@ struct Thread {
     since_ns: u64,
     /// Its place among those that wait for a mutex, or are suspended.
     ticket: u64,
+    /// What it has yet to burn for a call that it is back from, ns.
+    owes_ns: u64,
+    /// It has burnt the cost of the call at its place, which now takes effect.
+    paid: bool,
     /// For the check that time passes.
     instant_ns: u64,
     instant_events: u32,
@@ -186,6 +195,9 @@ enum Order {
     Then(Op),
 }
 
+/// In place of the thread that was to give an order.
+const ANYBODY: u32 = u32::MAX;
+
 /// A workload in the middle of its run. A clone made before the run is as good as new.
 #[derive(Clone, Debug)]
 pub struct Vm {
@@ -196,7 +208,11 @@ pub struct Vm {
     threads: Vec<Thread>,
     /// For each task the number that its next thread gets.
     next_instance: Vec<u32>,
+    /// What the present event makes.
     orders: VecDeque<Order>,
+    /// Orders that are still to be given, and by which thread; [`ANYBODY`] if that one is dead.
+    pending: VecDeque<(u32, Order)>,
+    calls: Option<CallCosts>,
     /// For the check that time passes: events of all threads at the time `instant_ns`.
     instant_ns: u64,
     instant_events: u64,
@@ -240,6 +256,8 @@ impl Vm {
             threads: Vec::with_capacity(code.model.initial_threads()),
             next_instance: vec![0; code.programs.len()],
             orders: VecDeque::new(),
+            pending: VecDeque::new(),
+            calls: options.calls,
             instant_ns: 0,
             instant_events: 0,
             mutexes: Mutexes::new(code.mutexes.len(), code.model.global.pi_enabled),
@@ -333,6 +351,8 @@ impl Vm {
             start_ns,
             since_ns: start_ns,
             ticket: 0,
+            owes_ns: 0,
+            paid: false,
             instant_ns: 0,
             instant_events: 0,
         };
@@ -480,6 +500,9 @@ impl Vm {
             Instr::Exit => return Ok(Some(Op::Exit)),
             _ => {}
         }
+        if let Some(ns) = self.pay_before(number, instr) {
+            return Ok(Some(Op::Run { ns }));
+        }
         self.count_event(now_ns, number).ok_or_else(|| self.no_time_passes(now_ns, number))?;
         self.event(now_ns, number, instr)
     }
@@ -584,7 +607,8 @@ impl Vm {
         if let Some(log) = &mut self.log {
             log.work(number, RUNTIME_PIECE_NS, 0);
         }
-        Some(Op::Run { ns: RUNTIME_PIECE_NS })
+        let clock_ns = self.calls.map_or(0, |calls| calls.clock_ns);
+        Some(Op::Run { ns: RUNTIME_PIECE_NS + clock_ns })
     }
 
     fn sleep(&mut self, number: u32, until_ns: u64) -> Op {
@@ -646,18 +670,25 @@ impl Workload for Vm {
     }
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Stop> {
-        // Only the last of a thread's orders can take the CPU from it, so those that are left are its own.
-        if let Some(order) = self.orders.pop_front() {
-            return Ok(self.op(order));
+        while let Some(order) = self.pending_order(task.0) {
+            // Whoever was to wake it may have been quicker than it was to block.
+            let woken = self.threads[task.index()].blocked == Blocked::No;
+            if !(woken && matches!(order, Order::Then(Op::Block { .. }))) {
+                return Ok(self.op(order));
+            }
         }
         self.running_again(now_ns, task.0);
         loop {
+            if let Some(ns) = self.pay_after(task.0) {
+                return Ok(Op::Run { ns });
+            }
             let op = self.step(now_ns, task.0)?;
             match (self.orders.pop_front(), op) {
                 (None, Some(op)) => return Ok(op),
                 (None, None) => {}
                 (Some(order), op) => {
                     self.orders.extend(op.map(Order::Then));
+                    self.pending.extend(self.orders.drain(..).map(|order| (task.0, order)));
                     return Ok(self.op(order));
                 }
             }
@@ -665,6 +696,10 @@ impl Workload for Vm {
     }
 
     fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
+        // Where calls take time, a thread can lose its CPU in the middle of one.
+        if self.threads[task.index()].owes_ns > 0 || self.has_pending(task.0) {
+            return None;
+        }
         self.running_again(now_ns, task.0);
         loop {
             let Instr::Run { ns } = self.skip_markers(now_ns, task.0) else {
@@ -699,6 +734,11 @@ impl Workload for Vm {
         thread.killed = true;
         let blocked = std::mem::take(&mut thread.blocked);
         self.waiting.forget(task.0, blocked);
+        self.leave_orders(task.0);
+    }
+
+    fn footprint_kib(&self, task: TaskId) -> u32 {
+        self.code.programs[self.threads[task.index()].program as usize].footprint_kib
     }
 
     fn burst_ns(&self, task: TaskId) -> Option<u64> {

@@ -34,6 +34,7 @@ static ENTRY: Entry = Entry {
         cpus_max: CPUS_MAX,
         policies: &[Policy::Other],
         groups: false,
+        nohz: false,
         build: Build::Ordinary(|config| Box::new(MyScheduler::new(config.topology.cpus()))),
     }],
 };

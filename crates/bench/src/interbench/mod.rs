@@ -13,7 +13,7 @@ use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table}
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts;
 use schedlab_sched::{CpuId, CpuSet, Policy, SchedAttr};
-use schedlab_workload::os::{CHUNK_KIB, Context, LatchId, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::os::{CHUNK_KIB, Context, LatchId, Os, Program, SemaphoreId, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -116,15 +116,14 @@ impl Benchmark for Interbench {
         values.flag("uniprocessor")
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions) -> Result<Prepared, BadValue> {
+    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let setting = Rc::new(Setting::new(values, conditions)?);
-        let mut os = conditions.os();
         let ready = os.objects().semaphore(0);
         os.start(0, Spawn::new("interbench", controller(setting.clone(), ready)));
         // Ten times what the runs should take, and a minute each for a hackbench that is under way.
         let limit_s = setting.pairs.len() as u64 * ((setting.time_s + 1) * 10 + 60);
         let finish = Box::new(move |_: &crate::End<'_>| findings(&setting));
-        Ok(Prepared { os, limit_ns: Some(limit_s * 1_000_000_000), finish })
+        Ok(Prepared { limit_ns: Some(limit_s * 1_000_000_000), finish })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watche
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
-use schedlab_machine::costs::{Cost, CostModel, Setup};
+use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
@@ -147,7 +147,11 @@ where
     let plan = plan(world);
     let target = Target { cpus: world.cpus, limited: true };
     let ids = setup::group_ids(plan.groups().len());
-    let options = Options { group_ids: plan.ids_of(&ids, &world.model.group_paths()), ..Options::default() };
+    let options = Options {
+        group_ids: plan.ids_of(&ids, &world.model.group_paths()),
+        calls: (turn == Turn::Modelled).then(CallCosts::default),
+        ..Options::default()
+    };
     let vm = Vm::new(world.model.clone(), &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);

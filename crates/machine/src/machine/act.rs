@@ -226,11 +226,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn living(&self, task: TaskId) -> Result<(), ActionError> {
         match self.tasks.get(task.index()) {
             None => Err(ActionError::NoSuchTask(task)),
-            Some(row) if matches!(row.state, TaskState::Zombie | TaskState::Reaped) => {
-                Err(ActionError::Ended(task))
-            }
+            Some(_) if !self.is_living(task) => Err(ActionError::Ended(task)),
             Some(_) => Ok(()),
         }
+    }
+
+    /// Whether `task`, which there is, has not ended.
+    pub(super) fn is_living(&self, task: TaskId) -> bool {
+        !matches!(self.tasks[task.index()].state, TaskState::Zombie | TaskState::Reaped)
     }
 
     fn cpu_near_if_born(&self, task: TaskId) -> CpuId {

@@ -365,10 +365,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let Some(costs) = &mut self.costs else { return };
         let with_task = self.current[cpu.index()].is_some();
         let spent_ns = costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
+        let busy_until_ns = costs.busy_until_ns[cpu.index()];
         let done_ns = self.completions.get(cpu.index());
         if done_ns != NEVER && spent_ns > 0 {
-            // One that would never end does not end later.
-            self.completions.set(cpu.index(), done_ns.saturating_add(spent_ns));
+            let by_clock = self.current[cpu.index()].is_some_and(|task| self.tasks[task.index()].by_clock);
+            // One that would never end does not end later, nor does one that ends at a time, if the CPU is out of the kernel by then.
+            let later_ns =
+                if by_clock { done_ns.max(busy_until_ns) } else { done_ns.saturating_add(spent_ns) };
+            self.completions.set(cpu.index(), later_ns);
         }
     }
 

@@ -80,7 +80,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     let done_ns = self.completions.get(cpu);
                     if done_ns != NEVER && !attends_already {
                         let from_ns = self.user_from_ns(CpuId(cpu as u32));
-                        self.tasks[task.index()].remaining_ns = done_ns.saturating_sub(from_ns);
+                        self.interrupt_work(task, done_ns.saturating_sub(from_ns));
                     }
                     self.completions.set(cpu, NEVER);
                     self.attend(CpuId(cpu as u32), task);

@@ -38,6 +38,10 @@ fn precision() -> f64 {
     0.002
 }
 
+fn one() -> u64 {
+    1
+}
+
 fn tries() -> u32 {
     40
 }
@@ -70,6 +74,9 @@ pub struct Measurement {
     pub parameters: BTreeMap<String, Value>,
     /// The scheduler: `o_n@2.4.19`.
     pub scheduler: String,
+    /// So many runs with different seeds: their mean is what is compared.
+    #[serde(default = "one")]
+    pub seeds: u64,
     /// The figure of the benchmark that was measured.
     pub figure: String,
     /// Its value, in the figure's unit: a number, or a text with names in it.

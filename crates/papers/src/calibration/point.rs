@@ -3,6 +3,7 @@
 use super::Compared;
 use super::file::Measurement;
 use crate::expand::{Binding, combinations, fill, text_of};
+use crate::expression::mean;
 use schedlab_bench::Values;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
@@ -19,6 +20,7 @@ pub(super) struct Point {
     pub measured: f64,
     source: String,
     figure: String,
+    seeds: u64,
     bench: Bench,
     choice: Choice,
 }
@@ -55,6 +57,9 @@ impl Point {
         if measurement.source.trim().is_empty() {
             return Err(format!("{what}: source is empty; say where the value was published"));
         }
+        if measurement.seeds == 0 {
+            return Err(format!("{what}: seeds is 0; give at least 1"));
+        }
         let bench = Bench {
             values,
             cpus: machine.topology.cpus(),
@@ -66,7 +71,7 @@ impl Point {
             return Err(format!("{choice} cannot run {name}: {why}"));
         }
         let (figure, source) = (measurement.figure.clone(), fill(&measurement.source, binding));
-        Ok(Point { what, measured, source, figure, bench, choice })
+        Ok(Point { what, measured, source, figure, seeds: measurement.seeds, bench, choice })
     }
 
     /// What the kernel's operations cost where it was measured.
@@ -81,7 +86,13 @@ impl Point {
 
     /// What it comes to where things cost so much.
     pub fn simulate(&self, costs: &CostModel) -> Result<f64, String> {
-        let bench = Bench { costs: Some(costs.clone()), ..self.bench.clone() };
+        let of_seeds: Vec<f64> =
+            (1..=self.seeds).map(|seed| self.simulate_once(costs, seed)).collect::<Result<_, _>>()?;
+        Ok(mean(&of_seeds))
+    }
+
+    fn simulate_once(&self, costs: &CostModel, seed: u64) -> Result<f64, String> {
+        let bench = Bench { costs: Some(costs.clone()), seed, ..self.bench.clone() };
         let run = bench.run(&self.choice).map_err(|error| error.to_string())?;
         if let Some(warning) = run.warning {
             return Err(warning);

@@ -84,6 +84,7 @@ const DEFAULT: Release = Release {
     cpus_max: 4096,
     policies: POLICIES,
     groups: false,
+    nohz: true,
     build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
 };
 

@@ -106,6 +106,7 @@ const DEFAULT: Release = Release {
     cpus_max: crate::topology::CPUS_MAX,
     policies: POLICIES,
     groups: true,
+    nohz: true,
     build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
 };
 
@@ -169,6 +170,7 @@ pub static ENTRY: Entry = Entry {
             golden: &[("cfs", "2.6.23")],
             cpus_max: 1,
             groups: false,
+            nohz: false,
             build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
             ..DEFAULT
         },
@@ -190,6 +192,7 @@ pub static INTERACTIVE: Entry = Entry {
         cpus_max: crate::topology::CPUS_MAX,
         policies: POLICIES,
         groups: true,
+        nohz: true,
         build: Build::Ordinary(|config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config)),
     }],
 };

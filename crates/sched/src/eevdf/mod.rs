@@ -99,6 +99,7 @@ const DEFAULT: Release = Release {
     cpus_max: 4096,
     policies: &Policy::ALL,
     groups: true,
+    nohz: true,
     build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
 };
 

@@ -92,6 +92,7 @@ const DEFAULT: Release = Release {
     cpus_max: crate::topology::CPUS_MAX,
     policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
     groups: false,
+    nohz: false,
     build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
 };
 

@@ -22,6 +22,7 @@ const DEFAULT: Release = Release {
     cpus_max: CPUS_MAX,
     policies: POLICIES,
     groups: false,
+    nohz: false,
     build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
 };
 

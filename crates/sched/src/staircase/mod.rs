@@ -79,6 +79,7 @@ pub static SD: Entry = Entry {
         cpus_max: 4096,
         policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
         groups: false,
+        nohz: false,
         build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
     }],
 };
@@ -99,6 +100,7 @@ pub static RSDL: Entry = Entry {
         cpus_max: 4096,
         policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
         groups: false,
+        nohz: false,
         build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
     }],
 };

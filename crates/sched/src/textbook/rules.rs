@@ -115,6 +115,7 @@ const fn release(version: &'static str, summary: &'static str, build: Build) -> 
         cpus_max: crate::topology::CPUS_MAX,
         policies: ORDINARY,
         groups: false,
+        nohz: true,
         build,
     }
 }

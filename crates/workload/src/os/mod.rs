@@ -14,6 +14,7 @@
 mod channel;
 mod device;
 mod lock;
+mod part;
 mod profile;
 mod random;
 #[cfg(test)]
@@ -22,20 +23,20 @@ mod tests;
 pub use channel::{Capacity, ChannelId, Wakes};
 pub use device::{CHUNK_KIB, CacheId, DiskId, LogId};
 pub use lock::{LatchId, MutexId, SemaphoreId};
+pub use part::{Part, PartId};
 pub use profile::Profile;
 pub use random::Random;
 
 use channel::Channel;
 use device::{Disk, Log, PageCache};
 use lock::{Latch, Mutex, Semaphore};
+use part::Running;
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
 use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 
 /// A task may take so many steps within one nanosecond; then the run is stopped.
 const STEPS_AT_ONE_INSTANT: u32 = 1_000_000;
-/// Until the clock shows a time a program computes in pieces of at most this, ns.
-const CLOCK_PIECE_NS: u64 = 20_000;
 /// A spinning task looks at the lock again after so long, ns.
 const SPIN_PIECE_NS: u64 = 1_000;
 
@@ -56,7 +57,7 @@ impl<F: FnMut(&mut Context<'_>) -> Step> Program for F {
 pub enum Step {
     /// Compute for so long, ns of CPU time; 0 is nothing, [`u64::MAX`] for ever.
     Run(u64),
-    /// Compute until the clock shows this time, ns: it ends when the task runs at or after it, in steps of 20 us.
+    /// Compute until the clock shows this time, ns: it ends when the task runs at or after it.
     RunUntil(u64),
     /// Sleep for so long, ns; 0 is nothing.
     Sleep(u64),
@@ -104,7 +105,7 @@ pub enum Step {
     SetAffinity(TaskId, CpuSet),
     /// End the task.
     Exit,
-    /// End the whole run: the benchmark is over.
+    /// The benchmark is over. That ends the run; where it is a part of several, it ends all tasks of its part.
     Finish,
 }
 
@@ -191,6 +192,7 @@ pub enum Ended {
 
 /// What a program sees of the world when it is asked for its next step.
 pub struct Context<'a> {
+    /// By the clock of its part.
     now_ns: u64,
     task: TaskId,
     cpu: CpuId,
@@ -201,7 +203,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// What the clock shows, ns since the start of the run.
+    /// What the clock shows, ns since the start of the run (of its [`Part`]).
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -328,6 +330,8 @@ enum Stage {
     Again(Step),
     /// It spins for a lock, for so long yet, ns.
     Spin(MutexId, u64),
+    /// Its part is over: it kills these, the last one first, and ends.
+    Kill(Vec<TaskId>),
     /// It has ended.
     Over,
 }
@@ -342,6 +346,7 @@ enum Outcome {
 
 struct Task {
     name: &'static str,
+    part: PartId,
     program: Option<Box<dyn Program>>,
     stage: Stage,
     attr: TaskAttr,
@@ -369,6 +374,8 @@ pub struct Os {
     seed: u64,
     objects: Objects,
     tasks: Vec<Task>,
+    /// At least one. The last one is that of tasks that are now started.
+    parts: Vec<Running>,
     initial: Vec<NewTask>,
     /// The child whose fork has been told to the machine.
     forking: Option<(Box<Spawn>, TaskAttr)>,
@@ -385,6 +392,7 @@ impl Os {
             seed,
             objects: Objects::new(profile),
             tasks: vec![],
+            parts: vec![Running::new(Part::default())],
             initial: vec![],
             forking: None,
             address_spaces: 0,
@@ -403,16 +411,20 @@ impl Os {
         &self.costs
     }
 
-    /// A task that starts at `start_ns`. All must be there before the run begins.
+    /// A task that starts at `start_ns` by the clock of its part. All must be there before the run begins.
     pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
+        let id = self.last_part();
+        let part = &self.parts[id.index()].part;
+        let start_ns = part.start_ns.saturating_add(start_ns);
+        let (sched, allowed, group) = (part.attr, part.allowed.clone(), part.group);
         let attr = TaskAttr {
-            sched: spawn.attr.unwrap_or_default(),
-            allowed: spawn.allowed.clone().unwrap_or(CpuSet::All),
-            group: spawn.group.unwrap_or(GroupId::ROOT),
+            sched: spawn.attr.unwrap_or(sched),
+            allowed: spawn.allowed.clone().unwrap_or(allowed),
+            group: spawn.group.unwrap_or(group),
             address_space: self.address_space(None),
         };
         self.initial.push(NewTask { attr: attr.clone(), start_ns });
-        self.add(spawn, attr, None)
+        self.add(spawn, attr, None, id)
     }
 
     /// How many tasks there are or were.
@@ -458,15 +470,17 @@ impl Os {
         })
     }
 
-    fn add(&mut self, spawn: Spawn, attr: TaskAttr, parent: Option<TaskId>) -> TaskId {
+    fn add(&mut self, spawn: Spawn, attr: TaskAttr, parent: Option<TaskId>, part: PartId) -> TaskId {
         let number = TaskId(self.tasks.len() as u32);
+        let within = self.parts[part.index()].task_comes();
         self.tasks.push(Task {
             name: spawn.name,
+            part,
             program: Some(spawn.program),
             stage: Stage::Between,
             attr,
             footprint_kib: spawn.footprint_kib,
-            random: Random::new(self.seed, number),
+            random: Random::new(part.seed(self.seed), within),
             to_wake: vec![],
             sync: false,
             owes_ns: 0,
@@ -518,9 +532,10 @@ impl Os {
     /// Asks the program of `task`.
     fn ask(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Step {
         let this = &mut self.tasks[task.index()];
+        let start_ns = self.parts[this.part.index()].part.start_ns;
         let mut program = this.program.take().expect("a task that runs has a program");
         let mut context = Context {
-            now_ns,
+            now_ns: now_ns - start_ns,
             task,
             cpu,
             succeeded: this.succeeded,
@@ -530,7 +545,11 @@ impl Os {
         };
         let step = program.next(&mut context);
         this.program = Some(program);
-        step
+        match step {
+            Step::RunUntil(until_ns) => Step::RunUntil(until_ns.saturating_add(start_ns)),
+            Step::SleepUntil(until_ns) => Step::SleepUntil(until_ns.saturating_add(start_ns)),
+            step => step,
+        }
     }
 
     /// `step` takes effect, or blocks.
@@ -543,8 +562,7 @@ impl Os {
             Step::Run(ns) => return tell(Op::Run { ns }),
             Step::RunUntil(until_ns) => {
                 if until_ns > now_ns {
-                    this.stage = Stage::Effect(Step::RunUntil(until_ns));
-                    return tell(Op::Run { ns: (until_ns - now_ns).min(CLOCK_PIECE_NS) });
+                    return tell(Op::RunUntil { until_ns });
                 }
             }
             Step::Sleep(ns) => return tell(sleep(now_ns.saturating_add(ns), BlockReason::Interruptible)),
@@ -686,6 +704,7 @@ impl Os {
             Step::Exit => {
                 this.stage = Stage::Over;
                 this.program = None;
+                self.parts[this.part.index()].task_ends(now_ns);
                 if let Some(parent) = this.parent {
                     let parent_task = &mut self.tasks[parent.index()];
                     parent_task.children -= 1;
@@ -697,7 +716,17 @@ impl Os {
                     }
                 }
             }
-            Step::Finish => return Err(Ended::Finished),
+            Step::Finish => {
+                let part = this.part;
+                self.parts[part.index()].is_over(now_ns);
+                if self.parts.len() == 1 {
+                    return Err(Ended::Finished);
+                }
+                let mut others = self.living(part);
+                others.retain(|&other| other != task);
+                others.reverse();
+                self.tasks[task.index()].stage = Stage::Kill(others);
+            }
         }
         Ok(Outcome::Done)
     }
@@ -751,6 +780,13 @@ impl Workload for Os {
             let step = match std::mem::replace(&mut this.stage, Stage::Between) {
                 Stage::Effect(step) | Stage::Again(step) => step,
                 Stage::Spin(mutex, left_ns) => Step::Lock(mutex, left_ns),
+                Stage::Kill(mut others) => match others.pop() {
+                    Some(other) => {
+                        this.stage = Stage::Kill(others);
+                        return Ok(Op::Kill { task: other });
+                    }
+                    None => Step::Exit,
+                },
                 Stage::Over => return Ok(Op::Exit),
                 Stage::Between => {
                     self.no_time_passes(now_ns, task)?;
@@ -778,9 +814,20 @@ impl Workload for Os {
         self.tasks[task.index()].footprint_kib
     }
 
+    /// Whoever waits for it is killed as well: only whole parts are.
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        let this = &mut self.tasks[task.index()];
+        this.stage = Stage::Over;
+        // It may have been about to end by itself.
+        if this.program.take().is_some() {
+            self.parts[this.part.index()].task_ends(now_ns);
+        }
+    }
+
     fn forked(&mut self, _now_ns: u64, parent: TaskId, child: TaskId) {
         let (spawn, attr) = self.forking.take().expect("a fork was told to the machine");
-        let number = self.add(*spawn, attr, Some(parent));
+        let part = self.tasks[parent.index()].part;
+        let number = self.add(*spawn, attr, Some(parent), part);
         debug_assert_eq!(number, child);
         let parent = &mut self.tasks[parent.index()];
         parent.children += 1;

@@ -26,7 +26,13 @@ fn script(diary: &Diary, mut steps: Vec<(&'static str, Step)>) -> impl Program +
 
 /// Runs on one CPU under first come, first served.
 fn run(os: Os) -> (Result<RunEnd, Ended>, u64) {
-    let (_, release) = registry::find("fcfs").expect("it is there");
+    let (end, now_ns, _) = run_under("fcfs", os);
+    (end, now_ns)
+}
+
+/// Runs on one CPU.
+fn run_under(scheduler: &str, os: Os) -> (Result<RunEnd, Ended>, u64, Os) {
+    let (_, release) = registry::find(scheduler).expect("it is there");
     let config = BuildConfig::flat(1, 1000);
     let scheduler = match release.build {
         Build::Ordinary(make) => make(&config),
@@ -34,7 +40,9 @@ fn run(os: Os) -> (Result<RunEnd, Ended>, u64) {
     };
     let mut machine = Machine::new(Config::idealised(1, 1000), scheduler, os, ());
     let end = machine.run(1_000_000_000);
-    (end, machine.now_ns())
+    let now_ns = machine.now_ns();
+    let (_, os, _) = machine.into_parts();
+    (end, now_ns, os)
 }
 
 #[test]
@@ -213,4 +221,58 @@ fn requests_to_a_disk_queue() {
     let expected =
         [(0, "read"), (0, "read"), (700, "read it"), (701, "exit"), (1400, "read it"), (1401, "exit")];
     assert_eq!(*diary.borrow(), expected);
+}
+
+#[test]
+fn computing_until_a_time_ends_at_it_or_as_soon_as_there_is_a_cpu() {
+    // They take turns of 10 ms. Who runs at the time is done on the spot; the loop has the next turn; then the other two are done,
+    // each in no time.
+    let mut os = os();
+    let diary = Diary::default();
+    const UNTIL_NS: u64 = 345_678_912;
+    for name in ["a", "b", "c"] {
+        os.start(0, Spawn::new(name, script(&diary, vec![("begin", Step::RunUntil(UNTIL_NS))])));
+    }
+    os.start(0, Spawn::new("hog", |_: &mut Context<'_>| Step::Run(u64::MAX)));
+    assert_eq!(run_under("rr", os).0, Ok(RunEnd::TimeUp));
+    let mut done: Vec<u64> =
+        diary.borrow().iter().filter(|(_, name)| *name == "exit").map(|&(at_ns, _)| at_ns).collect();
+    done.sort_unstable();
+    assert_eq!(done, [UNTIL_NS, UNTIL_NS + 10_000_000, UNTIL_NS + 10_000_000]);
+}
+
+#[test]
+fn parts_have_clocks_and_draws_of_their_own_and_end_with_all_their_tasks() {
+    let draws = |diary: &Rc<RefCell<Vec<u64>>>| {
+        let diary = diary.clone();
+        move |os: &mut Context<'_>| {
+            diary.borrow_mut().push(os.random().below(1_000_000));
+            Step::Exit
+        }
+    };
+    let (diary, drawn) = (Diary::default(), Rc::new(RefCell::new(vec![])));
+    let mut os = os();
+    let first = os.begin_part(Part::default());
+    os.start(0, Spawn::new("draws", draws(&drawn)));
+    os.start(0, Spawn::new("first", script(&diary, vec![("run", Step::Run(100)), ("over", Step::Finish)])));
+    os.start(0, Spawn::new("endless", |_: &mut Context<'_>| Step::Run(u64::MAX)));
+    os.start(500, Spawn::new("never born", |_: &mut Context<'_>| Step::Run(u64::MAX)));
+    let attr = SchedAttr::nice(5);
+    let second = os.begin_part(Part { start_ns: 1000, attr, ..Part::default() });
+    os.start(0, Spawn::new("draws", draws(&drawn)));
+    let nice = os.start(
+        0,
+        Spawn::new(
+            "second",
+            script(&diary, vec![("until", Step::RunUntil(50)), ("sleep", Step::SleepUntil(70))]),
+        ),
+    );
+    assert_eq!((os.attr(nice).sched.nice, os.part_of(nice)), (5, second));
+    let (end, now_ns, os) = run_under("fcfs", os);
+    assert_eq!((end, now_ns), (Ok(RunEnd::AllEnded), 1070));
+    assert_eq!(*diary.borrow(), [(0, "run"), (100, "over"), (0, "until"), (50, "sleep"), (70, "exit")]);
+    assert_eq!((os.part_over_ns(first), os.part_over_ns(second)), (Some(100), Some(1070)));
+    let alone = Random::new(1, TaskId(0)).below(1_000_000);
+    assert_eq!(drawn.borrow()[0], alone, "the first part draws what it draws alone");
+    assert_ne!(drawn.borrow()[1], alone);
 }

@@ -16,7 +16,7 @@ impl Vm {
             return None;
         }
         let (mut pc, mut phase_round, mut task_round) = (thread.pc, thread.phase_round, thread.task_round);
-        let mut sum_ns: u64 = 0;
+        let mut sum_ns: u64 = thread.owes_ns;
         for _ in 0..LOOK_AHEAD {
             match program.code[pc as usize] {
                 Instr::Run { ns } | Instr::Work { ns } => sum_ns = sum_ns.saturating_add(ns),

@@ -159,9 +159,15 @@ impl Vm {
                 return Some(op);
             }
         }
-        thread.stage = Stage::Fresh;
+        let waited = std::mem::replace(&mut thread.stage, Stage::Fresh) != Stage::Fresh;
         thread.pc += 1;
+        self.owe(number, waited);
         None
+    }
+
+    /// Whether anybody waits for a mutex.
+    pub(super) fn is_wanted(&mut self, mutex: u32) -> bool {
+        self.first_waiter(mutex).is_some()
     }
 
     /// Makes the mutex free, or hands it over, and wakes the first waiter.

@@ -158,6 +158,23 @@ impl Vm {
         }
     }
 
+    /// Whether an event that lets others go on finds somebody to wake.
+    pub(super) fn has_whom_to_wake(&mut self, instr: Instr) -> bool {
+        match instr {
+            Instr::Unlock { mutex } => self.is_wanted(mutex),
+            Instr::Signal { condition } | Instr::Broad { condition } => {
+                !self.waiting.conditions[condition as usize].is_empty()
+            }
+            Instr::SemPost { semaphore } => !self.waiting.semaphores[semaphore as usize].waiters.is_empty(),
+            Instr::Resume { name, .. } => {
+                let mut sleepers = self.waiting.suspended[name as usize].iter();
+                sleepers.any(|&sleeper| is_asleep(&self.threads, sleeper))
+            }
+            Instr::ResumeThread { thread, .. } => self.threads[thread as usize].blocked == Blocked::Suspended,
+            _ => false,
+        }
+    }
+
     /// `barrier`: waits for the others, or wakes them.
     fn barrier(&mut self, now_ns: u64, number: u32, barrier: u32) -> Option<Op> {
         let needed = self.code.barriers[barrier as usize].needed;
@@ -189,9 +206,11 @@ impl Vm {
         let state = &mut self.waiting.semaphores[semaphore as usize];
         if state.posts > 0 {
             state.posts -= 1;
+            self.owe(number, false);
             return None;
         }
         state.waiters.push_back(number);
+        self.owe(number, true);
         Some(self.block(now_ns, number, Blocked::Semaphore(semaphore)))
     }
 
@@ -200,6 +219,7 @@ impl Vm {
         self.waiting.tickets += 1;
         let ticket = self.waiting.tickets;
         self.threads[number as usize].ticket = ticket;
+        self.owe(number, true);
         for name in names {
             if name != NONE {
                 self.queue_sleeper(name, Sleeper { thread: number, ticket });
@@ -234,6 +254,7 @@ impl Vm {
             thread.tokens -= 1;
             return None;
         }
+        self.owe(number, true);
         Some(self.block(now_ns, number, Blocked::Suspended))
     }
 

@@ -1,8 +1,10 @@
 //! What single events do.
 
-use crate::support::{run, run_on};
-use schedlab_machine::{Op, RunEnd};
-use schedlab_sched::BlockReason;
+use crate::support::{run, run_on, run_with};
+use schedlab_machine::costs::CallCosts;
+use schedlab_machine::{Op, RunEnd, Workload};
+use schedlab_sched::{BlockReason, TaskId};
+use schedlab_workload::Options;
 
 #[test]
 fn runs_follow_each_other_without_a_boundary() {
@@ -260,4 +262,61 @@ fn the_coming_burst_is_known_where_the_program_alone_decides() {
     ] {
         assert_eq!(burst_us(events), expected, "{events}");
     }
+}
+
+/// `try_lock` 1 us, `futex` 10, `clock` 2, `yield` 3, `fork` 20.
+fn calls() -> Options {
+    let calls = CallCosts {
+        try_lock_ns: 1_000,
+        futex_ns: 10_000,
+        clock_ns: 2_000,
+        yield_ns: 3_000,
+        fork_ns: 20_000,
+        ..CallCosts::default()
+    };
+    Options { calls: Some(calls), ..Options::default() }
+}
+
+#[test]
+fn calls_cost_what_the_machine_says_and_nothing_on_an_idealised_one() {
+    let alone = r#"{"tasks": {"a": {"loop": 1, EVENTS, "run": 100}}}"#;
+    let took_us = |events: &str| {
+        let text = alone.replace("EVENTS", events);
+        let (free, dear) = (run(&text), run_with(1, &text, calls()));
+        assert_eq!((free.end, dear.end), (Ok(RunEnd::AllEnded), Ok(RunEnd::AllEnded)), "{events}");
+        (free.now_ns / 1000, dear.now_ns / 1000)
+    };
+    assert_eq!(took_us(r#""run1": 50"#), (150, 150));
+    assert_eq!(took_us(r#""lock": "m", "run1": 50, "unlock": "m""#), (150, 152), "nobody else wants it");
+    assert_eq!(took_us(r#""signal": "c""#), (100, 101), "nobody waits");
+    assert_eq!(took_us(r#""sem_post": "s", "sem_wait": "s""#), (100, 102));
+    assert_eq!(took_us(r#""yield": """#), (100, 103));
+    assert_eq!(took_us(r#""sleep": 50"#), (150, 150));
+    // Two pieces of 32 us, each with a look at the clock.
+    assert_eq!(took_us(r#""runtime": 60"#), (164, 168));
+    // The timer's sleep is shorter by what the call takes: it ends when it would have ended.
+    assert_eq!(took_us(r#""timer": {"ref": "t", "period": 50}"#), (150, 150));
+}
+
+#[test]
+fn who_wakes_pays_before_and_who_waited_pays_when_it_has_it() {
+    // The poster's call takes effect after 110 us; the waiter has it 10 us later, when its own call is over.
+    let text = r#"{"tasks": {
+        "w": {"loop": 1, "sem_wait": "s", "run": 5},
+        "p": {"loop": 1, "run": 100, "sem_post": "s", "run1": 1}
+    }}"#;
+    assert_eq!(run_with(2, text, calls()).slices(), "p-0 0..111@1, w-0 110..125@0");
+    // A mutex that is wanted: 1 us, 50, and 10 of `unlock`; then 10 of the `lock` that has waited, 50, and 1 of `unlock`.
+    let text = r#"{"tasks": {"a": {"instance": 2, "loop": 1, "lock": "m", "run": 50, "unlock": "m"}}}"#;
+    assert_eq!(run_with(2, text, calls()).slices(), "a-0 0..61, a-1 61..122");
+}
+
+#[test]
+fn the_footprint_is_the_largest_piece_of_memory() {
+    let text = r#"{"tasks": {
+        "a": {"loop": 1, "mem": 5000, "memrun": {"type": "read", "size": 65536, "count": 1}},
+        "b": {"loop": 1, "run": 10}
+    }}"#;
+    let vm = run(text).vm;
+    assert_eq!((vm.footprint_kib(TaskId(0)), vm.footprint_kib(TaskId(1))), (64, 0));
 }

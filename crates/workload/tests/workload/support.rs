@@ -223,7 +223,7 @@ impl Ran {
             .iter()
             .filter_map(|(now, task, op)| {
                 let what = match op {
-                    Op::Run { .. } | Op::Exit => return None,
+                    Op::Run { .. } | Op::RunUntil { .. } | Op::Kill { .. } | Op::Exit => return None,
                     Op::Sleep { until_ns, .. } => format!("sleep {}", us(*until_ns)),
                     Op::Block { .. } => "block".into(),
                     Op::Wake { task, sync } => {

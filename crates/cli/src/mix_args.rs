@@ -1,0 +1,154 @@
+//! The command line of `schedlab bench mix`: members, each written as it stands after `schedlab bench` when it is run alone.
+
+use crate::bench_args::{Common, given, option, options_of};
+use clap::error::{Error, ErrorKind};
+use clap::{Arg, ArgMatches, Args, Command};
+use schedlab_bench::mix::{AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name};
+use schedlab_bench::{ALL, Benchmark, Value};
+use schedlab_workload::close_names;
+use std::path::PathBuf;
+
+/// The subcommand's name.
+pub const NAME: &str = "mix";
+
+const MEMBERS: &str = "member";
+const FILE: &str = "mix-file";
+
+const HELP: &str = "\
+A member is written as it stands after `schedlab bench` when it is run alone, in quotes: \"hackbench 10 --pipe\". It may have a name of its
+own: \"web=hackbench 10\". Each runs with its own clock and is ended when it is over, with all its tasks; the mix is over when all are.
+
+What else can be set about a member (where a benchmark has an option of the same name, that is the benchmark's, and this is --mix-NAME):
+  --start S           when it begins, s [default: 0]
+  --nice N            nice value of its tasks that set none themselves [default: 0]
+  --policy WORD       their policy: other, batch, idle, fifo, rr [default: other]
+  --rt-priority N     their priority, with fifo and rr [default: 1]
+  --affinity CPUS     CPUs of those that choose none, as 0-3 or 0+2 [default: all]
+  --shares N          cpu.shares of a task group of its own [default: 0, none]
+
+Every parameter of every member takes a list, as 50,100 or 25..200:25, and then the first figure of the first member is shown over it as a
+table and a curve.
+
+Examples:
+  schedlab bench mix \"game --time 20\" \"li --count 0,1,2,4 --time 20\" --scheduler o_1,cfs
+  schedlab bench mix \"editor --time 10\" \"hackbench 4 --start 5 --nice 5\" --cpus 2";
+
+/// `mix` as a subcommand.
+pub fn subcommand() -> Command {
+    let members = Arg::new(MEMBERS)
+        .value_name("MEMBER")
+        .num_args(1..)
+        .required_unless_present(FILE)
+        .help("benchmarks to run at once, each with its options in quotes");
+    let file =
+        Arg::new(FILE).long("file").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help(
+            "take members from a file, one a line, before those of the command line; # begins a comment",
+        );
+    let command = Command::new(NAME).next_help_heading("Members").arg(members).arg(file);
+    Common::augment_args(command)
+        .about("A mix of one's own: several of these benchmarks at once on one machine")
+        .long_about(None)
+        .after_help(HELP)
+}
+
+/// A member as it was written, and where.
+struct Written {
+    place: String,
+    text: String,
+}
+
+/// Makes the mix that the command line asks for.
+pub fn mix(matches: &ArgMatches) -> Result<(&'static Mix, Given), Error> {
+    let written = written(matches)?;
+    let members = written.iter().map(member).collect::<Result<Vec<Member>, Error>>()?;
+    Mix::of(members).map_err(|error| failed(error.to_string()))
+}
+
+fn failed(message: String) -> Error {
+    Error::raw(ErrorKind::ValueValidation, message)
+}
+
+/// The members: those of the file, then those of the command line.
+fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
+    let mut written = vec![];
+    if let Some(path) = matches.get_one::<PathBuf>(FILE) {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        for (number, line) in text.lines().enumerate() {
+            let text = line.split('#').next().unwrap_or_default().trim();
+            if !text.is_empty() {
+                let place = format!("{}:{}", path.display(), number + 1);
+                written.push(Written { place, text: text.into() });
+            }
+        }
+    }
+    let typed = matches.get_many::<String>(MEMBERS).into_iter().flatten();
+    written.extend(typed.map(|text| Written { place: format!("member \"{text}\""), text: text.clone() }));
+    Ok(written)
+}
+
+/// Reads a member.
+fn member(written: &Written) -> Result<Member, Error> {
+    let Written { place, text } = written;
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let (name, benchmark) = match first.split_once('=') {
+        Some((name, benchmark)) => (Some(name.to_string()), benchmark),
+        None => (None, first),
+    };
+    let benchmark =
+        schedlab_bench::find(benchmark).ok_or_else(|| failed(format!("{place}: {}", unknown(benchmark))))?;
+    let command = command_of(benchmark);
+    let matches = command.try_get_matches_from(words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp => error,
+        _ => failed(format!("{place}: {}", what_is_wrong(&error))),
+    })?;
+    Ok(Member { name, benchmark, given: given_of(benchmark, &matches) })
+}
+
+/// Why there is no such benchmark, and which there are.
+fn unknown(name: &str) -> String {
+    let names = || ALL.iter().map(|benchmark| benchmark.name());
+    let close = close_names(name, names());
+    match close.as_slice() {
+        [] => {
+            format!("there is no benchmark \"{name}\"; there are {}", names().collect::<Vec<_>>().join(", "))
+        }
+        close => format!("there is no benchmark \"{name}\"; did you mean {}?", close.join(" or ")),
+    }
+}
+
+/// What `clap` has to say, without the words around it that are about the command line.
+fn what_is_wrong(error: &Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().map(|line| line.trim_start_matches("error:").trim());
+    let said =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// The options of a benchmark, and those of any member.
+fn command_of(benchmark: &'static dyn Benchmark) -> Command {
+    let command = Command::new(benchmark.name()).no_binary_name(true);
+    let command = options_of(benchmark, command);
+    let settings = SETTINGS.iter().map(|setting| {
+        let name = setting_name(benchmark, setting.name);
+        let option = option(setting).long(name).id(setting_aside(setting.name));
+        if setting.name == AFFINITY { option.value_name("CPUS,...").value_parser(affinities) } else { option }
+    });
+    command.next_help_heading("Member").args(settings)
+}
+
+/// What was set about a member, in the order in which it stands there.
+fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<(&'static str, Vec<Value>)> {
+    let mut all = given(benchmark, matches);
+    for setting in SETTINGS {
+        let id = setting_aside(setting.name);
+        if let Some(values) = matches.get_one::<Vec<Value>>(id) {
+            let place = matches.index_of(id).unwrap_or(usize::MAX);
+            all.push((place, setting_name(benchmark, setting.name), values.clone()));
+        }
+    }
+    all.sort_by_key(|(place, ..)| *place);
+    all.into_iter().map(|(_, name, values)| (name, values)).collect()
+}
