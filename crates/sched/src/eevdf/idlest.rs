@@ -157,16 +157,13 @@ mod tests {
         for _ in 0..2_000 {
             let mut cpu = || {
                 let nr_running = random(3);
-                let mut stats = Stats {
-                    weight: 1,
-                    load: random(2048),
-                    util: random(3) * random(512),
-                    runnable: random(2) * random(2048),
-                    nr_running,
-                    h_nr_runnable: nr_running,
-                    idle_cpus: u64::from(nr_running == 0),
-                    ..Stats::default()
-                };
+                let mut stats = Stats::default();
+                stats.weight = 1;
+                stats.load = random(2048);
+                stats.util = random(3) * random(512);
+                stats.runnable = random(2) * random(2048);
+                (stats.nr_running, stats.h_nr_runnable) = (nr_running, nr_running);
+                stats.idle_cpus = u64::from(nr_running == 0);
                 stats.kind = stats.type_by_numbers(117);
                 stats
             };
