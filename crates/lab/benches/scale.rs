@@ -2,7 +2,7 @@
 //! receivers, each sender with one message for each receiver of its group.
 //!
 //! ```sh
-//! cargo bench -p schedlab-lab --bench scale                               # a few minutes
+//! cargo bench -p schedlab-lab --bench scale                               # several minutes
 //! cargo bench -p schedlab-lab --bench scale -- --scheduler sd             # another scheduler only
 //! cargo bench -p schedlab-lab --bench scale -- --groups 1000 --scheduler all
 //! cargo bench -p schedlab-lab --bench scale -- --sockets --scheduler o_1@2.6.0
