@@ -139,25 +139,20 @@ impl Cfs {
         let span = domain.span(cpu);
         let own = domain.group_of(cpu);
         let index = domain.params.forkexec_idx;
-        let mut own_load = 0;
-        let mut least: Option<(u64, usize)> = None;
-        for step in 0..span.groups.len() {
-            let number = (own + step) % span.groups.len();
+        let load_of = |number: usize| {
             let cpus = &span.groups[number];
             if !cpus.iter().any(|&cpu| core.is_allowed(pid, cpu)) {
-                continue;
+                return None;
             }
             let load = |cpu: &CpuId| {
                 if number == own { self.source_load(*cpu, index) } else { self.target_load(*cpu, index) }
             };
             let power = self.group_power(level, cpus);
-            let load = cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power;
-            if number == own {
-                own_load = load;
-            } else if least.is_none_or(|(least, _)| load < least) {
-                least = Some((load, number));
-            }
-        }
+            Some(cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power)
+        };
+        let own_load = load_of(own).unwrap_or(0);
+        let others = (own + 1..span.groups.len()).chain(0..own);
+        let least = first_least(others.filter_map(|number| Some((load_of(number)?, number))));
         let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
@@ -175,5 +170,43 @@ impl Cfs {
             }
         }
         best.map(|(_, cpu)| cpu)
+    }
+}
+
+/// The first of those with the least load. Nothing is less than nothing: what comes after a load of 0 need not be looked at, and
+/// while there are idle CPUs a fork does not look at the whole machine.
+fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)> {
+    let mut least: Option<(u64, usize)> = None;
+    for (load, number) in loads {
+        if least.is_none_or(|(least, _)| load < least) {
+            least = Some((load, number));
+            if load == 0 {
+                break;
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn the_shortened_search_for_the_least_load_finds_what_a_full_one_finds() {
+        let mut seed = 1_u64;
+        let mut random = move |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % bound
+        };
+        for round in 0..2_000 {
+            // From hardly any idle CPU to many, and all of them equal.
+            let bound = 1 + round % 7;
+            let loads: Vec<(u64, usize)> = (0..random(40) as usize).map(|cpu| (random(bound), cpu)).collect();
+            // `min_by_key` takes the first among equals.
+            let full = loads.iter().copied().min_by_key(|&(load, _)| load);
+            assert_eq!(first_least(loads.iter().copied()), full, "{loads:?}");
+        }
     }
 }

@@ -78,10 +78,16 @@ impl Fair {
         sum
     }
 
-    /// `update_sg_lb_stats`: a group of the pass's domain, classed.
-    fn survey(&self, core: &Core, pass: &Pass, level: &DomainLevel, group: usize, is_local: bool) -> Stats {
-        let cpus = level.span(pass.here).group(group);
-        let mut stats = self.sum_up(core, cpus);
+    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is classed.
+    fn class(
+        &self,
+        core: &Core,
+        pass: &Pass,
+        level: &DomainLevel,
+        cpus: &[CpuId],
+        mut stats: Stats,
+        is_local: bool,
+    ) -> Stats {
         let of_threads = pass.level.checked_sub(1).map(|below| core.domains.level(below));
         stats.is_core = cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
         let mark = pass.level + cpus[0].index() * core.domains.levels();
@@ -105,14 +111,21 @@ impl Fair {
         let span = level.span(pass.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(pass.here);
-        let local = self.survey(core, pass, level, own, true);
+        let local = span.group(own);
+        let local = self.class(core, pass, level, local, self.sum_up(core, local), true);
         let mut whole = local;
         let mut busiest: Option<Busiest> = None;
         // The ring of groups begins with the own one.
         for group in (own + 1..groups).chain(0..own) {
-            let stats = self.survey(core, pass, level, group, false);
+            let cpus = span.group(group);
+            let stats = self.sum_up(core, cpus);
             whole.add(&stats);
-            if stats.h_nr_runnable > 0 && busiest.is_none_or(|best| stats.is_busier_than(&best.stats)) {
+            if stats.h_nr_runnable == 0 {
+                // Of one that has nothing to give nobody need know the class.
+                continue;
+            }
+            let stats = self.class(core, pass, level, cpus, stats, false);
+            if busiest.is_none_or(|best| stats.is_busier_than(&best.stats)) {
                 busiest = Some(Busiest { group, stats });
             }
         }

@@ -65,6 +65,12 @@ impl Fair {
         };
         let mut idlest: Option<(usize, Stats)> = None;
         for group in (own + 1..groups).chain(0..own) {
+            if let (Some((_, best)), &[cpu]) = (&idlest, span.group(group))
+                && best.no_cpu_of_util_is_idler(self.cpu_util(cpu))
+            {
+                // What else there is to know of it does not matter.
+                continue;
+            }
             if let Some(stats) = survey(group)
                 && idlest.is_none_or(|(_, best)| stats.is_idler_than(&best))
             {
@@ -117,6 +123,12 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
 }
 
 impl Stats {
+    /// Whether a single CPU of this utilisation, whatever else it does, cannot be [idler](Stats::is_idler_than) than this group:
+    /// as this one has spare capacity and an idle CPU, it would have to be less used.
+    fn no_cpu_of_util_is_idler(&self, util: u64) -> bool {
+        self.kind == Type::HasSpare && self.idle_cpus > 0 && util >= self.util
+    }
+
     /// Whether this group is idler than `best`, found earlier.
     fn is_idler_than(&self, best: &Stats) -> bool {
         match self.kind {
@@ -126,5 +138,52 @@ impl Stats {
             }
             _ => self.avg_load() < best.avg_load(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_cpu_that_is_passed_over_for_its_utilisation_would_not_have_been_chosen() {
+        let mut seed = 1_u64;
+        let mut random = move |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % bound
+        };
+        let mut passed_over = 0;
+        for _ in 0..2_000 {
+            let mut cpu = || {
+                let nr_running = random(3);
+                let mut stats = Stats::default();
+                stats.weight = 1;
+                stats.load = random(2048);
+                stats.util = random(3) * random(512);
+                stats.runnable = random(2) * random(2048);
+                (stats.nr_running, stats.h_nr_runnable) = (nr_running, nr_running);
+                stats.idle_cpus = u64::from(nr_running == 0);
+                stats.kind = stats.type_by_numbers(117);
+                stats
+            };
+            let cpus: Vec<Stats> = (0..8).map(|_| cpu()).collect();
+            let search = |shortened: bool| {
+                let mut found: Option<(usize, Stats)> = None;
+                let mut skipped = 0;
+                for (number, stats) in cpus.iter().enumerate() {
+                    if shortened && found.is_some_and(|(_, best)| best.no_cpu_of_util_is_idler(stats.util)) {
+                        skipped += 1;
+                    } else if found.is_none_or(|(_, best)| stats.is_idler_than(&best)) {
+                        found = Some((number, *stats));
+                    }
+                }
+                (found.map(|(number, _)| number), skipped)
+            };
+            let (found, skipped) = search(true);
+            assert_eq!(found, search(false).0, "{cpus:?}");
+            passed_over += skipped;
+        }
+        assert!(passed_over > 1_000, "{passed_over}");
     }
 }

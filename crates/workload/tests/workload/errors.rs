@@ -49,8 +49,8 @@ fn the_file_as_a_whole() {
         (r#"{"tasks": {"a": []}}"#, "1:17 tasks.a: `a` must be an object, found an array"),
         (r#"{"global": [], "tasks": {}}"#, "1:12 global: `global` must be an object, found an array"),
         (
-            r#"{"tasks": {"a": {"instance": 60000, "loop": 1}, "b": {"instance": 40001, "loop": 1}}}"#,
-            "1:2 tasks: the run would begin with 100001 threads, more than 100000",
+            r#"{"tasks": {"a": {"instance": 300000, "loop": 1}, "b": {"instance": 200001, "loop": 1}}}"#,
+            "1:2 tasks: the run would begin with 500001 threads, more than 500000",
         ),
     ] {
         assert_eq!(said(text), expected, "{text}");
@@ -90,7 +90,7 @@ fn task_and_phase_keys() {
     for (members, expected) in [
         (
             r#""instance": -1, "run": 1"#,
-            "13 tasks.a.instance: `instance` must be a whole number of threads from 0 to 100000, found -1",
+            "13 tasks.a.instance: `instance` must be a whole number of threads from 0 to 500000, found -1",
         ),
         (
             r#""delay": 1.5, "run": 1"#,

@@ -226,12 +226,12 @@ fn threads_that_get_nowhere_together_stop_the_run() {
 fn forks_beyond_the_limit_stop_the_run() {
     let ran = run(r#"{"tasks": {
         "child": {"instance": 0, "delay": 1000000, "loop": 1, "run": 1},
-        "parent": {"loop": 1, "phases": {"p": {"loop": 100001, "run": 1, "fork": "child"}}}
+        "parent": {"loop": 1, "phases": {"p": {"loop": 500001, "run": 1, "fork": "child"}}}
     }}"#);
     let stop = ran.end.unwrap_err();
     assert_eq!(
         stop.to_string(),
-        "stopped at 0.100000000 s: thread parent-0, `fork` in phase `p`: a fork beyond 100000 threads"
+        "stopped at 0.500000000 s: thread parent-0, `fork` in phase `p`: a fork beyond 500000 threads"
     );
 }
 
