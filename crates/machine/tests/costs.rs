@@ -39,6 +39,8 @@ struct Scripts {
     tasks: Vec<(CpuSet, i32, Vec<Do>)>,
     at: Vec<usize>,
     footprint_kib: u32,
+    /// Wakeups that follow each other are one system call.
+    walks: bool,
     /// When which task took its n-th operation.
     taken: Vec<(u64, u32, usize)>,
 }
@@ -89,6 +91,11 @@ impl Workload for Scripts {
 
     fn footprint_kib(&self, _: TaskId) -> u32 {
         self.footprint_kib
+    }
+
+    fn in_a_call(&self, task: TaskId) -> bool {
+        let next = self.tasks[task.index()].2.get(self.at[task.index()]);
+        self.walks && matches!(next, Some(Do::Wake(_)))
     }
 }
 
@@ -321,6 +328,23 @@ fn who_is_preempted_in_a_wakeup_is_so_at_its_end_and_before_its_next_operation()
     // At no cost both happen at one instant: the waker is asleep before anybody can preempt it.
     assert_eq!(run(&[]), [0, 0]);
     assert_eq!(run(&[("wakeup", 7_000.0)]), [7 * US + 3 * MS, 7 * US]);
+}
+
+#[test]
+fn who_is_preempted_in_a_call_is_so_at_its_end() {
+    let woken = |_| (CpuSet::All, -10, vec![Do::Block, Do::Run(3 * MS)]);
+    let waker = vec![Do::SleepUntil(20 * MS), Do::Run(MS), Do::Wake(1), Do::Wake(2), Do::SleepUntil(SECOND)];
+    let mut script = Scripts::new([(CpuSet::All, 10, waker)].into_iter().chain((1..3).map(woken)).collect());
+    let mut run = |walks| {
+        script.walks = walks;
+        let setup = setup(1, &[("wakeup", 7_000.0)]);
+        let mut machine = machine(release("o_1"), 1, 1000, script.clone(), Some(setup));
+        machine.run(SECOND).expect("it cannot fail");
+        let taken = |task, operation| machine.workload().taken(task, operation);
+        [taken(0, 3) - taken(0, 2), taken(1, 1) - taken(0, 2), taken(0, 4) - taken(0, 3)]
+    };
+    assert_eq!(run(false), [7 * US + 3 * MS, 7 * US, 7 * US + 3 * MS], "two calls");
+    assert_eq!(run(true), [7 * US, 14 * US, 7 * US + 6 * MS], "one that wakes two");
 }
 
 #[test]

@@ -205,6 +205,14 @@ impl<W: Workload> Workload for Asked<W> {
         op
     }
 
+    fn footprint_kib(&self, task: TaskId) -> u32 {
+        self.workload.footprint_kib(task)
+    }
+
+    fn in_a_call(&self, task: TaskId) -> bool {
+        self.workload.in_a_call(task)
+    }
+
     fn burst_ns(&self, task: TaskId) -> Option<u64> {
         self.workload.burst_ns(task)
     }
