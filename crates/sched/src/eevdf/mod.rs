@@ -71,6 +71,7 @@ pub mod pick;
 pub mod place;
 pub mod queue;
 pub mod select;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
