@@ -63,8 +63,9 @@ pub struct Fair {
     pub(super) tally: Tally,
 }
 
-/// What the class keeps of a task besides its entity.
+/// What the class keeps of a task besides its entity, in a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct FairTask {
     /// Its entity.
     pub se: u32,
