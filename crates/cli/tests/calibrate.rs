@@ -56,7 +56,7 @@ fn a_known_cost_is_found_and_written() {
         let number = &machine["costs"]["calls"][call];
         assert_eq!(number["calibrated_on"], "a test");
         let value = number["value"].as_f64().expect("it is a number");
-        assert!((value - 2950.0).abs() < 20.0, "{value}");
+        assert!((value - 2950.0).abs() < 60.0, "{value}");
     }
     schedlab(&["bench", "hackbench", "1", "--loops", "1", "--scheduler", "o_1", "--machine", &to]).good();
 }

@@ -152,7 +152,15 @@ impl Cfs {
         };
         let own_load = load_of(own).unwrap_or(0);
         let others = (own + 1..span.groups.len()).chain(0..own);
-        let least = first_least(others.filter_map(|number| Some((load_of(number)?, number))));
+        let is_plain = span.single_cpu_groups
+            && self.weak_groups[level] == 0
+            && core.thread(pid).nr_cpus_allowed == core.cpus();
+        let least = if is_plain {
+            // Single CPUs of full power, all of them allowed: the load of each is what counts, and there may be many.
+            first_least(others.map(|number| (self.target_load(span.cpus[number], index), number)))
+        } else {
+            first_least(others.filter_map(|number| Some((load_of(number)?, number))))
+        };
         let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
@@ -191,7 +199,44 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cfs::{Version, class_list};
+    use crate::classes::rt::RtVersion;
+    use crate::registry::BuildConfig;
     use alloc::vec::Vec;
+
+    #[test]
+    fn where_every_group_is_a_cpu_the_short_way_to_the_idlest_finds_what_the_long_one_finds() {
+        const CPUS: u32 = 70;
+        let mut seed = 3_u64;
+        let mut random = move |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % bound
+        };
+        let config = BuildConfig::flat(CPUS, 1000);
+        let mut list = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
+        let (core, fair) = (&mut list.core, &mut list.fair);
+        let anywhere = core.idle_thread(CpuId(0));
+        core.thread_mut(anywhere).nr_cpus_allowed = CPUS;
+        let (mut left, mut stayed) = (0, 0);
+        for round in 0..200 {
+            // Forks that compare the present load or a decaying one; few or many loads, and all or hardly any of them 0.
+            let bound = 1 + round % 4;
+            for cpu in 0..CPUS as usize {
+                fair.weighted_load[cpu] = 1024 * (round % 3 + random(bound));
+                fair.cpu_load[cpu] = [0; 5].map(|_: u64| random(2) * random(1500));
+            }
+            for cpu in (0..CPUS).map(CpuId) {
+                let short = fair.find_idlest_group(core, 0, cpu, anywhere);
+                // As if some CPU were weak.
+                let strong = core::mem::replace(&mut fair.weak_groups[0], 1);
+                assert_eq!(short, fair.find_idlest_group(core, 0, cpu, anywhere), "round {round}, {cpu:?}");
+                fair.weak_groups[0] = strong;
+                left += u32::from(short.is_some());
+                stayed += u32::from(short.is_none());
+            }
+        }
+        assert!(left > 1_000 && stayed > 1_000, "{left} {stayed}");
+    }
 
     #[test]
     fn the_shortened_search_for_the_least_load_finds_what_a_full_one_finds() {

@@ -346,7 +346,7 @@ impl Class for WaitRuntime {
             self.enqueue_entity(core, cpu, pid.0, false);
             return;
         }
-        let rightmost = self.nodes.rightmost(&self.timeline);
+        let rightmost = self.timeline.rightmost();
         if rightmost == pid.0 || rightmost == NIL {
             return;
         }

@@ -149,7 +149,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             class!(self, prev_class, put_prev_task(platform, cpu, prev));
         }
         let next = self.pick_next_task(platform, cpu);
-        self.core.rqs[cpu.index()].curr = next;
+        self.core.set_curr(cpu, next);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule)
             && self.class_of(next) != ClassId::Idle
         {

@@ -21,8 +21,9 @@ use alloc::vec::Vec;
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
-/// Links of one entity.
+/// Links of one entity. So aligned that none lies across two cache lines: in a large tree every node on the way is a cache miss.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Node {
     key: u64,
     parent: u32,
@@ -31,16 +32,17 @@ struct Node {
     red: bool,
 }
 
-/// A tree: its root and its first node.
+/// A tree: its root, its first and its last node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
     root: u32,
     leftmost: u32,
+    rightmost: u32,
 }
 
 impl Default for Root {
     fn default() -> Root {
-        Root { root: NIL, leftmost: NIL }
+        Root { root: NIL, leftmost: NIL, rightmost: NIL }
     }
 }
 
@@ -49,6 +51,12 @@ impl Root {
     #[inline]
     pub fn leftmost(&self) -> u32 {
         self.leftmost
+    }
+
+    /// The entity with the largest key, the one that came last among equals; [`NIL`] if the tree is empty.
+    #[inline]
+    pub fn rightmost(&self) -> u32 {
+        self.rightmost
     }
 
     /// The topmost node, [`NIL`] if the tree is empty.
@@ -132,17 +140,6 @@ impl Nodes {
         self.nodes[node as usize].parent
     }
 
-    /// The entity with the largest key, the one that came last among equals; [`NIL`] if the tree is empty.
-    pub fn rightmost(&self, root: &Root) -> u32 {
-        let mut node = root.root;
-        if node != NIL {
-            while self.right(node) != NIL {
-                node = self.right(node);
-            }
-        }
-        node
-    }
-
     /// The entity after `node` in the tree's order, or [`NIL`].
     pub fn next(&self, node: u32) -> u32 {
         let right = self.right(node);
@@ -159,6 +156,25 @@ impl Nodes {
         }
     }
 
+    /// The entity before `node` in the tree's order, or [`NIL`].
+    fn previous(&self, node: u32) -> u32 {
+        let mut before = self.left(node);
+        if before != NIL {
+            while self.right(before) != NIL {
+                before = self.right(before);
+            }
+            return before;
+        }
+        let mut node = node;
+        loop {
+            let parent = self.parent(node);
+            if parent == NIL || self.right(parent) == node {
+                return parent;
+            }
+            node = parent;
+        }
+    }
+
     fn first_below(&self, mut node: u32) -> u32 {
         while self.left(node) != NIL {
             node = self.left(node);
@@ -169,24 +185,13 @@ impl Nodes {
     /// Puts `new` into the tree at `key`, to the right of equals. What is kept about `new` must already be its own.
     #[inline]
     pub fn insert(&mut self, root: &mut Root, new: u32, key: u64, augment: &mut impl Augment) {
-        let mut parent = NIL;
-        let mut node = root.root;
-        let mut leftmost = true;
-        let mut left = false;
-        while node != NIL {
-            parent = node;
-            let here = &self.nodes[node as usize];
-            left = (key.wrapping_sub(here.key) as i64) < 0;
-            if left {
-                node = here.left;
-            } else {
-                node = here.right;
-                leftmost = false;
-            }
-        }
+        let (parent, left) = self.place_of(root, key);
         self.nodes[new as usize] = Node { key, parent, left: NIL, right: NIL, red: true };
-        if leftmost {
+        if parent == root.leftmost && (left || parent == NIL) {
             root.leftmost = new;
+        }
+        if parent == root.rightmost && !left {
+            root.rightmost = new;
         }
         if parent == NIL {
             root.root = new;
@@ -197,6 +202,25 @@ impl Nodes {
         }
         self.recompute_upward(parent, NIL, augment);
         self.insert_fixup(root, new, augment);
+    }
+
+    /// Below which node, and whether on its left, one with this key belongs. Going down a large tree costs a cache miss for each
+    /// node, and many come last, so that the ends are looked at first.
+    #[inline]
+    fn place_of(&self, root: &Root, key: u64) -> (u32, bool) {
+        let is_before = |node: u32| (key.wrapping_sub(self.key(node)) as i64) < 0;
+        if root.root == NIL || !is_before(root.rightmost) {
+            return (root.rightmost, false);
+        }
+        let mut parent = NIL;
+        let mut node = root.root;
+        let mut left = false;
+        while node != NIL {
+            parent = node;
+            left = is_before(node);
+            node = if left { self.left(node) } else { self.right(node) };
+        }
+        (parent, left)
     }
 
     /// Works out anew what is kept about `node` and its ancestors below `stop`, as far up as anything changes.
@@ -243,6 +267,9 @@ impl Nodes {
     pub fn remove(&mut self, root: &mut Root, node: u32, augment: &mut impl Augment) {
         if root.leftmost == node {
             root.leftmost = self.next(node);
+        }
+        if root.rightmost == node {
+            root.rightmost = self.previous(node);
         }
         let Node { parent, left, right, red, .. } = self.nodes[node as usize];
         // Where a black node is missing now: below `hole_parent`, on its left or right; and the child that fills the gap.
@@ -480,7 +507,7 @@ mod tests {
             }
             assert_eq!(nodes.audit(&root), Ok(model.len()));
             assert_eq!(root.leftmost(), model.first().map_or(NIL, |&(_, node)| node));
-            assert_eq!(nodes.rightmost(&root), model.last().map_or(NIL, |&(_, node)| node));
+            assert_eq!(root.rightmost(), model.last().map_or(NIL, |&(_, node)| node));
             let mut node = root.leftmost();
             for &(_, expected) in &model {
                 assert_eq!(node, expected);

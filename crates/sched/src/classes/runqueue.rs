@@ -139,6 +139,8 @@ pub struct Core {
     overcommitted_count: u32,
     /// The CPUs with no thread on their runqueues, 64 a word.
     vacant: Vec<u64>,
+    /// The CPUs whose [`nr_running`](Core::nr_running) or current thread has changed since somebody took note, 64 a word.
+    changed: Vec<u64>,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
@@ -194,6 +196,7 @@ impl Core {
             overcommitted: alloc::vec![0; (cpus as usize).div_ceil(64)],
             overcommitted_count: 0,
             vacant: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)],
+            changed: alloc::vec![0; (cpus as usize).div_ceil(64)],
             threads,
             settings,
             domains,
@@ -340,6 +343,7 @@ impl Core {
     /// So many more threads on the runqueue of `cpu`.
     #[inline]
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
+        self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         let nr_running = &mut self.nr_running[cpu.index()];
         let before = core::mem::replace(nr_running, *nr_running + count);
         if before == 0 && count > 0 {
@@ -354,6 +358,7 @@ impl Core {
     /// So many less.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
+        self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         let nr_running = &mut self.nr_running[cpu.index()];
         let before = core::mem::replace(nr_running, *nr_running - count);
         if before > 0 && before == count {
@@ -363,6 +368,25 @@ impl Core {
             self.overcommitted[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
             self.overcommitted_count -= 1;
         }
+    }
+
+    /// `curr` has `cpu` from now on.
+    #[inline]
+    pub fn set_curr(&mut self, cpu: CpuId, curr: Pid) {
+        self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        self.rqs[cpu.index()].curr = curr;
+    }
+
+    /// Of the 64 CPUs from 64 `word` on those whose number of threads or current thread may have changed since this was last asked:
+    /// bit 0 is the first.
+    #[inline]
+    pub fn take_changed(&mut self, word: usize) -> u64 {
+        core::mem::take(&mut self.changed[word])
+    }
+
+    /// Whether [`take_changed`](Core::take_changed) would name `cpu`.
+    pub fn is_changed(&self, cpu: CpuId) -> bool {
+        self.changed[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
 
     /// Whether any CPU has more than one thread.

@@ -54,6 +54,9 @@ impl Fair {
         if !self.audit_lists(core) {
             return Err("a CPU's list of tasks is wrong".into());
         }
+        if !self.audit_tally(core) {
+            return Err("the tally of all CPUs is out of date".into());
+        }
         Ok(())
     }
 

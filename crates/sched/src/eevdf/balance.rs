@@ -15,6 +15,7 @@
 use super::domains::{self, BUSY_FACTOR, Near};
 use super::entity::NONE;
 use super::fair::Fair;
+use super::tally::Tally;
 use crate::classes::domains::Domains;
 use crate::classes::{Core, Pid};
 use crate::{CpuId, CpuSet, Platform};
@@ -246,6 +247,7 @@ impl Fair {
     pub(super) fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
         self.online = core.online_cpus();
         self.near = Near::new(&core.domains);
+        self.tally = Tally::new(&core.domains);
         self.balance.restart(&core.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         if !self.base_slice_by_hand {
@@ -380,6 +382,7 @@ impl Fair {
             if several && !moved && pass.all_pinned {
                 // All of them are bound elsewhere: look again without that CPU.
                 self.balance.dropped[source.index()] = true;
+                self.tally.mark(source.0);
                 dropped += 1;
                 let domain = core.domains.level(level);
                 let span = domain.span(here);
@@ -392,7 +395,11 @@ impl Fair {
             break Some((moved, source));
         };
         if dropped > 0 {
-            self.balance.dropped.fill(false);
+            for cpu in 0..self.cpus {
+                if core::mem::take(&mut self.balance.dropped[cpu as usize]) {
+                    self.tally.mark(cpu);
+                }
+            }
         }
         let Some((moved, source)) = moved else {
             return false;

@@ -34,7 +34,7 @@ pub(super) enum Type {
 }
 
 /// A group of CPUs as balancing sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stats {
     pub(super) kind: Type,
     /// Its CPUs (`group_weight`).
@@ -50,14 +50,25 @@ pub(super) struct Stats {
     /// The threads of one core.
     is_core: bool,
     /// Some CPU has more than one thread.
-    has_waiting: bool,
+    pub(super) has_waiting: bool,
 }
 
 /// The busiest group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Busiest {
     group: usize,
     stats: Stats,
+}
+
+/// What a look at all groups of a domain brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Survey {
+    /// The own group.
+    pub local: Stats,
+    /// All groups together: their CPUs, load, utilisation and whether anybody waits.
+    pub whole: Stats,
+    /// The number of the busiest of the other groups that have something to give, and what it does.
+    pub busiest: Option<(usize, Stats)>,
 }
 
 impl Fair {
@@ -106,15 +117,45 @@ impl Fair {
 
     /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what to even out, and how much, goes
     /// into the pass. None: all is well.
-    pub(super) fn find_source(&mut self, core: &Core, pass: &mut Pass) -> Option<CpuId> {
+    pub(super) fn find_source(&mut self, core: &mut Core, pass: &mut Pass) -> Option<CpuId> {
+        self.tally_up(core);
+        let core = &*core;
+        let Survey { local, whole, busiest } = match self.tally.knows(pass.level) {
+            true => self.tally.survey(pass.here),
+            false => self.survey(core, pass),
+        };
+        let level = core.domains.level(pass.level);
+        let span = level.span(pass.here);
+        if core.domains.is_top(pass.here, pass.level) {
+            self.balance.overloaded = whole.has_waiting;
+        }
+        if pass.why != Occasion::NewlyIdle && self.near.llc_level(pass.here) == Some(pass.level) {
+            let llc = self.near.llc_id(pass.here);
+            self.balance.nr_idle_scan[llc] =
+                idle_scan(span.cpus.len() as u64, whole.util, u64::from(level.params.imbalance_pct));
+        }
+        let (group, stats) = busiest?;
+        let busiest = Busiest { group, stats };
+        let average = whole.load / whole.weight;
+        if !self.is_worth_while(core, pass, &local, &busiest, average) {
+            return None;
+        }
+        let (kind, imbalance) = self.calculate_imbalance(core, pass, &local, &busiest, average)?;
+        pass.kind = kind;
+        pass.imbalance = imbalance as i64;
+        self.busiest_queue(span.group(busiest.group), kind, imbalance)
+    }
+
+    /// Looks at all groups of the pass's domain.
+    pub(super) fn survey(&self, core: &Core, pass: &Pass) -> Survey {
         let level = core.domains.level(pass.level);
         let span = level.span(pass.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(pass.here);
         let local = span.group(own);
         let local = self.class(core, pass, level, local, self.sum_up(core, local), true);
-        let mut whole = local;
-        let mut busiest: Option<Busiest> = None;
+        let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
+        let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
         for group in (own + 1..groups).chain(0..own) {
             let cpus = span.group(group);
@@ -125,27 +166,11 @@ impl Fair {
                 continue;
             }
             let stats = self.class(core, pass, level, cpus, stats, false);
-            if busiest.is_none_or(|best| stats.is_busier_than(&best.stats)) {
-                busiest = Some(Busiest { group, stats });
+            if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
+                busiest = Some((group, stats));
             }
         }
-        if core.domains.is_top(pass.here, pass.level) {
-            self.balance.overloaded = whole.has_waiting;
-        }
-        if pass.why != Occasion::NewlyIdle && self.near.llc_level(pass.here) == Some(pass.level) {
-            let llc = self.near.llc_id(pass.here);
-            self.balance.nr_idle_scan[llc] =
-                idle_scan(span.cpus.len() as u64, whole.util, u64::from(level.params.imbalance_pct));
-        }
-        let busiest = busiest?;
-        let average = whole.load / whole.weight;
-        if !self.is_worth_while(core, pass, &local, &busiest, average) {
-            return None;
-        }
-        let (kind, imbalance) = self.calculate_imbalance(core, pass, &local, &busiest, average)?;
-        pass.kind = kind;
-        pass.imbalance = imbalance as i64;
-        self.busiest_queue(span.group(busiest.group), kind, imbalance)
+        Survey { local, whole, busiest }
     }
 
     /// The verdict of `sched_balance_find_src_group`.
@@ -302,6 +327,11 @@ impl Stats {
         }
     }
 
+    /// Sums over several groups.
+    pub(super) fn of_sums(weight: u64, load: u64, util: u64, has_waiting: bool) -> Stats {
+        Stats { weight, load, util, has_waiting, ..Stats::default() }
+    }
+
     /// The sums of both.
     fn add(&mut self, other: &Stats) {
         self.weight += other.weight;
@@ -321,7 +351,7 @@ impl Stats {
     }
 
     /// Whether this group is a better source than `best`, found earlier.
-    fn is_busier_than(&self, best: &Stats) -> bool {
+    pub(super) fn is_busier_than(&self, best: &Stats) -> bool {
         if self.kind != best.kind {
             return self.kind > best.kind;
         }
@@ -346,4 +376,93 @@ fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
     let mean = total_util / cpus;
     let busy = (mean * mean * pct * pct / (10_000 * 1024)).min(1024);
     ((1024 - busy) * cpus / 1024) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eevdf::tests::{Random, scramble};
+    use crate::eevdf::{Eevdf, Version};
+    use crate::registry::BuildConfig;
+    use crate::topology::{Place, Topology};
+    use alloc::vec::Vec;
+
+    /// The plain way: every group is summed up and classed, be it empty; then those are compared that have something to give.
+    fn full_pass(fair: &Fair, core: &Core, pass: &Pass) -> Survey {
+        let level = core.domains.level(pass.level);
+        let span = level.span(pass.here);
+        let (own, groups) = (level.group_of(pass.here), span.groups.len());
+        let classed: Vec<Stats> = (0..groups)
+            .map(|group| {
+                let cpus = &span.groups[group];
+                fair.class(core, pass, level, cpus, fair.sum_up(core, cpus), group == own)
+            })
+            .collect();
+        let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();
+        let whole = Stats::of_sums(
+            span.cpus.len() as u64,
+            sum(|group| group.load),
+            sum(|group| group.util),
+            span.cpus
+                .iter()
+                .any(|cpu| core.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
+        );
+        let mut busiest: Option<(usize, Stats)> = None;
+        for group in (1..groups).map(|step| (own + step) % groups) {
+            let stats = classed[group];
+            let is_better = busiest.is_none_or(|(_, best)| stats.is_busier_than(&best));
+            if is_better && stats.h_nr_runnable > 0 {
+                busiest = Some((group, stats));
+            }
+        }
+        Survey { local: classed[own], whole, busiest }
+    }
+
+    #[test]
+    fn classing_only_groups_that_have_something_to_give_finds_what_classing_all_finds() {
+        // Two nodes of two caches of three cores of two threads; and single CPUs.
+        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
+        let nested = Topology::new((0..24).map(place).collect(), &[]).unwrap();
+        let mut random = Random::new(7);
+        let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
+        for topology in [nested, Topology::flat(24)] {
+            let Eevdf { core, fair, .. } =
+                &mut Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+            for round in 0..400 {
+                for _ in 0..1 + random.below(24) {
+                    let cpu = CpuId(random.below(24) as u32);
+                    scramble(fair, core, &mut random, cpu, 1 + round % 5);
+                }
+                let levels = core.domains.levels();
+                let marks = fair.balance.imbalanced.iter_mut();
+                marks.for_each(|mark| *mark = levels > 1 && random.below(12) == 0);
+                fair.balance.dropped.iter_mut().for_each(|dropped| *dropped = random.below(10) == 0);
+                let why = [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
+                for here in (0..24).map(CpuId) {
+                    for level in core.domains.of(here) {
+                        let pass = Pass {
+                            here,
+                            level,
+                            why,
+                            kind: Migrate::Task,
+                            imbalance: 0,
+                            all_pinned: false,
+                            some_pinned: false,
+                        };
+                        let short = fair.survey(core, &pass);
+                        assert_eq!(short, full_pass(fair, core, &pass), "round {round}, {pass:?}");
+                        found += u32::from(short.busiest.is_some());
+                        empty += u32::from(short.busiest.is_none());
+                        if let Some((_, stats)) = short.busiest {
+                            kinds_found[stats.kind as usize] += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            found > 10_000 && empty > 500 && kinds_found.iter().all(|&n| n > 100),
+            "{found} {empty} {kinds_found:?}"
+        );
+    }
 }

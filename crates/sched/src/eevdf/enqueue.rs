@@ -160,6 +160,7 @@ impl Fair {
         let mut e = e;
         while e != NONE {
             let q = self.queue_of(e);
+            self.mark(q);
             let queue = &mut self.queues[q as usize];
             queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
             if self.limits.is_throttled(q) {

@@ -61,8 +61,9 @@ pub struct Entity {
     pub sched_delayed: bool,
 }
 
-/// What of an entity is looked at less often.
+/// What of an entity is looked at less often: two cache lines, of which the second holds the averages.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Info {
     /// The task, if it is one.
     pub task: Option<Pid>,
@@ -175,6 +176,7 @@ mod tests {
     #[test]
     fn an_entity_fills_a_cache_line() {
         assert_eq!(core::mem::size_of::<Entity>(), 64);
+        assert_eq!((core::mem::size_of::<Info>(), core::mem::offset_of!(Info, avg)), (128, 64));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::group::Group;
 use super::knobs::{BASE_SLICE_NS, scaling};
 use super::load::Attach;
 use super::queue::Queue;
+use super::tally::Tally;
 use super::tree::{self, Order};
 use super::version::{Features, Version};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
@@ -58,10 +59,13 @@ pub struct Fair {
     pub(super) balance: Balance,
     /// Who is near whom.
     pub(super) near: Near,
+    /// All CPUs together, as balancing sees them.
+    pub(super) tally: Tally,
 }
 
-/// What the class keeps of a task besides its entity.
+/// What the class keeps of a task besides its entity, in a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct FairTask {
     /// Its entity.
     pub se: u32,
@@ -136,6 +140,7 @@ impl Fair {
             limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
             balance: Balance::new(domains, &near),
             near,
+            tally: Tally::new(domains),
         }
     }
 

@@ -15,7 +15,9 @@ const NICE_0_LOAD: u64 = 1024;
 
 impl Fair {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
-    pub(super) fn select_at_fork(&self, core: &Core, allowed: &CpuSet, this: CpuId) -> CpuId {
+    pub(super) fn select_at_fork(&mut self, core: &mut Core, allowed: &CpuSet, this: CpuId) -> CpuId {
+        self.tally_up(core);
+        let core = &*core;
         let domains = &core.domains;
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
         // Up to the first domain that is not for forks.
@@ -42,7 +44,7 @@ impl Fair {
 
     /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of `cpu`, and by enough. None: it is
     /// best to stay.
-    fn idlest_group<'a>(
+    pub(super) fn idlest_group<'a>(
         &self,
         core: &'a Core,
         allowed: &CpuSet,
@@ -63,6 +65,11 @@ impl Fair {
                 stats
             })
         };
+        if self.tally.knows(number) && allowed.count(self.cpus) == self.cpus {
+            let idlest = self.tally.idlest(cpu)?;
+            let (here, there) = (self.tally.row(cpu), self.tally.row(idlest));
+            return is_worth_going(here, there, u64::from(pct), None).then(|| span.group(idlest.index()));
+        }
         let mut idlest: Option<(usize, Stats)> = None;
         for group in (own + 1..groups).chain(0..own) {
             if let (Some((_, best)), &[cpu]) = (&idlest, span.group(group))
@@ -130,7 +137,7 @@ impl Stats {
     }
 
     /// Whether this group is idler than `best`, found earlier.
-    fn is_idler_than(&self, best: &Stats) -> bool {
+    pub(super) fn is_idler_than(&self, best: &Stats) -> bool {
         match self.kind {
             kind if kind != best.kind => kind < best.kind,
             Type::HasSpare => {

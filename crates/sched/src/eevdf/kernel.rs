@@ -155,7 +155,7 @@ impl Eevdf {
         self.put_prev(platform, cpu, prev);
         let stopper = self.core.migration_thread(cpu);
         self.core.thread_mut(prev).need_resched = false;
-        self.core.rqs[cpu.index()].curr = stopper;
+        self.core.set_curr(cpu, stopper);
         self.core.add_nr_running(cpu, 1);
         if core::mem::take(&mut self.core.rqs[cpu.index()].active_balance) {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
@@ -216,7 +216,7 @@ impl Eevdf {
             (false, true) => fair.set_next_task(core, platform, next),
             (false, false) => {}
         }
-        core.rqs[cpu.index()].curr = next;
+        core.set_curr(cpu, next);
         if next == core.idle_thread(cpu) && first != next {
             fair.cpu_idles(core, platform, cpu);
         }
@@ -360,7 +360,7 @@ impl Scheduler for Eevdf {
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
-                ClassId::Fair => self.fair.select_at_fork(&self.core, &attr.allowed, cpu),
+                ClassId::Fair => self.fair.select_at_fork(&mut self.core, &attr.allowed, cpu),
                 _ if attr.allowed.contains(cpu) => cpu,
                 _ => self.fallback_cpu(pid),
             };

@@ -70,7 +70,8 @@ impl Fair {
             return;
         }
         let queue = &mut self.queues[q as usize];
-        if queue.removed.nr > 0 {
+        let mut changed = queue.removed.nr > 0;
+        if changed {
             let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut queue.removed);
             let avg = &mut queue.avg;
             let divider = avg.divider();
@@ -84,7 +85,10 @@ impl Fair {
                 raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
         }
         let load = unscaled(queue.load);
-        queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
+        changed |= queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
+        if changed {
+            self.mark(q);
+        }
     }
 
     /// A group's entity counts the runnable tasks below it.
@@ -98,6 +102,7 @@ impl Fair {
 
     /// The entity takes the queue's time, and the queue the entity's averages.
     fn attach_load_avg(&mut self, e: u32) {
+        self.mark(self.queue_of(e));
         let weight = u64::from(self.se[e as usize].weight);
         let info = &mut self.info[e as usize];
         let queue = &mut self.queues[info.queue as usize].avg;
@@ -119,6 +124,7 @@ impl Fair {
 
     /// The queue loses the entity's averages.
     fn detach_load_avg(&mut self, e: u32) {
+        self.mark(self.queue_of(e));
         let weight = u64::from(self.se[e as usize].weight);
         let info = &self.info[e as usize];
         let (queue, avg) = (&mut self.queues[info.queue as usize].avg, &info.avg);
@@ -132,10 +138,12 @@ impl Fair {
 
     /// The entity weighs otherwise from now on: its load average, and its queue's with it.
     pub(super) fn reweight_load_avg(&mut self, e: u32, weight: u64) {
-        let info = &mut self.info[e as usize];
+        let info = &self.info[e as usize];
         if self.cpus == 1 || info.queue == NONE {
             return;
         }
+        self.mark(info.queue);
+        let info = &mut self.info[e as usize];
         let old_weight = u64::from(self.se[e as usize].weight);
         let queue = &mut self.queues[info.queue as usize].avg;
         let avg = &mut info.avg;
@@ -217,12 +225,14 @@ impl Fair {
 
     /// The queue counts on what the task used when it last ran through.
     pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
+        self.tally.mark(cpu.0);
         self.queues[cpu.index()].util_est += u64::from(self.tasks[task.index()].util_est);
     }
 
     /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows increases at once and decreases by
     /// quarters.
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
+        self.tally.mark(cpu.0);
         let row = &mut self.tasks[task.index()];
         let queue = &mut self.queues[cpu.index()];
         queue.util_est = queue.util_est.saturating_sub(u64::from(row.util_est));

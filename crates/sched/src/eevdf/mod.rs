@@ -34,6 +34,7 @@
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select`], [`idlest`] | where a task wakes, and where a child starts |
 //! | [`balance`], [`busiest`], [`moving`] | who takes work from whom, when, how much, and which tasks |
+//! | [`tally`] | the same on a wide machine without looking at every CPU |
 //! | [`fair`] | the class itself, and what runs |
 //! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
 //! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
@@ -46,7 +47,8 @@
 //!
 //! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue. Pick: O(depth * log n), each
 //! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks, or the
-//! CPUs of a cache while a core may be idle; all CPUs at a fork. Balancing: O(CPUs of the domain), 32 tasks.
+//! CPUs of a cache while a core may be idle; all CPUs at a fork. Balancing: O(CPUs of the domain), 32 tasks. On the machine that is
+//! one domain of single CPUs both look at what has changed since last time, and O(CPUs / 32) ([`tally`]).
 //!
 //! # Releases
 //!
@@ -71,6 +73,7 @@ pub mod pick;
 pub mod place;
 pub mod queue;
 pub mod select;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod throttle;

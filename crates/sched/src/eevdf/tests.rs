@@ -1,8 +1,9 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides, through the scheduler's hooks.
 
 use super::entity::NONE;
+use super::fair::Fair;
 use super::{Eevdf, Version};
-use crate::classes::Pid;
+use crate::classes::{Core, Pid};
 use crate::registry::BuildConfig;
 use crate::{
     BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
@@ -12,6 +13,39 @@ use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
+
+/// Random numbers.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// Below `bound`.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than `kinds` threads, some of them fair
+/// and not delayed.
+pub(super) fn scramble(fair: &mut Fair, core: &mut Core, random: &mut Random, cpu: CpuId, kinds: u64) {
+    let queue = &mut fair.queues[cpu.index()];
+    queue.avg.load_avg = random.below(kinds) * 1024;
+    queue.avg.runnable_avg = random.below(kinds) * random.below(1024);
+    queue.avg.util_avg = random.below(kinds) * 400;
+    queue.util_est = random.below(2) * random.below(1024);
+    let nr_running = random.below(kinds) as u32;
+    queue.h_nr_runnable = random.below(u64::from(nr_running) + 1) as u32;
+    fair.mark(cpu.0);
+    let before = core.nr_running[cpu.index()];
+    core.sub_nr_running(cpu, before);
+    core.add_nr_running(cpu, nr_running);
+    let leaves = nr_running > 0 || random.below(4) == 0;
+    core.set_curr(cpu, if leaves { core.migration_thread(cpu) } else { core.idle_thread(cpu) });
+}
 
 /// A scheduler and its platform, driven by hand.
 struct Bench {

@@ -29,6 +29,7 @@ pub(super) struct Count {
 impl Fair {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
     pub(super) fn count_in(&mut self, q: u32, count: &mut Count) -> bool {
+        self.mark(q);
         let queue = &mut self.queues[q as usize];
         queue.h_nr_queued += count.queued;
         queue.h_nr_runnable += count.runnable;
@@ -38,6 +39,7 @@ impl Fair {
 
     /// Queue `q` has so many tasks less. True: it is throttled, and nobody above gets to know.
     pub(super) fn count_out(&mut self, q: u32, count: &mut Count) -> bool {
+        self.mark(q);
         let queue = &mut self.queues[q as usize];
         queue.h_nr_queued -= count.queued;
         queue.h_nr_runnable -= count.runnable;

@@ -1,0 +1,288 @@
+//! What balancing and forks want to know of all CPUs together, without looking at each of them.
+//!
+//! The rules say: look at every CPU of the domain, add up its load, compare it with the best found so far. On a machine of a thousand
+//! CPUs nearly all of them are as they were a moment ago. So the answers are kept: for every CPU what was last seen of it (a row), and
+//! for each [`BLOCK`] of CPUs the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in its row
+//! marks the row ([`Tally::mark`]; [`Core`] marks what it changes itself), and before the next answer the marked rows are read anew.
+//!
+//! The answers are exactly those of the long way ([`Fair::survey`], [`Fair::idlest_group`]), as
+//!
+//! * averages stand still between two updates, however much time passes, so that sums of them can be kept;
+//! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the ring: whatever decides among equals
+//!   (the first, or the last that was looked at) decides within a piece as it does among pieces.
+//!
+//! This is for the machine that is one domain of single CPUs. Where domains have groups of several there are few groups.
+
+use super::busiest::{Stats, Survey};
+use super::domains::is_numa;
+use super::fair::Fair;
+use crate::CpuId;
+use crate::classes::Core;
+use crate::classes::domains::Domains;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// CPUs of a block.
+const BLOCK: usize = 32;
+/// No CPU.
+const NOBODY: u32 = u32::MAX;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Whether the machine is one domain of single CPUs, all on line; else nothing is kept.
+    is_kept: bool,
+    /// The domain's level, and its `imbalance_pct`.
+    level: usize,
+    imbalance_pct: u32,
+    /// By CPU: as last seen.
+    rows: Vec<Stats>,
+    /// The CPUs whose rows may be out of date, 64 a word.
+    marked: Vec<u64>,
+    blocks: Vec<Block>,
+    /// Sums over all rows, and how many CPUs have more than one thread.
+    load: u64,
+    util: u64,
+    waiting: u32,
+}
+
+/// The best of a block.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// The others are out of date.
+    marked: bool,
+    /// The CPU to take tasks from.
+    busiest: u32,
+    /// The CPU for a new task.
+    idlest: u32,
+}
+
+impl Tally {
+    /// All CPUs idle.
+    pub(super) fn new(domains: &Domains) -> Tally {
+        let cpus = domains.cpus() as usize;
+        let mut level = domains.of(CpuId(0));
+        let flat = level.next().filter(|&level| {
+            let span = domains.level(level).span(CpuId(0));
+            span.single_cpu_groups && span.cpus.len() == cpus && !is_numa(domains.level(level).kind)
+        });
+        let mut tally = Tally {
+            is_kept: flat.is_some(),
+            level: flat.unwrap_or(0),
+            imbalance_pct: flat.map_or(0, |level| domains.level(level).params.imbalance_pct),
+            rows: Vec::new(),
+            marked: alloc::vec![0; cpus.div_ceil(64)],
+            blocks: Vec::new(),
+            load: 0,
+            util: 0,
+            waiting: 0,
+        };
+        if tally.is_kept {
+            tally.rows = alloc::vec![Stats::default(); cpus];
+            tally.blocks =
+                alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
+            (0..cpus as u32).for_each(|cpu| tally.mark(cpu));
+        }
+        tally
+    }
+
+    /// Something of `cpu` may have changed that its row tells.
+    #[inline]
+    pub(super) fn mark(&mut self, cpu: u32) {
+        self.marked[cpu as usize / 64] |= 1 << (cpu % 64);
+    }
+
+    /// Whether the tally knows the domain of this level.
+    #[inline]
+    pub(super) fn knows(&self, level: usize) -> bool {
+        self.is_kept && self.level == level
+    }
+
+    /// The row of `cpu`.
+    #[inline]
+    pub(super) fn row(&self, cpu: CpuId) -> &Stats {
+        &self.rows[cpu.index()]
+    }
+
+    fn put(&mut self, cpu: usize, row: Stats) {
+        let old = core::mem::replace(&mut self.rows[cpu], row);
+        self.load = self.load - old.load + row.load;
+        self.util = self.util - old.util + row.util;
+        self.waiting = self.waiting - u32::from(old.has_waiting) + u32::from(row.has_waiting);
+        self.blocks[cpu / BLOCK].marked |= old != row;
+    }
+
+    /// The best of `found` and these CPUs, looked at in this order.
+    #[inline]
+    fn best(
+        &self,
+        cpus: Range<usize>,
+        found: u32,
+        is_better: impl Fn(&Stats, Option<&Stats>) -> bool,
+    ) -> u32 {
+        cpus.fold(found, |found, cpu| {
+            let best = self.rows.get(found as usize);
+            if is_better(&self.rows[cpu], best) { cpu as u32 } else { found }
+        })
+    }
+
+    /// The best of all CPUs but `own`, looked at from it on all round; `of_block` is the best of a whole block.
+    fn best_around(
+        &self,
+        own: CpuId,
+        of_block: impl Fn(&Block) -> u32,
+        is_better: impl Fn(&Stats, Option<&Stats>) -> bool,
+    ) -> Option<CpuId> {
+        let (own, cpus) = (own.index(), self.rows.len());
+        let block = own / BLOCK;
+        let (first, behind) = (block * BLOCK, ((block + 1) * BLOCK).min(cpus));
+        let mut found = self.best(own + 1..behind, NOBODY, &is_better);
+        for other in self.blocks[block + 1..].iter().chain(&self.blocks[..block]) {
+            let candidate = of_block(other);
+            if candidate != NOBODY && is_better(&self.rows[candidate as usize], self.rows.get(found as usize))
+            {
+                found = candidate;
+            }
+        }
+        found = self.best(first..own, found, &is_better);
+        (found != NOBODY).then_some(CpuId(found))
+    }
+
+    /// What [`Fair::survey`] finds, seen from `here`.
+    pub(super) fn survey(&self, here: CpuId) -> Survey {
+        let busiest = self.best_around(here, |block| block.busiest, is_busier);
+        let whole = Stats::of_sums(self.rows.len() as u64, self.load, self.util, self.waiting > 0);
+        let busiest = busiest.map(|cpu| (cpu.index(), *self.row(cpu)));
+        Survey { local: *self.row(here), whole, busiest }
+    }
+
+    /// The idlest CPU, that of a child of a task on `own` excepted.
+    pub(super) fn idlest(&self, own: CpuId) -> Option<CpuId> {
+        self.best_around(own, |block| block.idlest, is_idler)
+    }
+}
+
+fn is_busier(stats: &Stats, best: Option<&Stats>) -> bool {
+    stats.h_nr_runnable > 0 && best.is_none_or(|best| stats.is_busier_than(best))
+}
+
+fn is_idler(stats: &Stats, best: Option<&Stats>) -> bool {
+    best.is_none_or(|best| stats.is_idler_than(best))
+}
+
+impl Fair {
+    /// Something of queue `q` has changed that balancing reads.
+    #[inline]
+    pub(super) fn mark(&mut self, q: u32) {
+        // Of groups' queues it reads nothing.
+        if q < self.cpus {
+            self.tally.mark(q);
+        }
+    }
+
+    /// Brings the tally up to date.
+    pub(super) fn tally_up(&mut self, core: &mut Core) {
+        if !self.tally.is_kept {
+            return;
+        }
+        for word in 0..self.tally.marked.len() {
+            let mut bits = core::mem::take(&mut self.tally.marked[word]) | core.take_changed(word);
+            while bits != 0 {
+                let cpu = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let row = self.row_of(core, CpuId(cpu as u32));
+                self.tally.put(cpu, row);
+            }
+        }
+        for block in 0..self.tally.blocks.len() {
+            if self.tally.blocks[block].marked {
+                let tally = &mut self.tally;
+                let cpus = || block * BLOCK..((block + 1) * BLOCK).min(tally.rows.len());
+                let busiest = tally.best(cpus(), NOBODY, is_busier);
+                let idlest = tally.best(cpus(), NOBODY, is_idler);
+                tally.blocks[block] = Block { marked: false, busiest, idlest };
+            }
+        }
+    }
+
+    /// What is to stand in the row of `cpu`.
+    fn row_of(&self, core: &Core, cpu: CpuId) -> Stats {
+        let mut row = self.sum_up(core, &[cpu]);
+        row.kind = row.type_by_numbers(self.tally.imbalance_pct);
+        row
+    }
+
+    /// Whether every row that is not marked is right, and the sums are. For tests.
+    pub(super) fn audit_tally(&self, core: &Core) -> bool {
+        let tally = &self.tally;
+        let is_marked = |cpu: CpuId| (tally.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
+        let sum = |of: fn(&Stats) -> u64| tally.rows.iter().map(of).sum::<u64>();
+        !tally.is_kept
+            || (0..self.cpus).map(CpuId).all(|cpu| {
+                is_marked(cpu) || core.is_changed(cpu) || *tally.row(cpu) == self.row_of(core, cpu)
+            }) && [sum(|row| row.load), sum(|row| row.util), sum(|row| u64::from(row.has_waiting))]
+                == [tally.load, tally.util, u64::from(tally.waiting)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CpuSet;
+    use crate::eevdf::balance::{Migrate, Occasion, Pass};
+    use crate::eevdf::tests::{Random, scramble};
+    use crate::eevdf::{Eevdf, Version};
+    use crate::registry::BuildConfig;
+
+    /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks on it go.
+    #[test]
+    fn the_tally_says_what_a_look_at_every_cpu_says() {
+        let mut random = Random::new(1);
+        let (mut found, mut left) = (0, 0);
+        for cpus in [2, 31, 32, 33, 65, 100] {
+            let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
+            for round in 0..60 {
+                // From crowded to nearly empty, and everything that decides among equals.
+                let kinds = 1 + round % 5;
+                for _ in 0..1 + random.below(5 + u64::from(cpus) * u64::from(round % 9 == 0)) {
+                    let cpu = CpuId(random.below(u64::from(cpus)) as u32);
+                    scramble(fair, core, &mut random, cpu, kinds);
+                }
+                fair.tally_up(core);
+                assert!(fair.audit_tally(core));
+                for here in (0..cpus).map(CpuId) {
+                    let pass = Pass {
+                        here,
+                        level: fair.tally.level,
+                        why: Occasion::Idle,
+                        kind: Migrate::Task,
+                        imbalance: 0,
+                        all_pinned: false,
+                        some_pinned: false,
+                    };
+                    let short = fair.tally.survey(here);
+                    assert_eq!(short, fair.survey(core, &pass), "{cpus} CPUs, round {round}, {here:?}");
+                    found += u32::from(short.busiest.is_some());
+                    let short = fair.idlest_group(core, &CpuSet::All, here, pass.level);
+                    fair.tally.is_kept = false;
+                    let long = fair.idlest_group(core, &CpuSet::All, here, pass.level);
+                    fair.tally.is_kept = true;
+                    assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
+                    left += u32::from(short.is_some());
+                }
+            }
+        }
+        assert!(found > 10_000 && left > 1_000, "{found} {left}");
+    }
+
+    #[test]
+    fn an_unmarked_change_is_noticed() {
+        let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
+        fair.tally_up(core);
+        assert!(fair.audit_tally(core));
+        fair.queues[2].avg.load_avg = 7;
+        assert!(!fair.audit_tally(core));
+        fair.mark(2);
+        assert!(fair.audit_tally(core));
+    }
+}
