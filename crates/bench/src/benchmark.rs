@@ -171,6 +171,11 @@ pub trait Benchmark: Sync {
     /// What it does and measures, in a line.
     fn about(&self) -> &'static str;
 
+    /// What is run, as exactly as its [`name`](Benchmark::name) and its parameters leave it open: results of one are none of another.
+    fn described(&self) -> String {
+        self.name().into()
+    }
+
     /// What can be set, under the names that the real program has.
     fn parameters(&self) -> &'static [Parameter];
 

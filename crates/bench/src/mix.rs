@@ -285,6 +285,14 @@ impl Benchmark for Mix {
         "several benchmarks at once on one machine"
     }
 
+    fn described(&self) -> String {
+        let member = |member: &Mixed| match member.benchmark.name() {
+            name if name == member.name => name.to_string(),
+            name => format!("{}={name}", member.name),
+        };
+        format!("mix of {}", self.members.iter().map(member).collect::<Vec<_>>().join(", "))
+    }
+
     fn parameters(&self) -> &'static [Parameter] {
         self.parameters
     }

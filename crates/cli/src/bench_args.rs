@@ -271,6 +271,12 @@ pub fn option(parameter: &'static Parameter) -> Arg {
     if let Some(letter) = parameter.short {
         option = option.short(letter);
     }
+    // What is out of range is to be told so, not that there is no option -1; where numbers below 0 do, lists may begin with one.
+    option = match parameter.kind {
+        Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
+        Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
+        Kind::Word(_) | Kind::Flag => option,
+    };
     if parameter.kind == Kind::Flag {
         option = option
             .num_args(0..=1)
@@ -319,6 +325,15 @@ mod tests {
             );
             assert_eq!(option.get_short(), None);
         }
+    }
+
+    #[test]
+    fn values_below_0_are_values() {
+        let command = parsed("editor --nice -5,0,5 --hogs 2").expect("it is right");
+        let nice = [-5.0, 0.0, 5.0].map(Value::Real).to_vec();
+        assert_eq!(command.given, [("nice", nice), ("hogs", vec![Value::Whole(2)])]);
+        let told = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
+        assert!(told.contains("\"-1\" is no whole number; give 0 to"), "{told}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod args;
 mod bench_args;
 mod commands;
+mod files;
 mod mix_args;
 mod terminal;
 

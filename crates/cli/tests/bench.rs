@@ -120,7 +120,9 @@ fn what_cannot_be_done_is_said() {
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
     run(&["--set", "sched_latency_ns=1"]).error(&["sched_latency_ns is no tunable of any of the schedulers"]);
     run(&["--plot", "x.svg"]).error(&["--plot: there is one point only"]);
-    run(&["--groups=1,2", "--plot", "no/such/directory/x.svg"]).error(&["no/such/directory/x.svg: "]);
+    run(&["--groups=1,2", "--plot", "no/such/directory/x.svg"])
+        .error(&["no/such/directory/x.svg: there is no directory no/such/directory"]);
+    run(&["--groups=1,2", "--plot", "examples"]).error(&["examples: that is a directory"]);
     run(&["--figure", "tme"]).error(&["there is no figure \"tme\"; did you mean \"time\"?"]);
     run(&["--groups=1,2", "--duration=0.000001"]).error(&["ended before there was a result"]);
     run(&["--groups=1..2000", "--datasize=1..2000"]).error(&["4000000 runs are more than"]);

@@ -56,7 +56,8 @@ fn a_known_cost_is_found_and_written() {
         let number = &machine["costs"]["calls"][call];
         assert_eq!(number["calibrated_on"], "a test");
         let value = number["value"].as_f64().expect("it is a number");
-        assert!((value - 2950.0).abs() < 60.0, "{value}");
+        // Where a small hackbench is preempted changes with the cost, so that the time does not follow it to the nanosecond.
+        assert!((value / 2950.0 - 1.0).abs() < 0.03, "{value}");
     }
     schedlab(&["bench", "hackbench", "1", "--loops", "1", "--scheduler", "o_1", "--machine", &to]).good();
 }
@@ -66,7 +67,7 @@ fn mistakes_are_told() {
     let scratch = Scratch::new("calibrate-mistakes");
     schedlab(&["calibrate", "nowhere.toml"]).error(&["schedlab: nowhere.toml: "]);
     let wrong = scratch.file("wrong.toml", file("0"));
-    schedlab(&["calibrate", &wrong]).error(&["wrong.toml: measurement: ", "it must be a number above 0"]);
+    schedlab(&["calibrate", &wrong]).error(&["wrong.toml: measurement 1: ", "it must be a number above 0"]);
     let wrong = scratch.file("syntax.toml", "title = ");
     schedlab(&["calibrate", &wrong]).error(&["syntax.toml: TOML parse error at line 1"]);
     let good = scratch.file("good.toml", file("0.01"));

@@ -44,7 +44,33 @@ fn mistakes_are_told() {
     let run = |machine: &str| schedlab(&["run", "examples/server.json", "--machine", machine]);
     run("z801").error(&["z801: there is no such preset or file; presets are laptop, z800-2x6"]);
     run("Cargo.toml").error(&["Cargo.toml:1:"]);
-    schedlab(&["run", "examples/server.json", "--machine", "laptop", "--cpus", "2"]).error(&["--cpus"]);
+    schedlab(&["run", "examples/server.json", "--machine", "laptop", "--cpus", "17"])
+        .error(&["laptop: it has 16 CPUs; 17 of them cannot be had"]);
+    let cost = |cost: &str| {
+        schedlab(&[
+            "run",
+            "examples/server.json",
+            "--scheduler",
+            "cfs",
+            "--machine",
+            "laptop",
+            "--cost",
+            cost,
+        ])
+    };
+    cost("nope.scan=5").error(&["--cost nope.scan: there is no scheduler nope"]);
+    cost("tick=1e9").error(&["cfs@2.6.32: ", "a tick costs 1000000", "no task would ever run"]);
+    let scratch = Scratch::new("machine-mistakes");
+    for (text, part) in [
+        ("null", "1:4: invalid type: null, expected a machine"),
+        (
+            r#"{"format": 1, "name": "a", "hz": -1, "topology": {"flat": 2}}"#,
+            "expected a whole number, 0 or more",
+        ),
+        (r#"{"format": 1, "name": "a\nb", "topology": {"flat": 2}}"#, "name: has control characters"),
+    ] {
+        run(&scratch.file("wrong.json", text)).error(&["wrong.json:", part]);
+    }
 }
 
 #[test]

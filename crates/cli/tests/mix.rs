@@ -166,3 +166,14 @@ fn the_help_tells_of_it() {
     }
     assert!(mix(&["game --help"]).good().contains("--vsync"));
 }
+
+/// Both have the same parameters: only the benchmark's name tells them apart.
+#[test]
+fn results_of_other_members_are_not_taken() {
+    let scratch = Scratch::new("mix-members");
+    let saved = format!("{}/saved", scratch.path());
+    mix(&["a=yield --seconds 1 --hogs 1", "--save", &saved, "--duration=0.05"]).good();
+    mix(&["a=ring-test --seconds 1 --hogs 1", "--resume", &saved, "--duration=0.05"])
+        .error(&["its benchmark is mix of a=yield, not mix of a=ring-test"]);
+    mix(&["a=yield --seconds 1 --hogs 1", "--resume", &saved, "--duration=0.05"]).good();
+}

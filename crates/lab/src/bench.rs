@@ -4,7 +4,7 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
-use crate::setup::{self, NewGroup};
+use crate::setup::{self, NewGroup, Refused};
 use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
@@ -69,6 +69,12 @@ pub enum BenchError {
     /// The programs, or the machine, cannot go on.
     #[error("{0}")]
     Run(String),
+}
+
+impl From<Refused> for BenchError {
+    fn from(error: Refused) -> BenchError {
+        BenchError::Run(error.to_string())
+    }
 }
 
 impl From<RunError> for BenchError {
@@ -146,14 +152,13 @@ impl Bench {
         let stats = Stats::new(self.cpus, &[]);
         let mut machine = built::machine(config, scheduler, told_the_future, os, stats);
         if let Some(costs) = &self.costs {
-            machine.set_costs(setup::costs(costs, choice, &build.topology, self.nohz));
+            machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
         }
         let shares = self.benchmark.groups(&self.values);
         let paths: Vec<String> = (1..=shares.len()).map(|number| format!("/{number}")).collect();
         let groups: Vec<NewGroup<'_>> =
             paths.iter().zip(shares).map(|(path, shares)| NewGroup::weighing(path, shares)).collect();
-        setup::administer(&mut machine, &self.tunables, &groups)
-            .map_err(|error| BenchError::Run(error.to_string()))?;
+        setup::administer(&mut machine, &self.tunables, &groups)?;
         let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
             Ok(end) => end,
@@ -284,6 +289,19 @@ mod tests {
                 assert!(run.findings.figure("time").is_some_and(|time_s| time_s > 0.0), "{choice}");
             }
         }
+    }
+
+    #[test]
+    fn ticks_that_leave_no_time_are_refused_and_do_not_run_for_ever() {
+        let choice = select::find("cfs").expect("it is there");
+        let mut costs = CostModel::default();
+        costs.set("tick", 999_000.0).expect("it is there");
+        costs.set("interrupt", 1_000.0).expect("it is there");
+        let bench = Bench { hz: Some(1000), costs: Some(costs), ..hackbench(&[("groups", "1")], 1) };
+        let told = bench.run(&choice).expect_err("a tick costs a millisecond").to_string();
+        assert!(told.contains("a tick costs 1000000 ns"), "{told}");
+        let slower = Bench { hz: Some(100), ..bench };
+        assert!(slower.run(&choice).is_ok());
     }
 
     #[test]

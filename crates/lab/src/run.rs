@@ -218,7 +218,7 @@ impl Experiment {
         let told_the_future = scheduler.is_clairvoyant();
         let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
         if let Some(costs) = &self.costs {
-            machine.set_costs(setup::costs(costs, choice, &build.topology, self.nohz));
+            machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
         }
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();

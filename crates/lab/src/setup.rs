@@ -1,7 +1,7 @@
 //! What an administrator does before a run: set knobs, make groups.
 
 use crate::select::Choice;
-use schedlab_machine::costs::{CallCosts, CostModel, Setup};
+use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
 use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError};
@@ -66,6 +66,17 @@ pub enum Refused {
         path: String,
         /// Why not.
         message: String,
+    },
+    /// There would be no time for anything but ticks.
+    #[error(
+        "a tick costs {tick_ns} ns (tick and interrupt), and there is one every {period_ns} ns: no task would ever run; lower the \
+         costs, or --hz"
+    )]
+    Ticks {
+        /// What a tick costs, ns.
+        tick_ns: u64,
+        /// From one to the next, ns.
+        period_ns: u64,
     },
 }
 
@@ -147,12 +158,27 @@ pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
     groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()
 }
 
-/// A cost model made ready for a release on a machine of this shape. `nohz`: whether idle CPUs go without ticks; none: as the release
-/// has it.
-pub fn costs(model: &CostModel, choice: &Choice, topology: &Topology, nohz: Option<bool>) -> Setup {
+/// A cost model made ready for a release on a machine of this shape with `hz` ticks a second. `nohz`: whether idle CPUs go without
+/// ticks; none: as the release has it.
+///
+/// # Errors
+/// [`Refused::Ticks`].
+pub fn costs(
+    model: &CostModel,
+    choice: &Choice,
+    topology: &Topology,
+    hz: u32,
+    nohz: Option<bool>,
+) -> Result<Setup, Refused> {
     let (entry, release) = (choice.entry, choice.release);
     let nohz = nohz.unwrap_or(release.nohz);
-    Setup::new(model, topology, (entry.name, release.version), nohz)
+    let setup = Setup::new(model, topology, (entry.name, release.version), nohz);
+    let tick_ns = (setup.kernel[Cost::Tick] + setup.kernel[Cost::Interrupt]) / 1000;
+    let period_ns = 1_000_000_000 / u64::from(hz.max(1));
+    if tick_ns >= period_ns {
+        return Err(Refused::Ticks { tick_ns, period_ns });
+    }
+    Ok(setup)
 }
 
 /// What programs' calls cost under a release.

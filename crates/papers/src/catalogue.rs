@@ -65,11 +65,15 @@ impl Catalogue {
         for (name, text) in files {
             let file = toml::from_str::<File>(text);
             let file = file.map_err(|error| PapersError::File(name.into(), error.to_string()))?;
+            file.check().map_err(|error| PapersError::File(name.into(), error))?;
             for figure in &file.figures {
                 figures::check(figure).map_err(|error| PapersError::File(name.into(), error))?;
             }
             if !names_a_file(&file.id) {
-                let message = format!("the id \"{}\" must be of ASCII letters, digits, `-` and `.`", file.id);
+                let message = format!(
+                    "the id \"{}\" must be of ASCII letters, digits, `-` and `.`, and not `verdicts`",
+                    file.id
+                );
                 return Err(PapersError::File(name.into(), message));
             }
             if experiments.iter().any(|other| other.id.eq_ignore_ascii_case(&file.id)) {
@@ -264,6 +268,33 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let verdicts: Vec<Verdict> = outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_and_does_not_panic() {
+        let deep = "(".repeat(20_000);
+        let axes: String = (0..9).map(|n| format!("for.n{n} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
+        for (from, to, part) in [
+            ("cpus = 1", "cpus = 0", "X-1: cpus: 0; a machine has 1 to 4096"),
+            ("cpus = 1", "cpus = 1\nseeds = 0", "hogs.toml: run 1: seeds is 0; give 1 to 10000"),
+            ("cpus = 1", "cpus = 1\nseeds = 9223372036854775807", "give 1 to 10000"),
+            ("cpus = 1", "cpus = 1\ncosts = { switch = nan }", "a cost is a number of ns from 0 to"),
+            ("cpus = 1", "cpus = 1\ncosts = { switch = 1e30 }", "costs: switch: 1000000"),
+            ("cpus = 1", "cpus = 1\nreduced = { n = [1] }", "there is no for.n that it could replace"),
+            ("for.scheduler", &format!("{axes}for.scheduler"), "run 1: for has 2000000000 combinations"),
+            ("cpu-ratio a b", "cpu-ratio a z", "there is no such task"),
+            ("cpu-ratio a b", "cpu a b", "\"b\" is a word too many"),
+            ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
+            ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 deep"),
+        ] {
+            let told = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(told.contains(part), "{to}: {told}");
+        }
+        let read = |targets: String| Catalogue::read([("hogs.toml", HOGS)], ("t.csv", targets.as_str()));
+        for (from, to) in [("1.2,", "nan,"), ("1.2,", "1.4,")] {
+            let told = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(told.starts_with("t.csv: line 2: "), "{told}");
+        }
     }
 
     #[test]

@@ -15,6 +15,24 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
+/// More combinations than this are refused.
+const COMBINATIONS_MAX: usize = 10_000;
+
+/// Checks that there are combinations, and not too many.
+///
+/// # Errors
+/// Says of which name there are none, or how many there are.
+pub fn check(axes: &For) -> Result<(), String> {
+    if let Some((name, _)) = axes.iter().find(|(_, values)| values.is_empty()) {
+        return Err(format!("for.{name} is empty; give at least one value"));
+    }
+    let count = axes.values().fold(1_usize, |count, values| count.saturating_mul(values.len()));
+    if count > COMBINATIONS_MAX {
+        return Err(format!("for has {count} combinations; {COMBINATIONS_MAX} are the most"));
+    }
+    Ok(())
+}
+
 /// All combinations, the last axis (in alphabetical order) changing fastest.
 pub fn combinations(axes: &For) -> Vec<Binding> {
     let mut all = vec![Binding::new()];
@@ -66,5 +84,10 @@ mod tests {
         let expected = ["a1aa {\"run\": 1}", "a2aa {\"run\": 2}", "b1bb {\"run\": 1}", "b2bb {\"run\": 2}"];
         assert_eq!(texts, expected);
         assert_eq!(combinations(&For::new()).len(), 1);
+        assert_eq!(check(&axes("n = [1, 2]")), Ok(()));
+        assert!(check(&axes("n = []")).is_err_and(|told| told.starts_with("for.n is empty")));
+        let many: String =
+            (0..20).map(|name| format!("n{name} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
+        assert!(check(&axes(&many)).is_err_and(|told| told.ends_with("10000 are the most")));
     }
 }

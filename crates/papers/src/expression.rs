@@ -105,7 +105,7 @@ pub fn truth(text: &str, values: &ValuesByName) -> Result<bool, ExpressionError>
 /// It means nothing.
 pub fn evaluate(text: &str, values: &ValuesByName) -> Evaluated {
     let tokens = tokens(text)?;
-    let mut reader = Reader { text, tokens: &tokens, at: 0, values };
+    let mut reader = Reader { text, tokens: &tokens, at: 0, depth: 0, values };
     let result = reader.either()?;
     match reader.peek() {
         None => Ok(result),
@@ -163,8 +163,13 @@ struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],
     at: usize,
+    /// How many parentheses, brackets and signs it is in.
+    depth: usize,
     values: &'a ValuesByName,
 }
+
+/// Nobody nests more than this.
+const DEPTH_MAX: usize = 100;
 
 impl Reader<'_> {
     fn error(&self, message: &str) -> ExpressionError {
@@ -273,6 +278,16 @@ impl Reader<'_> {
     }
 
     fn factor(&mut self) -> Evaluated {
+        if self.depth == DEPTH_MAX {
+            return Err(ExpressionError(format!("an expression is nested more than {DEPTH_MAX} deep")));
+        }
+        self.depth += 1;
+        let value = self.factor_within();
+        self.depth -= 1;
+        value
+    }
+
+    fn factor_within(&mut self) -> Evaluated {
         if self.takes("-") {
             let value = self.factor()?;
             return Ok(Outcome::Number(-self.as_number(value)?));

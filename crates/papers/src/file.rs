@@ -2,6 +2,7 @@
 //!
 //! `docs/papers.md` describes it for those who write one.
 
+use crate::expand;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -43,6 +44,63 @@ pub struct File {
     /// Pictures for the page.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
+}
+
+/// More seeds than this are refused.
+pub const SEEDS_MAX: u64 = 10_000;
+
+/// Checks a number of seeds.
+///
+/// # Errors
+/// Says what would be right.
+pub fn check_seeds(seeds: u64) -> Result<(), String> {
+    match seeds {
+        1..=SEEDS_MAX => Ok(()),
+        _ => Err(format!("seeds is {seeds}; give 1 to {SEEDS_MAX}")),
+    }
+}
+
+impl File {
+    /// Checks what can be known before anything is simulated, beside what the form sees to.
+    ///
+    /// # Errors
+    /// Says where what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for (number, run) in self.runs.iter().enumerate() {
+            run.check().map_err(|error| format!("run {}: {error}", number + 1))?;
+        }
+        for target in &self.targets {
+            expand::check(&target.axes).map_err(|error| format!("target `{}`: {error}", target.case))?;
+        }
+        for criterion in &self.criteria {
+            let wrong = |error| format!("criterion `{}`: {error}", criterion.says);
+            expand::check(&criterion.axes).map_err(wrong)?;
+            let bound = |bound: &Option<Value>| match bound {
+                Some(Value::Integer(bound)) => Some(*bound as f64),
+                Some(Value::Float(bound)) => Some(*bound),
+                _ => None,
+            };
+            if let (Some(low), Some(high)) = (bound(&criterion.low), bound(&criterion.high))
+                && low > high
+            {
+                return Err(wrong(format!("low is {low} and high {high}: nothing lies between them")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    fn check(&self) -> Result<(), String> {
+        expand::check(&self.axes)?;
+        check_seeds(self.seeds)?;
+        let Some(Value::Table(fewer)) = &self.reduced else { return Ok(()) };
+        if let Some(name) = fewer.keys().find(|name| !self.axes.contains_key(*name)) {
+            return Err(format!("reduced: there is no for.{name} that it could replace"));
+        }
+        let fewer: For = fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
+        expand::check(&fewer).map_err(|error| format!("reduced: {error}"))
+    }
 }
 
 /// What `{name}` stands for in the texts of a run or a criterion: every combination of one value of each.

@@ -41,6 +41,21 @@ const NS_PER_MS: f64 = 1e6;
 /// # Errors
 /// Says what is not known, or not there.
 pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
+    let value = value_of(report, what)?;
+    let mut words = what.split_whitespace();
+    let words_most = match words.next().unwrap_or_default() {
+        "cpu-ratio" => 2,
+        "switches" | "switches-per-cpu-s" | "migrations" | "jobs" | "busy" | "cpu-busy-spread" | "joules"
+        | "watts" | "ended-by" => 0,
+        _ => 1,
+    };
+    match words.nth(words_most) {
+        Some(word) => Err(format!("{what}: \"{word}\" is a word too many")),
+        None => Ok(value),
+    }
+}
+
+fn value_of(report: &RunReport, what: &str) -> Result<f64, String> {
     let mut words = what.split_whitespace();
     let quantity = words.next().unwrap_or_default();
     let arguments: Vec<&str> = words.collect();
@@ -66,8 +81,9 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
         "cpu-share" => cpu_times()?.iter().sum::<f64>() / total_cpu_s,
         "cpu-ratio" => {
             let other = arguments.get(1).ok_or_else(|| format!("{what}: needs two keys"))?;
-            let other: f64 = report.tasks.iter().filter(|task| task.key == *other).map(cpu_s).sum();
-            cpu_times()?.iter().sum::<f64>() / other
+            let others = report.tasks.iter().filter(|task| *other == "*" || task.key == *other);
+            let others = some(others.map(cpu_s).collect())?;
+            cpu_times()?.iter().sum::<f64>() / others.iter().sum::<f64>()
         }
         "cpu-variance" => sample_variance(&cpu_times()?),
         "cpu-min" => least(&cpu_times()?),

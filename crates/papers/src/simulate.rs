@@ -10,8 +10,10 @@ use schedlab_lab::bench::Bench;
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::costs::CostModel;
+use schedlab_machine::costs::kernel::COST_MAX_NS;
 use schedlab_machine::description::{self, Description};
 use schedlab_report::RunReport;
+use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -127,7 +129,13 @@ impl Run {
             text.parse::<u32>().map_err(|_| format!("{name}: \"{text}\" is no whole number from 0 on"))
         };
         let cpus = match &self.cpus {
-            Some(value) => Some(counted("cpus", filled(value))?),
+            Some(value) => {
+                let cpus = counted("cpus", filled(value))?;
+                if !(1..=CPUS_MAX).contains(&cpus) {
+                    return Err(format!("cpus: {cpus}; a machine has 1 to {CPUS_MAX}"));
+                }
+                Some(cpus)
+            }
             None => None,
         };
         let limit_ns = match &self.duration_s {
@@ -146,7 +154,10 @@ impl Run {
         let mut costs = vec![];
         for (name, value) in &self.costs {
             let text = filled(value);
-            let ns: f64 = text.parse().map_err(|_| format!("costs: {name}: \"{text}\" is no number"))?;
+            let ns = text.parse().ok().filter(|ns| (0.0..=COST_MAX_NS).contains(ns));
+            let ns: f64 = ns.ok_or_else(|| {
+                format!("costs: {name}: {text}; a cost is a number of ns from 0 to {COST_MAX_NS}")
+            })?;
             costs.push((fill(name), (ns * 1000.0).round() as i64));
         }
         let nohz = match self.nohz.as_ref().map(filled).as_deref() {
@@ -172,7 +183,7 @@ impl Run {
             limit_ns,
             seed: 1,
         };
-        let simulations = (1..=self.seeds.max(1)).map(|seed| Simulation { seed, ..simulation.clone() });
+        let simulations = (1..=self.seeds).map(|seed| Simulation { seed, ..simulation.clone() });
         Ok(Planned {
             simulations: simulations.collect(),
             values: self.values.iter().map(|(name, what)| (fill(name), fill(what))).collect(),

@@ -43,9 +43,18 @@ fn row(line: &str) -> Result<Row, String> {
         fields.try_into().map_err(|_| format!("{count} fields where 7 belong"))?;
     let bound = |text: &str| match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| format!("\"{text}\" is no number")),
+        text => match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(format!("\"{text}\" is no number")),
+        },
     };
-    Ok(Row { low: bound(&low)?, high: bound(&high)?, id, case, quantity, unit, published })
+    let (low, high) = (bound(&low)?, bound(&high)?);
+    if let (Some(low), Some(high)) = (low, high)
+        && low > high
+    {
+        return Err(format!("low is {low} and high {high}: nothing lies between them"));
+    }
+    Ok(Row { low, high, id, case, quantity, unit, published })
 }
 
 /// Splits at commas that are not within quotation marks.

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Outcome, count};
 use crate::judge::{Judged, Verdict};
-use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write;
 
 /// A number in as many digits as are worth reading.
@@ -45,10 +45,8 @@ pub fn simulated(judged: &Judged) -> String {
     judged.simulated.map_or(String::new(), |value| with_unit(number(value), &judged.unit))
 }
 
-/// An experiment for the terminal.
-pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
-    let file = &outcome.file;
-    let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
+/// An empty table for the terminal; the columns `numbers` are of numbers.
+pub(crate) fn table(width: u16, unicode: bool, header: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     let line = if unicode { '─' } else { '-' };
     table
@@ -56,7 +54,20 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
         .force_no_tty()
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width)
-        .set_header(["", "published", "simulated", "range", "verdict"]);
+        .set_header(header.iter().copied());
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// An experiment for the terminal.
+pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
+    let file = &outcome.file;
+    let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
+    let mut table = table(width, unicode, &["", "published", "simulated", "range", "verdict"], 0..0);
     for judged in outcome.judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked) {
         table.add_row([
             judged.says.clone(),

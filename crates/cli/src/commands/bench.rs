@@ -3,6 +3,7 @@
 use super::choose::{choose, costs_of, machine_of, those_who_can, tunables_for};
 use crate::args::{OnOff, RunFormat};
 use crate::bench_args::{BenchCommand, Common};
+use crate::files;
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::bench::Bench;
@@ -20,6 +21,9 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
         let message = "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
         return Err(Failure::Message(message.into()));
     }
+    if let Some(path) = &command.common.plot {
+        files::check(path)?;
+    }
     let report = run(&sweep, &command.common)?;
     warn(&report);
     let figure = figure(&report, command.common.figure.as_deref())?;
@@ -30,7 +34,7 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     if let Some(path) = &command.common.plot {
         let chart = figure.as_deref().and_then(|figure| curve::chart(&report, figure));
         let svg = chart.map_or(String::new(), |chart| chart.to_svg());
-        std::fs::write(path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
+        files::write_whole(path, &svg)?;
     }
     match (command.common.format, figure) {
         (RunFormat::Json, _) => output.write_all(report.to_json().as_bytes())?,
@@ -60,7 +64,7 @@ fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
     let choices = those_who_can(&chosen, command.benchmark.name(), |choice| sweep.refuses(choice))?;
     let tunables = tunables_for(&choices, |choice| sweep.bench().known_tunables(choice), &common.set)?;
     for (choice, tunables) in choices.into_iter().zip(tunables) {
-        sweep.add(choice, tunables);
+        sweep.add(choice, tunables).map_err(|error| error.to_string())?;
     }
     Ok(sweep)
 }

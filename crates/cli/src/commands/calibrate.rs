@@ -1,6 +1,7 @@
 //! `schedlab calibrate`.
 
 use crate::args::CalibrateArgs;
+use crate::files;
 use crate::terminal::{Output, Spinner, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
@@ -14,12 +15,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
     let content = std::fs::read_to_string(&args.file).map_err(|error| format!("{name}: {error}"))?;
     let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
     if let Some(path) = &args.write {
-        // Better known now than after a long search.
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
-            let message = format!("{}: there is no directory {}", path.display(), missing.display());
-            return Err(Failure::Message(message));
-        }
+        files::check(path)?;
     }
     // A scheduler that panics is told of as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
@@ -38,8 +34,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
     let width = style.width.try_into().unwrap_or(u16::MAX);
     output.write_all(text::calibrated(&calibrated, width, style.unicode).as_bytes())?;
     if let Some(path) = &args.write {
-        std::fs::write(path, &calibrated.description)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        files::write_whole(path, &calibrated.description)?;
         complain(&format!("note: the machine's file is {}", path.display()));
     }
     Ok(Status::Good)

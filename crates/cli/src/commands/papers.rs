@@ -1,13 +1,14 @@
 //! `schedlab papers`.
 
 use crate::args::PapersArgs;
+use crate::files::{told, write_whole};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_papers::page::Page;
 use schedlab_papers::{Catalogue, Outcome, Verdict, embedded, text};
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Runs published experiments again and judges them.
@@ -63,10 +64,6 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if outcomes.iter().any(missed) { Status::Bad } else { Status::Good })
 }
 
-fn told(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
 /// Reads the experiments of a directory, in the order of their names, its `data/targets.csv`, and its `data/contradictions.toml` if
 /// there is one.
 fn read(directory: &Path) -> Result<Catalogue, Failure> {
@@ -111,17 +108,4 @@ fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
         write_whole(&directory.join(format!("{}.csv", outcome.file.id)), &text::values_csv(outcome))?;
     }
     write_whole(&directory.join("index.html"), &page.to_html())
-}
-
-/// Writes a file under another name first, so that under its own it is there in whole or, as before, not at all.
-fn write_whole(path: &Path, text: &str) -> Result<(), String> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
-        // What could not be written is of no use to anybody; that it could not be removed either is not the user's concern.
-        let _ = fs::remove_file(&temporary);
-        told(path, &error)
-    })
 }

@@ -167,6 +167,5 @@ fn one_world(
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
-    std::fs::write(path, text)
-        .map_err(|error| Failure::Message(format!("{name}: cannot be written: {error}")))
+    Ok(crate::files::write_whole(path, &text)?)
 }

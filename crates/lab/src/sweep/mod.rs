@@ -18,8 +18,8 @@ use schedlab_report::metrics;
 use schedlab_report::model::TunableValue;
 use std::num::NonZeroUsize;
 
-/// More runs than this are refused.
-const RUNS_MAX: usize = 1_000_000;
+/// More runs than this are refused: all their results are held until the last is there.
+const RUNS_MAX: usize = 100_000;
 
 /// A benchmark and all that it is to be run with. The parts are private where they must fit each other.
 pub struct Sweep {
@@ -30,8 +30,8 @@ pub struct Sweep {
     /// Who runs it, with the knobs to set.
     choices: Vec<(Choice, Vec<(String, i64)>)>,
     seeds: Vec<u64>,
-    /// All choices of values, each for all schedulers and seeds.
-    combinations: Vec<Values>,
+    /// What holds besides what is swept.
+    first: Values,
 }
 
 /// Why a sweep came to nothing.
@@ -55,7 +55,8 @@ pub enum SweepError {
 
 /// One run of a sweep.
 struct Run<'a> {
-    values: &'a Values,
+    /// Which choice of values.
+    combination: usize,
     choice: &'a Choice,
     tunables: &'a [(String, i64)],
     seed: u64,
@@ -94,27 +95,31 @@ impl Sweep {
         if runs > RUNS_MAX {
             return Err(SweepError::TooMany(runs));
         }
-        let mut combinations = vec![first];
-        for (name, values) in &swept {
-            let with = |combination: &Values, value: &Value| {
-                let mut combination = combination.clone();
-                combination.set(name, value.clone());
-                combination
-            };
-            combinations = combinations
-                .iter()
-                .flat_map(|one| values.iter().map(move |value| with(one, value)))
-                .collect();
-        }
         let seeds = (0..repeats).map(|number| bench.seed.wrapping_add(number)).collect();
-        Ok(Sweep { bench, swept, choices: vec![], seeds, combinations })
+        Ok(Sweep { bench, swept, choices: vec![], seeds, first })
+    }
+
+    /// How many choices of values there are, each for all schedulers and seeds.
+    fn combinations(&self) -> usize {
+        self.swept.iter().map(|(_, values)| values.len()).product()
+    }
+
+    /// One of them: the first of what is swept changes last. (A mix has hundreds of values: they are not all kept at once.)
+    fn values(&self, combination: usize) -> Values {
+        let mut values = self.first.clone();
+        let mut rest = combination;
+        for (name, list) in self.swept.iter().rev() {
+            values.set(name, list[rest % list.len()].clone());
+            rest /= list.len();
+        }
+        values
     }
 
     /// Why `choice` cannot run all of it; none: it can.
     pub fn refuses(&self, choice: &Choice) -> Option<String> {
-        let with = |values: &Values| Bench { values: values.clone(), ..self.bench.clone() };
+        let with = |values| Bench { values, ..self.bench.clone() };
         let mut asked = vec![];
-        for needs in self.combinations.iter().map(|values| with(values).needs()) {
+        for needs in (0..self.combinations()).map(|combination| with(self.values(combination)).needs()) {
             // Most ask for the same.
             if asked.contains(&needs) {
                 continue;
@@ -128,8 +133,16 @@ impl Sweep {
     }
 
     /// Also under `choice`, which does not refuse it, with `tunables` set.
-    pub fn add(&mut self, choice: Choice, tunables: Vec<(String, i64)>) {
+    ///
+    /// # Errors
+    /// There are too many runs.
+    pub fn add(&mut self, choice: Choice, tunables: Vec<(String, i64)>) -> Result<(), SweepError> {
+        let runs = (self.combinations() * self.seeds.len()).saturating_mul(self.choices.len() + 1);
+        if runs > RUNS_MAX {
+            return Err(SweepError::TooMany(runs));
+        }
         self.choices.push((choice, tunables));
+        Ok(())
     }
 
     /// What all runs have in common.
@@ -143,10 +156,10 @@ impl Sweep {
     }
 
     fn runs(&self) -> Vec<Run<'_>> {
-        let mut runs = Vec::with_capacity(self.combinations.len() * self.choices.len() * self.seeds.len());
-        for values in &self.combinations {
+        let mut runs = Vec::with_capacity(self.combinations() * self.choices.len() * self.seeds.len());
+        for combination in 0..self.combinations() {
             for (choice, tunables) in &self.choices {
-                runs.extend(self.seeds.iter().map(|&seed| Run { values, choice, tunables, seed }));
+                runs.extend(self.seeds.iter().map(|&seed| Run { combination, choice, tunables, seed }));
             }
         }
         runs
@@ -154,7 +167,7 @@ impl Sweep {
 
     /// How many runs there are to make: those that `results` has not.
     pub fn to_do(&self, results: Option<&Results>) -> usize {
-        self.runs().iter().filter(|run| !results.is_some_and(|results| results.has(&run.key()))).count()
+        self.runs().iter().filter(|run| !results.is_some_and(|results| results.has(&self.key(run)))).count()
     }
 
     /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is done; `done` is told so, from
@@ -172,7 +185,7 @@ impl Sweep {
         let mut rows = Vec::with_capacity(runs.len());
         let mut failed = None;
         let one = |run: &Run<'_>| -> Result<BenchRow, SweepError> {
-            let key = run.key();
+            let key = self.key(run);
             if let Some(row) = results.and_then(|results| results.get(&key)) {
                 return Ok(row);
             }
@@ -201,7 +214,7 @@ impl Sweep {
 
     fn one(&self, run: &Run<'_>) -> Result<BenchRow, SweepError> {
         let bench = Bench {
-            values: run.values.clone(),
+            values: self.values(run.combination),
             seed: run.seed,
             tunables: run.tunables.to_vec(),
             ..self.bench.clone()
@@ -212,11 +225,21 @@ impl Sweep {
         }
     }
 
+    /// What tells a run from the others that a results file may have.
+    fn key(&self, run: &Run<'_>) -> String {
+        let values = self.values(run.combination);
+        let values: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let tunables: Vec<String> =
+            run.tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} [{}] seed {} {}", run.choice, tunables.join(" "), run.seed, values.join(" "))
+    }
+
     /// A run as messages name it.
     fn describe(&self, run: &Run<'_>) -> String {
         let mut text = run.choice.to_string();
+        let set = self.values(run.combination);
         for (name, _) in &self.swept {
-            text.push_str(&format!(", {name} {}", run.values.get(name)));
+            text.push_str(&format!(", {name} {}", set.get(name)));
         }
         if self.seeds.len() > 1 {
             text.push_str(&format!(", seed {}", run.seed));
@@ -227,10 +250,11 @@ impl Sweep {
     fn report(&self, rows: Vec<BenchRow>) -> BenchReport {
         let mut rows = rows.into_iter();
         let mut points = vec![];
-        for values in &self.combinations {
+        for combination in 0..self.combinations() {
+            let set = self.values(combination);
             for scheduler in 0..self.choices.len() {
                 let of_point = rows.by_ref().take(self.seeds.len()).collect();
-                let values = self.swept.iter().map(|(name, _)| json(values.get(name))).collect();
+                let values = self.swept.iter().map(|(name, _)| json(set.get(name))).collect();
                 points.push(BenchPoint::new(values, scheduler, of_point));
             }
         }
@@ -239,7 +263,7 @@ impl Sweep {
             let swept = self.swept.iter().find(|(name, _)| *name == parameter.name);
             let values = match swept {
                 Some((_, values)) => values.iter().map(json).collect(),
-                None => vec![json(self.combinations[0].get(parameter.name))],
+                None => vec![json(self.first.get(parameter.name))],
             };
             Axis { name: parameter.name.into(), about: parameter.about.into(), values }
         };
@@ -266,16 +290,6 @@ impl Sweep {
             schedulers: self.choices.iter().map(scheduler).collect(),
             points,
         }
-    }
-}
-
-impl Run<'_> {
-    /// What tells it from the other runs that a results file may have.
-    fn key(&self) -> String {
-        let values: Vec<String> = self.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let tunables: Vec<String> =
-            self.tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("{} [{}] seed {} {}", self.choice, tunables.join(" "), self.seed, values.join(" "))
     }
 }
 

@@ -103,7 +103,7 @@ impl Header {
         Header {
             schema: SCHEMA.into(),
             program: program.into(),
-            benchmark: bench.benchmark.name().into(),
+            benchmark: bench.benchmark.described(),
             machine,
             cpus: bench.cpus,
             hz: bench.hz,

@@ -17,7 +17,7 @@ fn sweep(given: &[(&str, &str)]) -> Sweep {
         given.iter().map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
     let mut sweep = Sweep::new(Bench::new(benchmark), given.collect(), 2).expect("they are few");
     for name in ["o_n", "o_1"] {
-        sweep.add(select::find(name).expect("it is there"), vec![]);
+        sweep.add(select::find(name).expect("it is there"), vec![]).expect("they are few");
     }
     sweep
 }
@@ -118,4 +118,9 @@ fn too_many_runs_are_refused() {
     let many = |count: u64| (1..=count).map(Value::Whole).collect();
     let given = vec![("groups", many(2000)), ("loops", many(2000))];
     assert!(matches!(Sweep::new(Bench::new(benchmark), given, 1), Err(SweepError::TooMany(4_000_000))));
+    // Each scheduler makes them all.
+    let mut sweep = Sweep::new(Bench::new(benchmark), vec![("groups", many(600))], 100).expect("60,000");
+    let choice = select::find("o_n").expect("it is there");
+    sweep.add(choice, vec![]).expect("60,000");
+    assert!(matches!(sweep.add(choice, vec![]), Err(SweepError::TooMany(120_000))));
 }

@@ -68,7 +68,12 @@ impl Special {
     fn applies_to(&self, scheduler: &str, release: &str) -> bool {
         match self.whose.split_once('@') {
             None => self.whose == scheduler,
-            Some((name, version)) => name == scheduler && version == release,
+            // The release may be called by another of its names: 2.4.20's scheduler is 2.4.22's.
+            Some((name, version)) => {
+                let is_it = |(_, known): (_, &schedlab_sched::registry::Release)| known.version == release;
+                name == scheduler
+                    && (version == release || schedlab_sched::registry::find(&self.whose).is_ok_and(is_it))
+            }
         }
     }
 }
@@ -152,8 +157,20 @@ impl CostModel {
                 "{all}; each also for one scheduler (o_n.scan); and refill. with core, cache, package or node"
             )
         })?;
+        known_scheduler(whose)?;
         self.by_scheduler.push(Special::new(whose, what, ns)?);
         Ok(())
+    }
+}
+
+/// Whether it is a scheduler, or a release of one: a misspelt one would cost nobody anything.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn known_scheduler(whose: &str) -> Result<(), String> {
+    match schedlab_sched::registry::find(whose) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!("there is no scheduler {whose}; names are as in `schedlab list`")),
     }
 }
 
@@ -214,10 +231,13 @@ mod tests {
         model.set("scan", 10.0).expect("it is there");
         model.set("o_n.scan", 20.0).expect("it is there");
         model.set("o_n@2.4.22.scan", 30.5).expect("it is there");
-        let scan = |name, release| model.kernel_of(name, release)[Cost::Scan];
-        assert_eq!(scan("bfs", "0.404"), 10_000);
-        assert_eq!(scan("o_n", "2.4.19"), 20_000);
-        assert_eq!(scan("o_n", "2.4.22"), 30_500);
+        let scan = |model: &CostModel, name, release| model.kernel_of(name, release)[Cost::Scan];
+        assert_eq!(scan(&model, "bfs", "0.404"), 10_000);
+        assert_eq!(scan(&model, "o_n", "2.4.19"), 20_000);
+        assert_eq!(scan(&model, "o_n", "2.4.22"), 30_500);
+        model.set("o_n@2.4.20.scan", 40.0).expect("2.4.22 has that name, too");
+        assert_eq!(scan(&model, "o_n", "2.4.22"), 40_000);
+        assert_eq!(scan(&model, "o_n", "2.4.19"), 20_000);
     }
 
     #[test]
@@ -238,6 +258,8 @@ mod tests {
         let mut model = CostModel::default();
         assert!(model.set("scam", 1.0).unwrap_err().starts_with("there is no cost scam; there are scan, "));
         assert!(model.set("o_n.scam", 1.0).is_err());
+        assert!(model.set("o_m.scan", 1.0).unwrap_err().starts_with("there is no scheduler o_m; "));
+        assert!(model.set("o_n@9.9.scan", 1.0).is_err());
         assert!(model.set("o_n.call.scam", 1.0).is_err());
         assert!(model.set("scan", -1.0).is_err());
         assert!(model.set("call.pipes", 1.0).is_err());

@@ -119,6 +119,9 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     if file.name.trim().is_empty() {
         return Err(("name".into(), "is empty; give the machine a name".into()));
     }
+    if file.name.chars().any(char::is_control) {
+        return Err(("name".into(), "has control characters; a name is one line of text".into()));
+    }
     if let Some(hz) = file.hz
         && !HZ.contains(&hz)
     {
@@ -144,8 +147,19 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
 fn mistake_of(error: serde_json::Error) -> Mistake {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let message = text.strip_suffix(&place).unwrap_or(&text);
-    (format!("{}:{}", error.line(), error.column()), message.into())
+    let mut message = text.strip_suffix(&place).unwrap_or(&text).to_string();
+    // The reader names types as programs do.
+    for (type_name, plain) in [
+        ("struct AnyForm", "a machine: {\"format\": 1, ...}"),
+        ("u32", "a whole number, 0 or more"),
+        ("u64", "a whole number, 0 or more"),
+        ("f64", "a number"),
+    ] {
+        if let Some(before) = message.find(&format!("expected {type_name}")) {
+            message.replace_range(before + "expected ".len().., plain);
+        }
+    }
+    (format!("{}:{}", error.line(), error.column()), message)
 }
 
 impl Shape {

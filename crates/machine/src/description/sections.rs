@@ -3,7 +3,9 @@
 use super::Sourced;
 use super::form::Mistake;
 use crate::costs::kernel::picoseconds;
-use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special};
+use crate::costs::{
+    CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special, known_scheduler,
+};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::fmt;
@@ -165,10 +167,8 @@ pub(super) fn read(
         Ok(())
     })?;
     for (scheduler, entries) in costs.by_scheduler.map_or(vec![], |entries| entries.0) {
-        if schedlab_sched::registry::find(&scheduler).is_err() {
-            let message = format!("there is no scheduler {scheduler}; names are as in `schedlab list`");
-            return Err((format!("costs.by_scheduler.{scheduler}"), message));
-        }
+        known_scheduler(&scheduler)
+            .map_err(|message| (format!("costs.by_scheduler.{scheduler}"), message))?;
         reader.named(&format!("costs.by_scheduler.{scheduler}"), entries, |name, ns| {
             model.by_scheduler.push(Special::new(&scheduler, name, ns)?);
             Ok(())

@@ -220,7 +220,9 @@ impl Calibration {
         match (changed.next(), changed.next()) {
             (Some(one), None) if before == ratios => Err(format!(
                 "parameter {}: {} instead of {} makes no difference to any measurement; it cannot be fitted to them",
-                self.parameters[one].name, values[one], start[one]
+                self.parameters[one].name,
+                rounded(values[one]),
+                rounded(start[one])
             )),
             _ => Ok(()),
         }
@@ -327,8 +329,9 @@ fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter
 
 fn points(kind: &str, from: &[file::Measurement], machine: &Description) -> Result<Vec<Point>, String> {
     let mut points = vec![];
-    for measurement in from {
-        points.extend(Point::all(measurement, machine).map_err(|error| format!("{kind}: {error}"))?);
+    for (number, measurement) in from.iter().enumerate() {
+        let of_it = Point::all(measurement, machine);
+        points.extend(of_it.map_err(|error| format!("{kind} {}: {error}", number + 1))?);
     }
     Ok(points)
 }

@@ -2,8 +2,9 @@
 
 use super::Compared;
 use super::file::Measurement;
-use crate::expand::{Binding, combinations, fill, text_of};
+use crate::expand::{self, Binding, combinations, fill, text_of};
 use crate::expression::mean;
+use crate::file::check_seeds;
 use schedlab_bench::Values;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
@@ -28,6 +29,7 @@ pub(super) struct Point {
 impl Point {
     /// Those that `measurement` says once for many.
     pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, String> {
+        expand::check(&measurement.axes)?;
         combinations(&measurement.axes)
             .iter()
             .map(|binding| Point::new(measurement, machine, binding))
@@ -57,9 +59,7 @@ impl Point {
         if measurement.source.trim().is_empty() {
             return Err(format!("{what}: source is empty; say where the value was published"));
         }
-        if measurement.seeds == 0 {
-            return Err(format!("{what}: seeds is 0; give at least 1"));
-        }
+        check_seeds(measurement.seeds).map_err(|error| format!("{what}: {error}"))?;
         let bench = Bench {
             values,
             cpus: machine.topology.cpus(),

@@ -100,6 +100,7 @@ fn mistakes_in_files_are_told() {
         ("\"time\"", "\"tame\"", "there is no figure \"tame\"; there are time"),
         ("\"{time}\"", "\"{tame}\"", "measured is {tame}; it must be a number"),
         ("source = \"made up\"", "source = \"\"", "source is empty"),
+        ("source = \"made up\"", "source = \"made up\"\nseeds = 100000000000", "give 1 to 10000"),
         ("loops = 8", "loops = 4", "cannot be held out, too"),
         ("[[measurement]]", "[[held_out]]", "at least one [[parameter]]"),
     ] {

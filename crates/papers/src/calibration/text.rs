@@ -1,27 +1,10 @@
 //! What came of a calibration, for the terminal.
 
 use super::{Calibrated, Compared, Fitted, off};
-use crate::text::number;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use crate::text::{number, table};
+use comfy_table::Table;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-fn table(width: u16, unicode: bool, header: &[&str], numbers: std::ops::Range<usize>) -> Table {
-    let mut table = Table::new();
-    let line = if unicode { '─' } else { '-' };
-    table
-        .load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)))
-        .force_no_tty()
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width)
-        .set_header(header.iter().copied());
-    for column in numbers {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
 
 fn parameters(of: &[Fitted], width: u16, unicode: bool) -> Table {
     let mut table = table(width, unicode, &["fitted, ns", "before", "after", "bounds"], 1..3);

@@ -287,6 +287,8 @@ impl BenchReport {
 pub(crate) fn written(value: &Value) -> String {
     match value {
         Value::String(word) => word.clone(),
+        // A nice value is 10, not 10.0.
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => other.to_string(),
     }
 }

@@ -53,15 +53,16 @@ impl Point {
         Point { x, y, low: y, high: y }
     }
 
-    fn is_finite(&self) -> bool {
-        [self.x, self.y, self.low, self.high].iter().all(|value| value.is_finite())
+    /// Whether there is a place for it: differences of larger numbers would have none.
+    fn is_drawable(&self) -> bool {
+        [self.x, self.y, self.low, self.high].iter().all(|value| value.abs() < 1e150)
     }
 }
 
 impl Series {
     /// Its points that can be drawn.
     fn drawable(&self) -> impl Iterator<Item = &Point> {
-        self.points.iter().filter(|point| point.is_finite())
+        self.points.iter().filter(|point| point.is_drawable())
     }
 }
 
@@ -87,7 +88,9 @@ impl Chart {
             return Some((-0.5, self.x_names.len() as f64 - 0.5));
         }
         let (least, most) = range(self.points().map(|point| point.x))?;
-        Some(if least < most { (least, most) } else { (least - 0.5, most + 0.5) })
+        // Half a place on both sides, and enough to make a difference to a large number.
+        let half = (least.abs() * 1e-9).max(0.5);
+        Some(if least < most { (least, most) } else { (least - half, most + half) })
     }
 
     /// Where there are marks on the axis to the right, about `most` of them, and what is written there.

@@ -79,3 +79,14 @@ fn whole_numbers_are_marked_at_whole_numbers() {
     let marks: Vec<String> = chart.x_marks((1.0, 3.0), 8).into_iter().map(|(_, label)| label).collect();
     assert_eq!(marks, ["1", "2", "3"]);
 }
+
+#[test]
+fn numbers_beyond_all_measure_are_left_out() {
+    let points = [(1.0, 1e308), (2.0, -1e308), (-1e308, 1.0), (f64::NAN, 1.0), (1e17, 3.0)];
+    let points = points.map(|(x, y)| Point::new(x, y)).to_vec();
+    let series = vec![Series { name: "a".into(), points, published: false }];
+    let chart = Chart { series, ..chart() };
+    assert_eq!(chart.points().count(), 1);
+    assert!(chart.to_text(crate::Style { width: 80, color: false, unicode: true }).lines().count() < 40);
+    assert!(chart.to_svg().ends_with("</svg>\n"));
+}

@@ -1,0 +1,46 @@
+//! Files that the program writes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What went wrong with a file or a directory.
+pub fn told(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Whether a file can be expected to be written there: better known now than after minutes of simulation.
+///
+/// # Errors
+/// It cannot.
+pub fn check(path: &Path) -> Result<(), String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
+        return Err(format!("{}: there is no directory {}", path.display(), missing.display()));
+    }
+    if path.is_dir() {
+        return Err(format!("{}: that is a directory; name a file", path.display()));
+    }
+    Ok(())
+}
+
+/// Writes a file under another name first, so that under its own it is there in whole or, as before, not at all. What is there and is
+/// no file (`/dev/stdout`) is written to.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    let cannot = |error: &io::Error| format!("{}: cannot be written: {error}", path.display());
+    if fs::symlink_metadata(path).is_ok_and(|what| !what.is_file()) {
+        return fs::write(path, text).map_err(|error| cannot(&error));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // What could not be written is of no use to anybody; that it could not be removed either is not the user's concern.
+        let _ = fs::remove_file(&temporary);
+        cannot(&error)
+    })
+}
