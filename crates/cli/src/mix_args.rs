@@ -1,6 +1,7 @@
 //! The command line of `schedlab bench mix`: members, each written as it stands after `schedlab bench` when it is run alone.
 
 use crate::bench_args::{Common, given, option, options_of};
+use crate::files::told;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
 use schedlab_bench::mix::{AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name};
@@ -73,7 +74,7 @@ fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
     let mut written = vec![];
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
         let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        let text = text.map_err(|error| failed(told(path, &error)))?;
         for (number, line) in text.lines().enumerate() {
             let text = line.split('#').next().unwrap_or_default().trim();
             if !text.is_empty() {

@@ -30,6 +30,8 @@ pub mod o_1;
 pub mod o_n;
 pub mod pelt;
 pub mod platform;
+#[cfg(test)]
+mod random;
 pub mod registry;
 pub mod round_robin;
 pub mod staircase;

@@ -201,17 +201,14 @@ mod tests {
     use super::*;
     use crate::cfs::{Version, class_list};
     use crate::classes::rt::RtVersion;
+    use crate::random::Random;
     use crate::registry::BuildConfig;
     use alloc::vec::Vec;
 
     #[test]
     fn where_every_group_is_a_cpu_the_short_way_to_the_idlest_finds_what_the_long_one_finds() {
         const CPUS: u32 = 70;
-        let mut seed = 3_u64;
-        let mut random = move |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
+        let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
         let mut list = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
         let (core, fair) = (&mut list.core, &mut list.fair);
@@ -222,8 +219,8 @@ mod tests {
             // Forks that compare the present load or a decaying one; few or many loads, and all or hardly any of them 0.
             let bound = 1 + round % 4;
             for cpu in 0..CPUS as usize {
-                fair.weighted_load[cpu] = 1024 * (round % 3 + random(bound));
-                fair.cpu_load[cpu] = [0; 5].map(|_: u64| random(2) * random(1500));
+                fair.weighted_load[cpu] = 1024 * (round % 3 + random.below(bound));
+                fair.cpu_load[cpu] = [0; 5].map(|_: u64| random.below(2) * random.below(1500));
             }
             for cpu in (0..CPUS).map(CpuId) {
                 let short = fair.find_idlest_group(core, 0, cpu, anywhere);
@@ -240,15 +237,12 @@ mod tests {
 
     #[test]
     fn the_shortened_search_for_the_least_load_finds_what_a_full_one_finds() {
-        let mut seed = 1_u64;
-        let mut random = move |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
+        let mut random = Random(1);
         for round in 0..2_000 {
             // From hardly any idle CPU to many, and all of them equal.
             let bound = 1 + round % 7;
-            let loads: Vec<(u64, usize)> = (0..random(40) as usize).map(|cpu| (random(bound), cpu)).collect();
+            let loads: Vec<(u64, usize)> =
+                (0..random.below(40) as usize).map(|cpu| (random.below(bound), cpu)).collect();
             // `min_by_key` takes the first among equals.
             let full = loads.iter().copied().min_by_key(|&(load, _)| load);
             assert_eq!(first_least(loads.iter().copied()), full, "{loads:?}");

@@ -4,6 +4,7 @@ use super::{Cfs, Version, class_list, wait_runtime};
 use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
+use crate::random::Random;
 use crate::registry::BuildConfig;
 use crate::topology::{Level, LevelKind};
 use crate::{
@@ -273,16 +274,6 @@ fn groups_can_be_reshared_and_tasks_moved_between_them() {
         m.sched.group_set_shares(&mut m.platform, one, 100 * step).unwrap();
         m.reschedule();
         m.sched.audit().unwrap();
-    }
-}
-
-/// A small generator; the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
     }
 }
 

@@ -119,6 +119,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use alloc::vec::Vec;
 
     /// The timeline beside a plain list that is sorted anew, stably, after each arrival.
@@ -168,30 +169,23 @@ mod tests {
         }
     }
 
-    /// A generator of small numbers.
-    fn random(state: &mut u64, below: u64) -> u64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 33) % below
-    }
-
     #[test]
     fn it_agrees_with_a_sorted_list_under_random_use() {
         // Few equals and many; around the wrap of virtual time, and around half of it.
         for (seed, spread) in [(1, 1 << 30), (2, 5), (3, 300)] {
             for base in [0u64.wrapping_sub(spread / 2), (1 << 63) - spread / 2] {
-                let mut state = seed;
+                let mut random = Random(seed);
                 let mut pair = Pair::new(1500, base);
                 let mut absent: Vec<u32> = (0..1500).collect();
                 for step in 0..12_000 {
                     // Grows to all, shrinks to none, grows again.
-                    let grows = random(&mut state, 10) < if step / 3000 % 2 == 0 { 8 } else { 2 };
+                    let grows = random.below(10) < if step / 3000 % 2 == 0 { 8 } else { 2 };
                     if grows && !absent.is_empty() {
-                        let e = absent.swap_remove(random(&mut state, absent.len() as u64) as usize);
-                        pair.insert(e, random(&mut state, spread));
+                        let e = absent.swap_remove(random.below(absent.len() as u64) as usize);
+                        pair.insert(e, random.below(spread));
                     } else if !pair.model.is_empty() {
-                        let leftmost = random(&mut state, 2) == 0;
-                        let at =
-                            if leftmost { 0 } else { random(&mut state, pair.model.len() as u64) as usize };
+                        let leftmost = random.below(2) == 0;
+                        let at = if leftmost { 0 } else { random.below(pair.model.len() as u64) as usize };
                         absent.push(pair.model[at].1);
                         pair.remove(at);
                     }

@@ -1,6 +1,7 @@
 //! Groups and their limits, for all releases that have them: quotas kept, weights kept, and the books in order whatever happens.
 
 use super::testing::{Bench, Life, MS, State};
+use crate::random::Random;
 use crate::registry::{Build, BuildConfig, find};
 use crate::{
     CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, TunableError, Waker,
@@ -429,20 +430,6 @@ fn an_idle_group_gets_what_three_in_a_thousand_are() {
     let mut m = machine("cfs@3.2", 1);
     let group = m.group(GroupId::ROOT, 1024);
     assert!(m.sched.group_set_idle(&mut m.platform, group, true).is_err());
-}
-
-/// A small generator; the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
 }
 
 /// Does everything that can be done to tasks and groups, in random order, and checks the books after each.

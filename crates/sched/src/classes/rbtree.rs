@@ -452,6 +452,7 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// Keeps the smallest of `own` in each subtree.
     struct Least {
@@ -480,11 +481,7 @@ mod tests {
 
     #[test]
     fn a_tree_agrees_with_a_sorted_list_under_random_use() {
-        let mut state = 1u64;
-        let mut random = move |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % bound
-        };
+        let mut random = Random(1);
         let count = 300;
         let mut nodes = Nodes::new();
         nodes.make_room(count);
@@ -493,13 +490,13 @@ mod tests {
             Least { own: (0..count as u64).map(|i| i * 7919 % 301).collect(), least: alloc::vec![0; count] };
         let mut model: Vec<(i64, u32)> = Vec::new();
         for _ in 0..20_000 {
-            let node = random(count as u64) as u32;
+            let node = random.below(count as u64) as u32;
             if let Some(place) = model.iter().position(|&(_, other)| other == node) {
                 nodes.remove(&mut root, node, &mut least);
                 model.remove(place);
             } else {
                 // Around 0, so that keys wrap.
-                let key = random(40) as i64 - 20;
+                let key = random.below(40) as i64 - 20;
                 least.least[node as usize] = least.own[node as usize];
                 nodes.insert(&mut root, node, key as u64, &mut least);
                 let place = model.partition_point(|&(other, _)| other <= key);

@@ -223,28 +223,23 @@ impl Default for Sorted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use alloc::collections::BTreeSet;
-
-    /// A generator of small numbers.
-    fn random(state: &mut u64, below: u64) -> u64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 33) % below
-    }
 
     /// Beside a set, growing to thousands, shrinking to a few, and so on. The numbers are even, from `base` on.
     fn agrees_with_a_set(base: u128, spread: u64) {
-        let mut state = 1;
+        let mut random = Random(1);
         let mut sorted = Sorted::new();
         let mut model: BTreeSet<u64> = BTreeSet::new();
         let number = |step: u64| base.wrapping_add(2 * u128::from(step));
         for round in 0..20_000 {
-            let grows = random(&mut state, 10) < if round / 4000 % 2 == 0 { 8 } else { 2 };
-            let step = random(&mut state, spread);
+            let grows = random.below(10) < if round / 4000 % 2 == 0 { 8 } else { 2 };
+            let step = random.below(spread);
             if grows {
                 if model.insert(step) {
                     sorted.insert(number(step));
                 }
-            } else if random(&mut state, 2) == 0 {
+            } else if random.below(2) == 0 {
                 assert_eq!(sorted.pop(), model.pop_first().map(number));
             } else if let Some(&step) = model.range(step..).next() {
                 model.remove(&step);

@@ -109,6 +109,13 @@ pub(super) struct Pass {
     pub some_pinned: bool,
 }
 
+impl Pass {
+    /// One that has yet to look.
+    pub fn new(here: CpuId, level: usize, why: Occasion) -> Pass {
+        Pass { here, level, why, kind: Migrate::Task, imbalance: 0, all_pinned: false, some_pinned: false }
+    }
+}
+
 impl Balance {
     /// Nothing has been balanced yet.
     pub fn new(domains: &Domains, near: &Near) -> Balance {
@@ -353,15 +360,7 @@ impl Fair {
         level: usize,
         why: Occasion,
     ) -> bool {
-        let mut pass = Pass {
-            here,
-            level,
-            why,
-            kind: Migrate::Task,
-            imbalance: 0,
-            all_pinned: false,
-            some_pinned: false,
-        };
+        let mut pass = Pass::new(here, level, why);
         let mut dropped = 0;
         platform.touched.balances += 1;
         let moved = loop {

@@ -381,8 +381,9 @@ fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eevdf::tests::{Random, scramble};
+    use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
+    use crate::random::Random;
     use crate::registry::BuildConfig;
     use crate::topology::{Place, Topology};
     use alloc::vec::Vec;
@@ -423,7 +424,7 @@ mod tests {
         // Two nodes of two caches of three cores of two threads; and single CPUs.
         let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
         let nested = Topology::new((0..24).map(place).collect(), &[]).unwrap();
-        let mut random = Random::new(7);
+        let mut random = Random(7);
         let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
         for topology in [nested, Topology::flat(24)] {
             let Eevdf { core, fair, .. } =
@@ -440,15 +441,7 @@ mod tests {
                 let why = [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
                 for here in (0..24).map(CpuId) {
                     for level in core.domains.of(here) {
-                        let pass = Pass {
-                            here,
-                            level,
-                            why,
-                            kind: Migrate::Task,
-                            imbalance: 0,
-                            all_pinned: false,
-                            some_pinned: false,
-                        };
+                        let pass = Pass::new(here, level, why);
                         let short = fair.survey(core, &pass);
                         assert_eq!(short, full_pass(fair, core, &pass), "round {round}, {pass:?}");
                         found += u32::from(short.busiest.is_some());

@@ -151,24 +151,21 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use alloc::vec::Vec;
 
     #[test]
     fn a_cpu_that_is_passed_over_for_its_utilisation_would_not_have_been_chosen() {
-        let mut seed = 1_u64;
-        let mut random = move |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
+        let mut random = Random(1);
         let mut passed_over = 0;
         for _ in 0..2_000 {
             let mut cpu = || {
-                let nr_running = random(3);
+                let nr_running = random.below(3);
                 let mut stats = Stats::default();
                 stats.weight = 1;
-                stats.load = random(2048);
-                stats.util = random(3) * random(512);
-                stats.runnable = random(2) * random(2048);
+                stats.load = random.below(2048);
+                stats.util = random.below(3) * random.below(512);
+                stats.runnable = random.below(2) * random.below(2048);
                 (stats.nr_running, stats.h_nr_runnable) = (nr_running, nr_running);
                 stats.idle_cpus = u64::from(nr_running == 0);
                 stats.kind = stats.type_by_numbers(117);

@@ -229,15 +229,16 @@ impl Fair {
 mod tests {
     use super::*;
     use crate::CpuSet;
-    use crate::eevdf::balance::{Migrate, Occasion, Pass};
-    use crate::eevdf::tests::{Random, scramble};
+    use crate::eevdf::balance::{Occasion, Pass};
+    use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
+    use crate::random::Random;
     use crate::registry::BuildConfig;
 
     /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks on it go.
     #[test]
     fn the_tally_says_what_a_look_at_every_cpu_says() {
-        let mut random = Random::new(1);
+        let mut random = Random(1);
         let (mut found, mut left) = (0, 0);
         for cpus in [2, 31, 32, 33, 65, 100] {
             let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
@@ -251,15 +252,7 @@ mod tests {
                 fair.tally_up(core);
                 assert!(fair.audit_tally(core));
                 for here in (0..cpus).map(CpuId) {
-                    let pass = Pass {
-                        here,
-                        level: fair.tally.level,
-                        why: Occasion::Idle,
-                        kind: Migrate::Task,
-                        imbalance: 0,
-                        all_pinned: false,
-                        some_pinned: false,
-                    };
+                    let pass = Pass::new(here, fair.tally.level, Occasion::Idle);
                     let short = fair.tally.survey(here);
                     assert_eq!(short, fair.survey(core, &pass), "{cpus} CPUs, round {round}, {here:?}");
                     found += u32::from(short.busiest.is_some());

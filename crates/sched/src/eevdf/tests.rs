@@ -4,6 +4,7 @@ use super::entity::NONE;
 use super::fair::Fair;
 use super::{Eevdf, Version};
 use crate::classes::{Core, Pid};
+use crate::random::Random;
 use crate::registry::BuildConfig;
 use crate::{
     BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
@@ -13,21 +14,6 @@ use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
-
-/// Random numbers.
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// Below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than `kinds` threads, some of them fair
 /// and not delayed.

@@ -218,16 +218,8 @@ pub fn audit(nodes: &Nodes, root: &Root, se: &[Entity], order: Order) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use alloc::vec::Vec;
-
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (self.0 >> 33) % bound
-        }
-    }
 
     fn entities(random: &mut Random, number: usize) -> Vec<Entity> {
         (0..number)

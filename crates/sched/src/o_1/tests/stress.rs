@@ -3,15 +3,7 @@
 
 use super::*;
 use crate::interface::Load;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-}
+use crate::random::Random;
 
 /// What the driver knows of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
