@@ -1,8 +1,11 @@
-//! Files about control groups: any text is read or refused, and what is read keeps the rules of groups.
+//! Files about control groups: any text is read or refused, and what is read keeps the rules of
+//! groups.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedlab_workload::cgroups::{Group, GroupPlan, GroupSettings, cgconfig, cgrules, parse, parse_option};
+use schedlab_workload::cgroups::{
+    Group, GroupPlan, GroupSettings, cgconfig, cgrules, parse, parse_option,
+};
 
 /// CPUs of the machine.
 const CPUS: u32 = 8;
@@ -59,14 +62,10 @@ fn check_group(group: &Group, parent: Option<&Group>) {
 }
 
 fn check_rules(rules: &cgrules::Rules) {
-    let accounts = cgrules::Accounts::default().with_user("anna", 1000, 100).with_group("users", 100);
+    let accounts =
+        cgrules::Accounts::default().with_user("anna", 1000, 100).with_group("users", 100);
     for user in ["root", "anna"] {
-        let process = cgrules::Process {
-            user,
-            group: None,
-            name: "/bin/make",
-            pid: 1,
-        };
+        let process = cgrules::Process { user, group: None, name: "/bin/make", pid: 1 };
         if let Ok(cgrules::Verdict::Move(moves)) = rules.classify(&accounts, process) {
             assert!(!moves.is_empty());
             for to in moves {

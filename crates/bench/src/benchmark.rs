@@ -25,8 +25,9 @@ impl Conditions {
         Os::new(self.profile, self.costs, self.seed)
     }
 
-    /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn from the seed. On a real machine
-    /// it is chance, too, how long after a tick that is; so runs with different seeds spread as real ones do.
+    /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn
+    /// from the seed. On a real machine it is chance, too, how long after a tick that is; so runs
+    /// with different seeds spread as real ones do.
     pub fn start_ns(&self) -> u64 {
         Random::new(self.seed, TaskId(u32::MAX)).below(10_000_000)
     }
@@ -44,7 +45,8 @@ pub struct Prepared {
 pub struct End<'a> {
     /// When it ended, ns by the benchmark's clock.
     pub now_ns: u64,
-    /// The part that the benchmark is of what ran; the first one, and the only one, unless it ran beside others.
+    /// The part that the benchmark is of what ran; the first one, and the only one, unless it ran
+    /// beside others.
     pub part: PartId,
     /// The programs and what they shared.
     pub os: &'a Os,
@@ -68,7 +70,8 @@ pub struct Findings {
 pub struct Table {
     /// What it is of; names differ from each other within a benchmark.
     pub name: String,
-    /// What is in its columns, with the unit: one more than a row has values, for the first is of the rows' labels.
+    /// What is in its columns, with the unit: one more than a row has values, for the first is of
+    /// the rows' labels.
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
@@ -171,7 +174,8 @@ pub trait Benchmark: Sync {
     /// What it does and measures, in a line.
     fn about(&self) -> &'static str;
 
-    /// What is run, as exactly as its [`name`](Benchmark::name) and its parameters leave it open: results of one are none of another.
+    /// What is run, as exactly as its [`name`](Benchmark::name) and its parameters leave it open:
+    /// results of one are none of another.
     fn described(&self) -> String {
         self.name().into()
     }
@@ -191,7 +195,8 @@ pub trait Benchmark: Sync {
         false
     }
 
-    /// The task groups that it wants beside the root, by their weight (`cpu.shares`). They are numbered from 1 on.
+    /// The task groups that it wants beside the root, by their weight (`cpu.shares`). They are
+    /// numbered from 1 on.
     fn groups(&self, values: &Values) -> Vec<u64> {
         let _ = values;
         vec![]
@@ -201,5 +206,10 @@ pub trait Benchmark: Sync {
     ///
     /// # Errors
     /// Values that do not go together. (That each is in its own range has been seen to.)
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue>;
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue>;
 }

@@ -1,14 +1,18 @@
-//! chat: rooms whose members talk to each other through a server (after Bill Hartner's `chat_s` and `chat_c`, and VolanoMark).
+//! chat: rooms whose members talk to each other through a server (after Bill Hartner's `chat_s` and
+//! `chat_c`, and VolanoMark).
 //!
-//! A member has a sending and a receiving task on the client's side and one of each on the server's. A sender waits after each
-//! message until its own receiver has seen it; the server hands each message to all members of the room. Every hop is a message of
-//! 100 bytes on a socket of its own. This is a model: the program's text was not at hand.
+//! A member has a sending and a receiving task on the client's side and one of each on the
+//! server's. A sender waits after each message until its own receiver has seen it; the server hands
+//! each message to all members of the room. Every hop is a message of 100 bytes on a socket of its
+//! own. This is a model: the program's text was not at hand.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts;
 use schedlab_sched::SchedAttr;
-use schedlab_workload::os::{ChannelId, Context, LatchId, Objects, Os, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::os::{
+    ChannelId, Context, LatchId, Objects, Os, Program, SemaphoreId, Spawn, Step,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -87,11 +91,17 @@ impl Benchmark for Chat {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let (rooms, users) = (values.whole("rooms"), values.whole("users"));
         if rooms * users * 4 > TASKS_MAX {
-            let message =
-                format!("{rooms} rooms of {users} members are more than {TASKS_MAX} tasks; give fewer");
+            let message = format!(
+                "{rooms} rooms of {users} members are more than {TASKS_MAX} tasks; give fewer"
+            );
             return Err(BadValue::new("rooms", message));
         }
         let shape = Rc::new(Shape {
@@ -106,7 +116,8 @@ impl Benchmark for Chat {
         });
         os.start(conditions.start_ns(), Spawn::new("chat", parent(shape.clone())));
         // An hour, and ten times what one CPU needs for the messages.
-        let limit_ns = (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
+        let limit_ns =
+            (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
         let limit_ns = Some(limit_ns.saturating_add(3_600_000_000_000));
         Ok(Prepared { limit_ns, finish: Box::new(move |end| findings(&shape, end)) })
     }
@@ -146,7 +157,8 @@ fn parent(shape: Rc<Shape>) -> impl Program + 'static {
         }
         let (member, role) = ((made / 4 % shape.users) as usize, made % 4);
         if member == 0 && role == 0 {
-            members = (0..shape.users).map(|_| Member::new(os.objects(), shape.users as usize)).collect();
+            members =
+                (0..shape.users).map(|_| Member::new(os.objects(), shape.users as usize)).collect();
         }
         made += 1;
         let (shape, members) = (shape.clone(), members.clone());
@@ -154,7 +166,9 @@ fn parent(shape: Rc<Shape>) -> impl Program + 'static {
         Step::Fork(Box::new(match role {
             0 => Spawn::new("chat_s receiver", server_receiver(shape, members, member)),
             1 => Spawn::new("chat_s sender", server_sender(shape, members, member)),
-            2 => Spawn::new("chat_c receiver", client_receiver(shape, members, member)).attr(clients),
+            2 => {
+                Spawn::new("chat_c receiver", client_receiver(shape, members, member)).attr(clients)
+            }
             _ => Spawn::new("chat_c sender", client_sender(shape, members, member)).attr(clients),
         }))
     }
@@ -209,7 +223,11 @@ fn server_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Pro
             return Step::Pass(shape.start);
         }
         if std::mem::replace(&mut has, false) {
-            let from = member.queued.borrow_mut().pop_front().expect("the semaphore counts what is queued");
+            let from = member
+                .queued
+                .borrow_mut()
+                .pop_front()
+                .expect("the semaphore counts what is queued");
             member.under_way.borrow_mut().push_back(from);
             return Step::Write(member.down, BYTES);
         }
@@ -232,7 +250,8 @@ fn client_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl P
             return Step::Pass(shape.start);
         }
         if std::mem::replace(&mut has, false) {
-            let from = member.under_way.borrow_mut().pop_front().expect("what was read was under way");
+            let from =
+                member.under_way.borrow_mut().pop_front().expect("what was read was under way");
             if usize::from(from) == me {
                 return Step::Post(member.seen);
             }

@@ -1,4 +1,5 @@
-//! chew: an endless loop that looks at the clock: how long is it kept from the CPU, and how long does it run in between?
+//! chew: an endless loop that looks at the clock: how long is it kept from the CPU, and how long
+//! does it run in between?
 //!
 //! A gap of more than 1 ms between two looks is a time off the CPU.
 
@@ -70,7 +71,11 @@ fn process(gaps: Rc<RefCell<Vec<Gap>>>) -> impl Program + 'static {
             Some(last_ns) if now_ns - last_ns > GAP_NS => {
                 // The piece of work between the two looks has been done too.
                 let out_ns = now_ns - last_ns - PIECE_NS;
-                gaps.borrow_mut().push(Gap { task: os.task(), out_ns, ran_ns: now_ns - since_ns - out_ns });
+                gaps.borrow_mut().push(Gap {
+                    task: os.task(),
+                    out_ns,
+                    ran_ns: now_ns - since_ns - out_ns,
+                });
                 since_ns = now_ns;
             }
             Some(_) => {}

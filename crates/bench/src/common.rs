@@ -44,7 +44,10 @@ pub(crate) fn start_hogs(os: &mut Os, count: u64) {
 }
 
 /// The tasks called `name`, and what they got.
-pub(crate) fn named<'a>(end: &'a End<'_>, name: &'a str) -> impl Iterator<Item = (TaskId, &'a TaskStats)> {
+pub(crate) fn named<'a>(
+    end: &'a End<'_>,
+    name: &'a str,
+) -> impl Iterator<Item = (TaskId, &'a TaskStats)> {
     of_part(end).filter(move |&(task, _)| end.os.name(task) == name)
 }
 
@@ -92,7 +95,10 @@ mod tests {
     #[test]
     fn spread_is_deviation_over_mean() {
         let moments: Moments = [8u64, 10, 12].into_iter().collect();
-        assert_eq!((mean(&moments), deviation(&moments), spread_percent(&moments)), (10.0, 2.0, 20.0));
+        assert_eq!(
+            (mean(&moments), deviation(&moments), spread_percent(&moments)),
+            (10.0, 2.0, 20.0)
+        );
         let none = Moments::default();
         assert_eq!((mean(&none), deviation(&none), spread_percent(&none)), (0.0, 0.0, 0.0));
     }

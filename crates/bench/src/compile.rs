@@ -1,8 +1,9 @@
 //! compile: `make -jN` of a large C program, as the tree of processes that recursive make forks.
 //!
-//! The top make parses and runs a make in one directory after another; that make keeps up to N shells at work, each of which forks a
-//! compiler driver, which forks the compiler and the assembler, each parent waiting for its child. After a directory comes an
-//! archive, at the end the link and the compression. The shape is that of a kernel's build; the times are ours.
+//! The top make parses and runs a make in one directory after another; that make keeps up to N
+//! shells at work, each of which forks a compiler driver, which forks the compiler and the
+//! assembler, each parent waiting for its child. After a directory comes an archive, at the end the
+//! link and the compression. The shape is that of a kernel's build; the times are ours.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -15,7 +16,9 @@ use std::rc::Rc;
 pub struct Compile;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("jobs", (1, 10_000), "1", "objects that are made at a time").short('j').positional(),
+    Parameter::whole("jobs", (1, 10_000), "1", "objects that are made at a time")
+        .short('j')
+        .positional(),
     Parameter::whole("objects", (1, 100_000), "400", "files to compile"),
     Parameter::whole("directories", (1, 10_000), "20", "directories that they are in"),
     Parameter::real(
@@ -25,8 +28,14 @@ const PARAMETERS: &[Parameter] = &[
         "CPU time of the compiler for a file, ms: the mean of lognormal draws",
     ),
     Parameter::real("sigma", (0.0, 3.0), "0.6", "their sigma"),
-    Parameter::flag("pipe", "the assembler reads from the compiler as it writes (the driver's -pipe)"),
-    Parameter::flag("editor", "a task beside it that sleeps for 100 ms in the mean and then computes 3 ms"),
+    Parameter::flag(
+        "pipe",
+        "the assembler reads from the compiler as it writes (the driver's -pipe)",
+    ),
+    Parameter::flag(
+        "editor",
+        "a task beside it that sleeps for 100 ms in the mean and then computes 3 ms",
+    ),
 ];
 
 const MS: u64 = 1_000_000;
@@ -86,7 +95,10 @@ impl Benchmark for Compile {
     fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let (objects, directories) = (values.whole("objects"), values.whole("directories"));
         if directories > objects {
-            return Err(BadValue::new("directories", format!("more than the {objects} objects; give fewer")));
+            return Err(BadValue::new(
+                "directories",
+                format!("more than the {objects} objects; give fewer"),
+            ));
         }
         let sigma = values.real("sigma");
         let tree = Rc::new(Tree {
@@ -107,8 +119,9 @@ impl Benchmark for Compile {
             os.start(0, Spawn::new("editor", editor));
         }
         // Thirty times what one CPU needs for it.
-        let work_ms =
-            objects as f64 * (values.real("compiler") + 50.0) + directories as f64 * 200.0 + 3_000.0;
+        let work_ms = objects as f64 * (values.real("compiler") + 50.0)
+            + directories as f64 * 200.0
+            + 3_000.0;
         let limit_ns = Some((work_ms * 30e6) as u64);
         Ok(Prepared { limit_ns, finish: Box::new(move |_| findings(&tree, &responses)) })
     }
@@ -129,11 +142,13 @@ fn findings(tree: &Tree, responses: &Noted) -> Findings {
     let time_s = end_ns as f64 / 1e9;
     let mut figures = vec![Figure::lower("time", "s", time_s)];
     figures.extend(parts::summary(responses, "editor response"));
-    let printed = format!("make -j{}\nreal\t{}m{:.3}s\n", tree.jobs, end_ns / 60_000_000_000, time_s % 60.0);
+    let printed =
+        format!("make -j{}\nreal\t{}m{:.3}s\n", tree.jobs, end_ns / 60_000_000_000, time_s % 60.0);
     Findings { printed, figures, tables: vec![table] }
 }
 
-/// Forks `child` and waits for it, again and again, as long as `next` gives one; `before_ns` is computed first.
+/// Forks `child` and waits for it, again and again, as long as `next` gives one; `before_ns` is
+/// computed first.
 fn forks_one_by_one(
     before_ns: u64,
     mut next: impl FnMut(&mut Context<'_>) -> Option<Spawn> + 'static,
@@ -175,9 +190,12 @@ fn top(tree: Rc<Tree>) -> impl Program + 'static {
             tree.directory_ends.borrow_mut().push(os.now_ns());
         }
         // Objects are spread over the directories as evenly as can be.
-        let objects = (now + 1) * tree.objects / tree.directories - now * tree.objects / tree.directories;
+        let objects =
+            (now + 1) * tree.objects / tree.directories - now * tree.objects / tree.directories;
         match now {
-            _ if now < tree.directories => Some(Spawn::new("make", directory(tree.clone(), objects))),
+            _ if now < tree.directories => {
+                Some(Spawn::new("make", directory(tree.clone(), objects)))
+            }
             _ if now == tree.directories => Some(Spawn::new("ld", executed(LINK_NS))),
             _ if now == tree.directories + 1 => Some(Spawn::new("gzip", executed(COMPRESS_NS))),
             _ => None,
@@ -219,7 +237,8 @@ fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
                 At::Make if started < objects && running < tree.jobs => {
                     started += 1;
                     running += 1;
-                    // Make draws, so that it does not matter in which order its children come to it.
+                    // Make draws, so that it does not matter in which order its children come to
+                    // it.
                     let object = tree.draw(os);
                     return Step::Fork(Box::new(Spawn::new("sh", shell(tree.clone(), object))));
                 }

@@ -1,7 +1,8 @@
 //! cyclictest: how late do timers wake threads? (rt-tests 0.84.)
 //!
-//! Each thread sleeps until an absolute time, notes how much later it runs, and adds its interval to that time; a thread that is
-//! late does not skip what it has missed, so one delay shows in several samples. It does nothing else: 2 us a cycle.
+//! Each thread sleeps until an absolute time, notes how much later it runs, and adds its interval
+//! to that time; a thread that is late does not skip what it has missed, so one delay shows in
+//! several samples. It does nothing else: 2 us a cycle.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS, US_NS};
@@ -21,7 +22,8 @@ const CYCLE_NS: u64 = 2 * US_NS;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("threads", (1, 100_000), "1", "threads").short('t'),
-    Parameter::whole("interval", (1, 1_000_000_000), "1000", "interval of the first thread, us").short('i'),
+    Parameter::whole("interval", (1, 1_000_000_000), "1000", "interval of the first thread, us")
+        .short('i'),
     Parameter::whole(
         "distance",
         (0, 1_000_000_000),
@@ -29,7 +31,8 @@ const PARAMETERS: &[Parameter] = &[
         "so much more for each next thread, us; 0 with --histogram",
     )
     .short('d'),
-    Parameter::whole("prio", (0, 99), "0", "real-time priority; 0: none, and SCHED_OTHER").short('p'),
+    Parameter::whole("prio", (0, 99), "0", "real-time priority; 0: none, and SCHED_OTHER")
+        .short('p'),
     Parameter::flag("priospread", "each next thread has one priority less"),
     Parameter::word(
         "policy",
@@ -40,12 +43,27 @@ const PARAMETERS: &[Parameter] = &[
     .short('y'),
     Parameter::flag("affinity", "thread i on CPU i only").short('a'),
     Parameter::flag("relative", "sleep for the interval, not until a time").short('r'),
-    Parameter::whole("loops", (0, 1_000_000_000), "0", "cycles of each thread; 0: as long as it runs")
-        .short('l'),
-    Parameter::whole("duration", (0, 1_000_000), "10", "how long it runs, s; 0: until the loops are done")
-        .short('D'),
-    Parameter::whole("histogram", (0, 1_000_000), "0", "print a histogram of latencies below this, us")
-        .short('h'),
+    Parameter::whole(
+        "loops",
+        (0, 1_000_000_000),
+        "0",
+        "cycles of each thread; 0: as long as it runs",
+    )
+    .short('l'),
+    Parameter::whole(
+        "duration",
+        (0, 1_000_000),
+        "10",
+        "how long it runs, s; 0: until the loops are done",
+    )
+    .short('D'),
+    Parameter::whole(
+        "histogram",
+        (0, 1_000_000),
+        "0",
+        "print a histogram of latencies below this, us",
+    )
+    .short('h'),
     Parameter::flag("nanosleep", "use clock_nanosleep: what is modelled in any case").short('n'),
     Parameter::flag("mlockall", "lock memory: nothing is ever paged out here").short('m'),
     common::hogs("0"),
@@ -162,10 +180,18 @@ impl Benchmark for Cyclictest {
         values.flag("affinity")
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.policy.is_realtime() && options.prio == 0 {
-            return Err(BadValue::new("policy", "fifo and rr need a priority; give --prio 1 to 99"));
+            return Err(BadValue::new(
+                "policy",
+                "fifo and rr need a priority; give --prio 1 to 99",
+            ));
         }
         if !options.policy.is_realtime() && options.prio > 0 {
             return Err(BadValue::new("prio", "only --policy fifo and rr have priorities"));
@@ -176,11 +202,15 @@ impl Benchmark for Cyclictest {
         }
         // Loops alone: they are over in time, unless the threads get next to no CPU.
         let longest_ns = options.interval_ns(options.threads - 1);
-        let loops_ns =
-            options.loops.saturating_mul(longest_ns).saturating_mul(10).saturating_add(60 * SECOND_NS);
+        let loops_ns = options
+            .loops
+            .saturating_mul(longest_ns)
+            .saturating_mul(10)
+            .saturating_add(60 * SECOND_NS);
         let limit_ns = if duration_ns > 0 { duration_ns } else { loops_ns };
         let empty = Latencies { counts: vec![0; options.histogram], ..Latencies::default() };
-        let results = Results { threads: vec![empty; options.threads as usize], all: Histogram::new() };
+        let results =
+            Results { threads: vec![empty; options.threads as usize], all: Histogram::new() };
         let results = Rc::new(RefCell::new(results));
         os.start(0, Spawn::new("cyclictest", parent(options, results.clone())));
         common::start_hogs(os, values.whole("hogs"));
@@ -299,11 +329,13 @@ fn print_histogram(printed: &mut String, options: &Options, threads: &[Latencies
     printed.push_str("# Histogram\n");
     for us in 0..options.histogram {
         let _ = write!(printed, "{us:06} ");
-        let counts: Vec<String> = threads.iter().map(|this| format!("{:06}", this.counts[us])).collect();
+        let counts: Vec<String> =
+            threads.iter().map(|this| format!("{:06}", this.counts[us])).collect();
         let _ = writeln!(printed, "{}", counts.join("\t"));
     }
     let mut line = |title: &str, value: &dyn Fn(&Latencies) -> u64| {
-        let values: Vec<String> = threads.iter().map(|this| format!("{:05}", value(this))).collect();
+        let values: Vec<String> =
+            threads.iter().map(|this| format!("{:05}", value(this))).collect();
         let _ = writeln!(printed, "# {title}: {}", values.join(" "));
     };
     let within = |this: &Latencies| this.counts.iter().sum::<u64>();

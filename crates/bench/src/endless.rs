@@ -1,8 +1,10 @@
-//! li and cf: endless loops and counting loops, started one after the other (the programs of a dissertation on fairness).
+//! li and cf: endless loops and counting loops, started one after the other (the programs of a
+//! dissertation on fairness).
 //!
-//! **li** never ends; what counts is how much CPU time each loop gets in each interval, and how much each CPU gives. **cf** counts
-//! for some seconds of CPU time and ends; what counts is how long that took each. Both can be started by a shell that needs CPU time
-//! for each, and watched by a monitor, which compete with them.
+//! **li** never ends; what counts is how much CPU time each loop gets in each interval, and how
+//! much each CPU gives. **cf** counts for some seconds of CPU time and ends; what counts is how
+//! long that took each. Both can be started by a shell that needs CPU time for each, and watched by
+//! a monitor, which compete with them.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -26,7 +28,8 @@ const SPACING: Parameter = Parameter::real(
 );
 const INTERVAL: Parameter =
     Parameter::real("interval", (0.01, 1e6), "1", "CPU time is noted for each so many seconds");
-const PIECE: Parameter = Parameter::real("piece", (0.01, 1000.0), "1", "it is noted in pieces of so many ms");
+const PIECE: Parameter =
+    Parameter::real("piece", (0.01, 1000.0), "1", "it is noted in pieces of so many ms");
 const SHELL: Parameter = Parameter::flag("shell", "a shell starts them, and competes with them");
 const SHELL_CPU: Parameter = Parameter::real(
     "shell-cpu",
@@ -34,7 +37,8 @@ const SHELL_CPU: Parameter = Parameter::real(
     "1.5",
     "CPU time of the shell for each of them, ms, fork and all",
 );
-const SHELL_SLEEP: Parameter = Parameter::real("shell-sleep", (0.0, 1e6), "0", "it sleeps after each, ms");
+const SHELL_SLEEP: Parameter =
+    Parameter::real("shell-sleep", (0.0, 1e6), "0", "it sleeps after each, ms");
 const MONITOR: Parameter =
     Parameter::flag("monitor", "a monitor looks at them each second, and competes with them");
 const MONITOR_CPU: Parameter =
@@ -55,8 +59,13 @@ const LI_PARAMETERS: &[Parameter] = &[
 
 const CF_PARAMETERS: &[Parameter] = &[
     COUNT,
-    Parameter::real("seconds", (0.001, 1e6), "10", "CPU time of each, s (the program's argument c)")
-        .positional(),
+    Parameter::real(
+        "seconds",
+        (0.001, 1e6),
+        "10",
+        "CPU time of each, s (the program's argument c)",
+    )
+    .positional(),
     SPACING,
     INTERVAL,
     PIECE,
@@ -124,19 +133,22 @@ impl Books {
 
     /// What each loop got, s, that was there in the interval.
     fn samples(&self, interval: usize) -> Vec<f64> {
-        let there_ns = interval as u64 * self.interval_ns + self.interval_ns * (100 - THERE_PERCENT) / 100;
+        let there_ns =
+            interval as u64 * self.interval_ns + self.interval_ns * (100 - THERE_PERCENT) / 100;
         let got = self.by_task[interval].iter().zip(&self.born_ns);
         got.filter(|(_, born)| born.is_some_and(|born| born <= there_ns))
             .map(|(&ns, _)| seconds(ns))
             .collect()
     }
 
-    /// The part of its CPU time, in percent, that the loop `number` had on the CPU where it had most; and how many CPUs it had been on.
+    /// The part of its CPU time, in percent, that the loop `number` had on the CPU where it had
+    /// most; and how many CPUs it had been on.
     fn main_place(&self, number: usize) -> Option<(f64, usize)> {
         let places = self.places.get(number * self.cpus..(number + 1) * self.cpus)?;
         let (all, most) = (places.iter().sum::<u64>(), places.iter().copied().max()?);
-        (all > 0)
-            .then(|| (most as f64 * 100.0 / all as f64, places.iter().filter(|&&place| place > 0).count()))
+        (all > 0).then(|| {
+            (most as f64 * 100.0 / all as f64, places.iter().filter(|&&place| place > 0).count())
+        })
     }
 
     fn tables(&self, end_ns: u64) -> Vec<Table> {
@@ -166,15 +178,20 @@ impl Books {
 
     /// A table with a row for each loop.
     fn loops(&self) -> Table {
-        let columns = ["loop", "born s", "begun s", "ended s", "took s", "on its main CPU %", "CPUs"];
+        let columns =
+            ["loop", "born s", "begun s", "ended s", "took s", "on its main CPU %", "CPUs"];
         let mut table = Table::new("loops", &columns);
         let time = |ns: Option<u64>| ns.map_or(f64::NAN, seconds);
         for number in 0..self.born_ns.len() {
             let (born, begun) = (time(self.born_ns[number]), time(self.begun_ns[number]));
             let ended = time(self.ended_ns[number]);
-            let (main, cpus) =
-                self.main_place(number).map_or((f64::NAN, f64::NAN), |(main, cpus)| (main, cpus as f64));
-            table.push((number + 1).to_string(), vec![born, begun, ended, ended - begun, main, cpus]);
+            let (main, cpus) = self
+                .main_place(number)
+                .map_or((f64::NAN, f64::NAN), |(main, cpus)| (main, cpus as f64));
+            table.push(
+                (number + 1).to_string(),
+                vec![born, begun, ended, ended - begun, main, cpus],
+            );
         }
         table
     }
@@ -184,7 +201,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The loops, their shell and their monitor. `run_ns` is what each loop computes; none: it is endless.
+/// The loops, their shell and their monitor. `run_ns` is what each loop computes; none: it is
+/// endless.
 fn start(
     os: &mut Os,
     values: &Values,
@@ -219,13 +237,21 @@ fn start(
         }
     }
     if values.flag("monitor") {
-        os.start(0, Spawn::new("monitor", monitor(books.clone(), parts::ms(values, "monitor-cpu"))));
+        os.start(
+            0,
+            Spawn::new("monitor", monitor(books.clone(), parts::ms(values, "monitor-cpu"))),
+        );
     }
     books
 }
 
 /// Counts, in pieces, and notes each.
-fn counting(books: Shared, number: usize, piece_ns: u64, run_ns: Option<u64>) -> impl Program + 'static {
+fn counting(
+    books: Shared,
+    number: usize,
+    piece_ns: u64,
+    run_ns: Option<u64>,
+) -> impl Program + 'static {
     let mut left_ns = run_ns.unwrap_or(u64::MAX);
     let mut piece = None;
     move |os: &mut Context<'_>| {
@@ -286,7 +312,11 @@ fn monitor(books: Shared, cpu_ns: u64) -> impl Program + 'static {
             return Step::Exit;
         }
         run = !run;
-        if run { Step::SleepUntil((os.now_ns() / SECOND_NS + 1) * SECOND_NS) } else { Step::Run(cpu_ns) }
+        if run {
+            Step::SleepUntil((os.now_ns() / SECOND_NS + 1) * SECOND_NS)
+        } else {
+            Step::Run(cpu_ns)
+        }
     }
 }
 
@@ -303,7 +333,12 @@ impl Benchmark for Li {
         LI_PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let books = start(os, values, conditions, "li", None);
         let limit_ns = Some(values.whole("time") * SECOND_NS);
         Ok(Prepared { limit_ns, finish: Box::new(move |end| li_findings(&books.borrow(), end)) })
@@ -315,8 +350,11 @@ fn li_findings(books: &Books, end: &End<'_>) -> Findings {
     let whole = (end.now_ns / books.interval_ns) as usize;
     let all: Vec<f64> =
         (0..whole.min(books.by_task.len())).flat_map(|interval| books.samples(interval)).collect();
-    let last =
-        whole.min(books.by_task.len()).checked_sub(1).map(|last| books.samples(last)).unwrap_or_default();
+    let last = whole
+        .min(books.by_task.len())
+        .checked_sub(1)
+        .map(|last| books.samples(last))
+        .unwrap_or_default();
     let (mean, variance) = parts::mean_and_variance(&last);
     let (_, all_variance) = parts::mean_and_variance(&all);
     let population = all_variance * (all.len() as f64 - 1.0).max(0.0) / all.len().max(1) as f64;
@@ -325,8 +363,13 @@ fn li_findings(books: &Books, end: &End<'_>) -> Findings {
         let got: u64 = books.by_task.iter().map(|interval| interval[number]).sum();
         printed += &format!("{:>4}  {:>13.2}\n", number + 1, seconds(got));
     }
-    let started =
-        books.born_ns.iter().copied().max().flatten().filter(|_| books.born_ns.iter().all(Option::is_some));
+    let started = books
+        .born_ns
+        .iter()
+        .copied()
+        .max()
+        .flatten()
+        .filter(|_| books.born_ns.iter().all(Option::is_some));
     let mut figures = vec![
         Figure::lower("variance in the last interval", "s2", variance),
         Figure::lower("population variance of all samples", "s2", population),
@@ -351,14 +394,21 @@ impl Benchmark for Cf {
         CF_PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let run_ns = (values.real("seconds") * 1e9) as u64;
         let books = start(os, values, conditions, "cf", Some(run_ns));
         // Twice what one CPU needs for it, and a minute.
         let count = values.whole("count");
-        let spacing_ns =
-            parts::ms(values, "spacing") + parts::ms(values, "shell-cpu") + parts::ms(values, "shell-sleep");
-        let limit_ns = Some((count * 2).saturating_mul(run_ns + spacing_ns).saturating_add(60 * SECOND_NS));
+        let spacing_ns = parts::ms(values, "spacing")
+            + parts::ms(values, "shell-cpu")
+            + parts::ms(values, "shell-sleep");
+        let limit_ns =
+            Some((count * 2).saturating_mul(run_ns + spacing_ns).saturating_add(60 * SECOND_NS));
         Ok(Prepared { limit_ns, finish: Box::new(move |end| cf_findings(&books.borrow(), end)) })
     }
 }

@@ -1,7 +1,9 @@
-//! fiftyp: nine processes that compute half of the time (after the 2012 rewrite for tests of ARM's schedulers).
+//! fiftyp: nine processes that compute half of the time (after the 2012 rewrite for tests of ARM's
+//! schedulers).
 //!
-//! Each burns for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. All together want 4.5 CPUs. To the O(1)
-//! scheduler's estimator half-time sleepers look interactive; a fair scheduler gives each its share, and loops beside them theirs.
+//! Each burns for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. All together
+//! want 4.5 CPUs. To the O(1) scheduler's estimator half-time sleepers look interactive; a fair
+//! scheduler gives each its share, and loops beside them theirs.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
@@ -46,7 +48,12 @@ impl Benchmark for Fiftyp {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let options = Options {
             processes: values.whole("processes"),
             sleep_ns: values.whole("sleep") * MS_NS,
@@ -106,7 +113,11 @@ fn findings(end: &End<'_>) -> Findings {
         Figure::plain("mean CPU time", "s", common::mean(&cpu) / 1e9),
         Figure::lower("longest wait", "s", longest_s("fiftyp")),
         Figure::plain("CPU time of all", "%", common::share_percent(end, "fiftyp")),
-        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
+        Figure::higher(
+            "CPU time of the loops beside",
+            "%",
+            common::share_percent(end, common::HOG),
+        ),
         Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
     ];
     Findings { printed, figures, ..Findings::default() }

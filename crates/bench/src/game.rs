@@ -1,8 +1,9 @@
-//! game: a loop that draws frame after frame, with the display server it draws through and endless loops beside it.
+//! game: a loop that draws frame after frame, with the display server it draws through and endless
+//! loops beside it.
 //!
-//! The game computes a frame, sends a request to the display server, and goes on when the request of the frame before has been
-//! answered. Under Wine it asks a third task several times in each frame. This is a model of the published runs of a first-person
-//! game, of which no text exists.
+//! The game computes a frame, sends a request to the display server, and goes on when the request
+//! of the frame before has been answered. Under Wine it asks a third task several times in each
+//! frame. This is a model of the published runs of a first-person game, of which no text exists.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -89,7 +90,10 @@ impl Benchmark for Game {
             os.start(0, Spawn::new("display", server(sockets, display_ns)));
         }
         if let Some(sockets) = wine {
-            os.start(0, Spawn::new("wineserver", server(sockets, (values.real("wine-call") * 1e3) as u64)));
+            os.start(
+                0,
+                Spawn::new("wineserver", server(sockets, (values.real("wine-call") * 1e3) as u64)),
+            );
         }
         let pace = Rc::new(Pace::default());
         if values.flag("audio") {
@@ -112,7 +116,11 @@ fn findings(shape: &Shape, audio: &Noted) -> Findings {
     let late_ms = shape.frames.borrow().percentile(99, 100).unwrap_or(0) as f64 / 1e6;
     let mut figures = vec![
         Figure::higher("frames a second", "1/s", rate),
-        Figure::higher("least frames in a second", "1/s", seconds.iter().copied().min().unwrap_or(0) as f64),
+        Figure::higher(
+            "least frames in a second",
+            "1/s",
+            seconds.iter().copied().min().unwrap_or(0) as f64,
+        ),
         Figure::lower("frame time 99 %", "ms", late_ms),
     ];
     figures.extend(parts::summary(audio, "audio latency"));
@@ -160,7 +168,8 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
             match at {
                 At::Begin => {
                     let calls = if shape.wine.is_some() { shape.wine_calls } else { 0 };
-                    let drawn = os.random().normal(shape.frame_ns as f64, shape.deviation_ns as f64);
+                    let drawn =
+                        os.random().normal(shape.frame_ns as f64, shape.deviation_ns as f64);
                     piece_ns = drawn.max(shape.frame_ns as f64 / 10.0) as u64 / (calls + 1);
                     at = At::Compute(calls);
                     if shape.vsync {
@@ -200,7 +209,9 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
                     let now_ns = os.now_ns();
                     shape.frames.borrow_mut().note(now_ns - last_ns);
                     last_ns = now_ns;
-                    if let Some(count) = shape.seconds.borrow_mut().get_mut((now_ns / SECOND_NS) as usize) {
+                    if let Some(count) =
+                        shape.seconds.borrow_mut().get_mut((now_ns / SECOND_NS) as usize)
+                    {
                         *count += 1;
                     }
                     at = At::Begin;

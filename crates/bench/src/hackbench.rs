@@ -1,7 +1,9 @@
-//! hackbench: a storm of messages between groups of processes (Rusty Russell, 2001; rt-tests; `perf bench sched messaging`).
+//! hackbench: a storm of messages between groups of processes (Rusty Russell, 2001; rt-tests;
+//! `perf bench sched messaging`).
 //!
-//! In each group 20 senders write 100 messages of 100 bytes to each of 20 receivers. All workers are made first and wait; one byte
-//! that stays readable lets them all go at once. The time from then to the end of the last is the result.
+//! In each group 20 senders write 100 messages of 100 bytes to each of 20 receivers. All workers
+//! are made first and wait; one byte that stays readable lets them all go at once. The time from
+//! then to the end of the last is the result.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -17,9 +19,12 @@ pub struct Hackbench;
 const WORKERS_MAX: u64 = 1_000_000;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("groups", (1, 10_000), "10", "groups of senders and receivers").short('g').positional(),
+    Parameter::whole("groups", (1, 10_000), "10", "groups of senders and receivers")
+        .short('g')
+        .positional(),
     Parameter::whole("fds", (1, 1_000), "20", "senders, and receivers, of a group").short('f'),
-    Parameter::whole("loops", (1, 1_000_000), "100", "messages from each sender to each receiver").short('l'),
+    Parameter::whole("loops", (1, 1_000_000), "100", "messages from each sender to each receiver")
+        .short('l'),
     Parameter::whole("datasize", (1, 4096), "100", "bytes of a message").short('s'),
     Parameter::flag("pipe", "pipes instead of socket pairs").short('p'),
     Parameter::flag("threads", "threads instead of processes").short('T'),
@@ -55,7 +60,8 @@ struct Times {
     end_ns: Cell<Option<u64>>,
 }
 
-/// `groups` groups once, with everything else as it is if nobody sets it: as a load beside something else.
+/// `groups` groups once, with everything else as it is if nobody sets it: as a load beside
+/// something else.
 pub(crate) fn once(objects: &mut Objects, groups: u64) -> impl Program + 'static {
     let shape = Shape {
         groups,
@@ -88,11 +94,18 @@ impl Benchmark for Hackbench {
         if values.flag("fifo") { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let (groups, fds) = (values.whole("groups"), values.whole("fds"));
         if groups * fds * 2 > WORKERS_MAX {
-            let message =
-                format!("{groups} groups of {} tasks are more than {WORKERS_MAX} tasks; give fewer", fds * 2);
+            let message = format!(
+                "{groups} groups of {} tasks are more than {WORKERS_MAX} tasks; give fewer",
+                fds * 2
+            );
             return Err(BadValue::new("groups", message));
         }
         let pipe = values.flag("pipe");

@@ -1,8 +1,11 @@
-//! irman2: a ring in which one process always runs, and each looks as if it slept (Davide Libenzi, 2003).
+//! irman2: a ring in which one process always runs, and each looks as if it slept (Davide Libenzi,
+//! 2003).
 //!
-//! A token goes round 40 processes; who gets it burns until 300 ms of the wall clock have passed and passes it on. So each sleeps for
-//! 11.7 s and runs for 0.3 s, one of them at any time; a hog beside them wants the CPU too. Under the O(1) scheduler the one that runs
-//! is always at the best priority, and the hog starves. Since the burn is by the clock, sharing the CPU does not make a turn longer.
+//! A token goes round 40 processes; who gets it burns until 300 ms of the wall clock have passed
+//! and passes it on. So each sleeps for 11.7 s and runs for 0.3 s, one of them at any time; a hog
+//! beside them wants the CPU too. Under the O(1) scheduler the one that runs is always at the best
+//! priority, and the hog starves. Since the burn is by the clock, sharing the CPU does not make a
+//! turn longer.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
@@ -15,8 +18,13 @@ pub struct Irman2;
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("processes", (1, 100_000), "40", "processes of the ring").short('n'),
     Parameter::whole("active", (0, 100_000), "1", "tokens on their way").short('a'),
-    Parameter::whole("burn", (1, 1_000_000), "300", "how long who has a token burns, ms of the clock")
-        .short('b'),
+    Parameter::whole(
+        "burn",
+        (1, 1_000_000),
+        "300",
+        "how long who has a token burns, ms of the clock",
+    )
+    .short('b'),
     common::seconds("120"),
     common::hogs("1"),
 ];

@@ -1,8 +1,9 @@
 //! lat_ctx: what a context switch costs (lmbench 3).
 //!
-//! A token goes round a ring of processes joined by pipes; each that gets it sums an array and passes it on. The same calls are made
-//! by one process alone, without switches: that is the overhead, and it is taken off. What is left is the switch, and the caches
-//! that have to be filled again. Where neither costs anything, the result is 0 and nothing is printed.
+//! A token goes round a ring of processes joined by pipes; each that gets it sums an array and
+//! passes it on. The same calls are made by one process alone, without switches: that is the
+//! overhead, and it is taken off. What is left is the switch, and the caches that have to be filled
+//! again. Where neither costs anything, the result is 0 and nothing is printed.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS, US_NS};
@@ -30,10 +31,20 @@ const PARAMETERS: &[Parameter] = &[
     .positional(),
     Parameter::whole("size", (0, 1_000_000), "0", "working set of each process, KiB").short('s'),
     Parameter::whole("parallelism", (1, 1_000), "1", "rings at the same time").short('P'),
-    Parameter::whole("warmup", (0, 100_000_000), "0", "turns are made for so long before the timing, us")
-        .short('W'),
-    Parameter::whole("repetitions", (1, 10_000), "11", "timed stretches; the result is their median")
-        .short('N'),
+    Parameter::whole(
+        "warmup",
+        (0, 100_000_000),
+        "0",
+        "turns are made for so long before the timing, us",
+    )
+    .short('W'),
+    Parameter::whole(
+        "repetitions",
+        (1, 10_000),
+        "11",
+        "timed stretches; the result is their median",
+    )
+    .short('N'),
     Parameter::word(
         "sched",
         &["DEFAULT", "SINGLE", "BALANCED", "UNIQUE"],
@@ -98,7 +109,12 @@ impl Benchmark for LatCtx {
         values.word("sched") != "DEFAULT"
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let size_kib = values.whole("size") as u32;
         let options = Options {
             processes: values.whole("processes"),
@@ -116,8 +132,9 @@ impl Benchmark for LatCtx {
         let times = Rc::new(RefCell::new(Times::default()));
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
         common::start_hogs(os, values.whole("hogs"));
-        // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn, and there are as many again to find
-        // the length. The rest is for switches, and for what runs beside it.
+        // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn,
+        // and there are as many again to find the length. The rest is for switches, and for what
+        // runs beside it.
         let turn_ns = options.processes * options.parallelism * (options.sum_ns + 10 * US_NS);
         let stretch_ns = STRETCH_NS.max(turn_ns) + options.warmup_ns;
         let limit_ns = 60 * SECOND_NS + 100 * (options.repetitions as u64 + 3) * stretch_ns;

@@ -1,7 +1,9 @@
-//! latt: how long clients take to run, and to get their work done, when they are woken under load (Jens Axboe, 2009).
+//! latt: how long clients take to run, and to get their work done, when they are woken under load
+//! (Jens Axboe, 2009).
 //!
-//! A program runs. Now and then the parent writes the time to every client, one after the other, and waits for all answers. A client
-//! looks at the clock when it has read, works (compresses a buffer), looks again and answers.
+//! A program runs. Now and then the parent writes the time to every client, one after the other,
+//! and waits for all answers. A client looks at the clock when it has read, works (compresses a
+//! buffer), looks again and answers.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
@@ -22,12 +24,20 @@ const STAMP_BYTES: u32 = 16;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("clients", (1, 100_000), "1", "clients").short('c'),
-    Parameter::whole("min", (0, 1_000_000), "100", "shortest sleep between two rounds, ms").short('s'),
-    Parameter::whole("max", (0, 1_000_000), "500", "the sleep is --min and up to this more, ms").short('S'),
-    Parameter::whole("work", (0, 1_000_000), "64", "buffer that a client compresses, KiB; 0: no work")
-        .short('x'),
+    Parameter::whole("min", (0, 1_000_000), "100", "shortest sleep between two rounds, ms")
+        .short('s'),
+    Parameter::whole("max", (0, 1_000_000), "500", "the sleep is --min and up to this more, ms")
+        .short('S'),
+    Parameter::whole(
+        "work",
+        (0, 1_000_000),
+        "64",
+        "buffer that a client compresses, KiB; 0: no work",
+    )
+    .short('x'),
     common::seconds("30"),
-    Parameter::whole("hogs", (0, 100_000), "4", "the program under load: so many endless loops").positional(),
+    Parameter::whole("hogs", (0, 100_000), "4", "the program under load: so many endless loops")
+        .positional(),
 ];
 
 #[derive(Clone, Copy)]
@@ -76,7 +86,10 @@ impl Benchmark for Latt {
             until_ns,
         };
         if options.min_ms + options.max_ms == 0 {
-            return Err(BadValue::new("max", "no sleep at all between rounds; give --min or --max"));
+            return Err(BadValue::new(
+                "max",
+                "no sleep at all between rounds; give --min or --max",
+            ));
         }
         let hogs = values.whole("hogs");
         let shared = Shared { stamps: vec![0; options.clients], delays: Delays::default() };
@@ -86,7 +99,8 @@ impl Benchmark for Latt {
         // When the load ends, a round may be under way: the clients' work, beside the loops.
         let round_ns = (options.clients as u64 * options.work_ns + SECOND_NS) * (1 + hogs);
         let sleep_ns = (options.min_ms + options.max_ms) * MS_NS;
-        let limit_ns = until_ns.saturating_add(sleep_ns).saturating_add(round_ns.saturating_mul(10));
+        let limit_ns =
+            until_ns.saturating_add(sleep_ns).saturating_add(round_ns.saturating_mul(10));
         let finish = move |_: &End<'_>| findings(&options, &shared.borrow().delays);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
@@ -124,12 +138,15 @@ fn parent(options: Options, shared: Rc<RefCell<Shared>>) -> impl Program + 'stat
                 }
                 Parent::Sleep => {
                     at = Parent::Look;
-                    let sleep_ms = options.min_ms as f64 + options.max_ms as f64 * os.random().uniform();
+                    let sleep_ms =
+                        options.min_ms as f64 + options.max_ms as f64 * os.random().uniform();
                     return Step::Sleep((sleep_ms * 1e6) as u64);
                 }
                 Parent::Look if os.now_ns() >= options.until_ns => return Step::Finish,
                 Parent::Look => at = Parent::Stamp(0),
-                Parent::Stamp(client) if client == options.clients => at = Parent::Answers(options.clients),
+                Parent::Stamp(client) if client == options.clients => {
+                    at = Parent::Answers(options.clients)
+                }
                 Parent::Stamp(client) => {
                     shared.borrow_mut().stamps[client] = os.now_ns();
                     at = Parent::Stamp(client + 1);

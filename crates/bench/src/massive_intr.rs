@@ -1,7 +1,9 @@
-//! massive_intr: many processes that work for 8 ms and sleep for 1 ms; how evenly do they come forward? (Satoru Takeuchi, 2007.)
+//! massive_intr: many processes that work for 8 ms and sleep for 1 ms; how evenly do they come
+//! forward? (Satoru Takeuchi, 2007.)
 //!
-//! They all begin at one signal and count their rounds until the time is over. Under the O(1) scheduler a few were re-inserted into
-//! the active array for their bonus again and again, and the others never ran.
+//! They all begin at one signal and count their rounds until the time is over. Under the O(1)
+//! scheduler a few were re-inserted into the active array for their bonus again and again, and the
+//! others never ran.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
@@ -18,15 +20,26 @@ pub struct MassiveIntr;
 
 /// A process sleeps so long before it waits for the signal, ns.
 const BEFORE_SIGNAL_NS: u64 = 200 * MS_NS;
-/// The parent sends the signal so long after the last fork, ns. How long the real one waits is not known.
+/// The parent sends the signal so long after the last fork, ns. How long the real one waits is not
+/// known.
 const SIGNAL_AFTER_NS: u64 = SECOND_NS;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("nproc", (1, 100_000), "200", "processes").positional(),
     Parameter::whole("runtime", (1, 100_000), "60", "how long they count, s").positional(),
     Parameter::whole("work", (1, 100_000), "8", "work of a round, ms (WORK_MSECS of the source)"),
-    Parameter::whole("sleep", (0, 100_000), "1", "sleep of a round, ms (SLEEP_MSECS of the source)"),
-    Parameter::whole("nice", (0, 19), "0", "nice value of all (the real program is started with nice(1))"),
+    Parameter::whole(
+        "sleep",
+        (0, 100_000),
+        "1",
+        "sleep of a round, ms (SLEEP_MSECS of the source)",
+    ),
+    Parameter::whole(
+        "nice",
+        (0, 19),
+        "0",
+        "nice value of all (the real program is started with nice(1))",
+    ),
     common::hogs("0"),
 ];
 
@@ -65,7 +78,10 @@ impl Benchmark for MassiveIntr {
         };
         let counts = Counts::default();
         let parent = parent(options, counts.clone());
-        os.start(0, Spawn::new("massive_intr", parent).attr(SchedAttr::nice(values.whole("nice") as i32)));
+        os.start(
+            0,
+            Spawn::new("massive_intr", parent).attr(SchedAttr::nice(values.whole("nice") as i32)),
+        );
         let hogs = values.whole("hogs");
         common::start_hogs(os, hogs);
         // A starved process ends when the others have left; then it has one round to finish.
@@ -154,7 +170,11 @@ fn findings(counts: &[(TaskId, u64)], end: &End<'_>) -> Findings {
     let figures = vec![
         Figure::lower("spread of rounds", "% of mean", common::spread_percent(&rounds)),
         Figure::higher("mean rounds", "", common::mean(&rounds)),
-        Figure::higher("fewest rounds", "", if rounds.count == 0 { 0.0 } else { rounds.min as f64 }),
+        Figure::higher(
+            "fewest rounds",
+            "",
+            if rounds.count == 0 { 0.0 } else { rounds.min as f64 },
+        ),
         Figure::lower("most rounds", "", rounds.max as f64),
         Figure::lower("CPU time of the luckiest 4", "%", luckiest(4)),
         Figure::lower("CPU time of the luckiest 8", "%", luckiest(8)),

@@ -1,10 +1,12 @@
 //! Several benchmarks at once on one machine: [`Mix`].
 //!
-//! Each member is one of [`ALL`](crate::ALL) with parameters of its own, and what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)`
-//! would give it. It begins when it is told to, and a member that is over is ended, with all its tasks, while the others go on; the mix
-//! is over when all are.
+//! Each member is one of [`ALL`](crate::ALL) with parameters of its own, and what `nice(1)`,
+//! `chrt(1)`, `taskset(1)` and `cgexec(1)` would give it. It begins when it is told to, and a
+//! member that is over is ended, with all its tasks, while the others go on; the mix is over when
+//! all are.
 //!
-//! Parameters of the mix are those of its members, `MEMBER.PARAMETER`. So a list for any of them is a sweep, as ever.
+//! Parameters of the mix are those of its members, `MEMBER.PARAMETER`. So a list for any of them is
+//! a sweep, as ever.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common;
@@ -32,8 +34,18 @@ pub const SETTINGS: &[Parameter] = &[
     Parameter::real(NICE, (-20.0, 19.0), "0", "nice value of its tasks that set none themselves"),
     Parameter::word(POLICY, &["other", "batch", "idle", "fifo", "rr"], "other", "their policy"),
     Parameter::whole(PRIORITY, (1, 99), "1", "their priority, with fifo and rr"),
-    Parameter::word(AFFINITY, &[EVERYWHERE], EVERYWHERE, "CPUs of those that choose none, as 0-3 or 0+2"),
-    Parameter::whole(SHARES, (0, 262_144), "0", "cpu.shares of a task group of its own; 0: it has none"),
+    Parameter::word(
+        AFFINITY,
+        &[EVERYWHERE],
+        EVERYWHERE,
+        "CPUs of those that choose none, as 0-3 or 0+2",
+    ),
+    Parameter::whole(
+        SHARES,
+        (0, 262_144),
+        "0",
+        "cpu.shares of a task group of its own; 0: it has none",
+    ),
 ];
 
 /// What [`SETTINGS`], in their order, are called where a benchmark has the same name.
@@ -49,7 +61,8 @@ pub fn setting_aside(setting: &str) -> &'static str {
     ASIDE[place.unwrap_or_else(|| panic!("{setting} is no setting of members"))]
 }
 
-/// The name that `setting` has among the options of `benchmark`: `nice`, or `mix-nice` if the benchmark has that itself.
+/// The name that `setting` has among the options of `benchmark`: `nice`, or `mix-nice` if the
+/// benchmark has that itself.
 ///
 /// # Panics
 /// As [`setting_aside`].
@@ -60,7 +73,8 @@ pub fn setting_name(benchmark: &dyn Benchmark, setting: &'static str) -> &'stati
     }
 }
 
-/// Reads affinities: CPUs and ranges of them joined by `+`, or `all`; several are a list, as of any parameter.
+/// Reads affinities: CPUs and ranges of them joined by `+`, or `all`; several are a list, as of any
+/// parameter.
 ///
 /// # Errors
 /// What is wrong, and what would be right.
@@ -138,7 +152,8 @@ pub struct Mix {
 pub type Given = Vec<(&'static str, Vec<Value>)>;
 
 impl Mix {
-    /// Mixes `members`, and says what was set under the names of the mix. It lives as long as the program, as all benchmarks do.
+    /// Mixes `members`, and says what was set under the names of the mix. It lives as long as the
+    /// program, as all benchmarks do.
     ///
     /// # Errors
     /// [`MixError`].
@@ -185,7 +200,9 @@ fn names(members: &[Member]) -> Result<Vec<String>, MixError> {
         let name = member.name.clone().unwrap_or_else(|| {
             let plain = member.benchmark.name();
             let numbered = (2..).map(|number| format!("{plain}-{number}"));
-            let free = std::iter::once(plain.to_string()).chain(numbered).find(|name| !names.contains(name));
+            let free = std::iter::once(plain.to_string())
+                .chain(numbered)
+                .find(|name| !names.contains(name));
             let free = free.unwrap_or_default();
             names.push(free.clone());
             free
@@ -197,7 +214,12 @@ fn names(members: &[Member]) -> Result<Vec<String>, MixError> {
 
 impl Mixed {
     /// Adds the parameters of `member` to those of the mix, and what was set to what was set there.
-    fn new(name: String, member: &Member, parameters: &mut Vec<Parameter>, given: &mut Given) -> Mixed {
+    fn new(
+        name: String,
+        member: &Member,
+        parameters: &mut Vec<Parameter>,
+        given: &mut Given,
+    ) -> Mixed {
         let benchmark = member.benchmark;
         let first = parameters.len();
         let mut add = |own: &'static str, parameter: &Parameter| {
@@ -207,10 +229,14 @@ impl Mixed {
         };
         let own: Vec<(&str, &str)> =
             benchmark.parameters().iter().map(|parameter| add(parameter.name, parameter)).collect();
-        let settings: Vec<(&str, &str)> =
-            SETTINGS.iter().map(|setting| add(setting_name(benchmark, setting.name), setting)).collect();
+        let settings: Vec<(&str, &str)> = SETTINGS
+            .iter()
+            .map(|setting| add(setting_name(benchmark, setting.name), setting))
+            .collect();
         for (name, values) in &member.given {
-            let Some(place) = own.iter().chain(&settings).position(|(own, _)| own == name) else { continue };
+            let Some(place) = own.iter().chain(&settings).position(|(own, _)| own == name) else {
+                continue;
+            };
             let parameter = &mut parameters[first + place];
             if *name == setting_name(benchmark, AFFINITY) {
                 parameter.kind = Kind::Word(words(values).leak());
@@ -241,7 +267,9 @@ impl Mixed {
         let priority = values.whole(self.setting(PRIORITY)) as u32;
         let policy = self.policy(values);
         Ok(match policy {
-            Policy::Fifo | Policy::RoundRobin => SchedAttr { nice, ..SchedAttr::realtime(policy, priority) },
+            Policy::Fifo | Policy::RoundRobin => {
+                SchedAttr { nice, ..SchedAttr::realtime(policy, priority) }
+            }
             _ => SchedAttr { policy, ..SchedAttr::nice(nice) },
         })
     }
@@ -300,8 +328,11 @@ impl Benchmark for Mix {
     fn policies(&self, values: &Values) -> Vec<Policy> {
         let mut policies = vec![];
         for member in &self.members {
-            for policy in
-                member.benchmark.policies(&member.own(values)).into_iter().chain([member.policy(values)])
+            for policy in member
+                .benchmark
+                .policies(&member.own(values))
+                .into_iter()
+                .chain([member.policy(values)])
             {
                 if !policies.contains(&policy) {
                     policies.push(policy);
@@ -313,7 +344,8 @@ impl Benchmark for Mix {
 
     fn binds(&self, values: &Values) -> bool {
         let bound = |member: &Mixed| {
-            values.word(member.setting(AFFINITY)) != EVERYWHERE || member.benchmark.binds(&member.own(values))
+            values.word(member.setting(AFFINITY)) != EVERYWHERE
+                || member.benchmark.binds(&member.own(values))
         };
         self.members.iter().any(bound)
     }
@@ -323,7 +355,12 @@ impl Benchmark for Mix {
         shares.filter(|&shares| shares > 0).collect()
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let mut running = vec![];
         let mut groups = 0;
         for member in &self.members {
@@ -369,12 +406,14 @@ fn add(
         all.printed += &format!("[{name}] was to begin at {} s\n\n", seconds(start_ns));
         return;
     }
-    let limit_ns = end.os.part(part).limit_ns.map_or(u64::MAX, |limit_ns| start_ns.saturating_add(limit_ns));
+    let limit_ns =
+        end.os.part(part).limit_ns.map_or(u64::MAX, |limit_ns| start_ns.saturating_add(limit_ns));
     let over_ns = end.os.part_over_ns(part).unwrap_or(u64::MAX).min(limit_ns).min(end.now_ns);
     let end = End { now_ns: over_ns - start_ns, part, os: end.os, stats: end.stats };
     let findings = finish(&end);
     let (from_s, to_s) = (seconds(start_ns), seconds(over_ns));
-    all.printed += &format!("[{name}] {from_s:.3} s to {to_s:.3} s\n{}\n\n", findings.printed.trim_end());
+    all.printed +=
+        &format!("[{name}] {from_s:.3} s to {to_s:.3} s\n{}\n\n", findings.printed.trim_end());
     let named = |figure: Figure| Figure { name: format!("{name}: {}", figure.name), ..figure };
     all.figures.extend(findings.figures.into_iter().map(named));
     let cpu_ns: u64 = common::of_part(&end).map(|(_, stats)| stats.cpu_ns).sum();
@@ -412,7 +451,8 @@ mod tests {
 
     #[test]
     fn parameters_are_those_of_the_members_and_settings_step_aside() {
-        let editor = member(None, "editor", &[("nice", Value::Real(3.0)), ("mix-nice", Value::Real(5.0))]);
+        let editor =
+            member(None, "editor", &[("nice", Value::Real(3.0)), ("mix-nice", Value::Real(5.0))]);
         let (mix, given) = Mix::of(vec![editor, member(None, "game", &[])]).expect("it is right");
         assert_eq!(
             given,
@@ -433,7 +473,9 @@ mod tests {
         assert_eq!(SETTINGS.len(), ASIDE.len());
         for (setting, aside) in SETTINGS.iter().zip(ASIDE) {
             assert_eq!(aside, format!("mix-{}", setting.name));
-            let has = |benchmark: &&dyn Benchmark| benchmark.parameters().iter().any(|own| own.name == aside);
+            let has = |benchmark: &&dyn Benchmark| {
+                benchmark.parameters().iter().any(|own| own.name == aside)
+            };
             assert!(!crate::ALL.iter().any(has), "{aside}");
         }
     }
@@ -446,12 +488,16 @@ mod tests {
             assert!(affinities(wrong).is_err_and(|error| error.contains("0+2+4-7")), "{wrong}");
         }
         let (mix, given) =
-            Mix::of(vec![member(None, "editor", &[("affinity", Value::Word("1-2"))])]).expect("it is right");
+            Mix::of(vec![member(None, "editor", &[("affinity", Value::Word("1-2"))])])
+                .expect("it is right");
         let mut values = Values::defaults(mix.parameters());
         values.set(given[0].0, given[0].1[0].clone());
         assert!(mix.binds(&values));
         assert_eq!(mix.members[0].allowed(&values, 3), Ok(CpuSet::from_cpus([CpuId(1), CpuId(2)])));
         let error = mix.members[0].allowed(&values, 2).expect_err("there are two CPUs").to_string();
-        assert_eq!(error, "--editor.affinity: there is no CPU 2; the last one of this machine is 1");
+        assert_eq!(
+            error,
+            "--editor.affinity: there is no CPU 2; the last one of this machine is 1"
+        );
     }
 }

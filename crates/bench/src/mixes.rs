@@ -57,8 +57,11 @@ impl Benchmark for Editor {
 
     fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
         let responses = Noted::default();
-        let editor =
-            parts::editor(parts::ms(values, "sleep"), parts::ms(values, "run").max(1), responses.clone());
+        let editor = parts::editor(
+            parts::ms(values, "sleep"),
+            parts::ms(values, "run").max(1),
+            responses.clone(),
+        );
         os.start(0, Spawn::new("editor", editor).nice(parts::nice(values, "nice")?));
         for _ in 0..values.whole("hogs") {
             os.start(0, Spawn::new("hog", parts::hog()));
@@ -95,8 +98,14 @@ impl Benchmark for PeriodicMix {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
-        let (run_ns, period_ns) = (parts::ms(values, "run").max(1), parts::ms(values, "period").max(1));
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
+        let (run_ns, period_ns) =
+            (parts::ms(values, "run").max(1), parts::ms(values, "period").max(1));
         if run_ns > period_ns {
             return Err(BadValue::new("run", "longer than the period; give less"));
         }
@@ -159,9 +168,9 @@ impl Benchmark for NiceLadder {
             // The middle one first: it has something to lose on both sides.
             let mut order = tasks.clone();
             order.sort_by_key(|&(nice, _)| nice.abs());
-            let figures = order
-                .iter()
-                .map(|&(nice, task)| Figure::plain(format!("share at nice {nice}"), "%", share(task)));
+            let figures = order.iter().map(|&(nice, task)| {
+                Figure::plain(format!("share at nice {nice}"), "%", share(task))
+            });
             Findings { tables: vec![table], ..told(figures.collect()) }
         });
         Ok(Prepared { limit_ns: limit(values), finish })
@@ -183,7 +192,12 @@ impl Benchmark for ForkStorm {
     fn parameters(&self) -> &'static [Parameter] {
         const PARAMETERS: &[Parameter] = &[
             Parameter::whole("hogs", (0, 1_000), "2", "endless loops for each CPU").positional(),
-            Parameter::real("rate", (0.001, 1e6), "200", "forks a second, if nothing holds the parent up"),
+            Parameter::real(
+                "rate",
+                (0.001, 1e6),
+                "200",
+                "forks a second, if nothing holds the parent up",
+            ),
             Parameter::real(
                 "run",
                 (0.000_001, 1e6),
@@ -195,10 +209,19 @@ impl Benchmark for ForkStorm {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let (starts, responses) = (Noted::default(), Noted::default());
-        let parent =
-            storm(1e9 / values.real("rate"), values.real("run") * 1e6, starts.clone(), responses.clone());
+        let parent = storm(
+            1e9 / values.real("rate"),
+            values.real("run") * 1e6,
+            starts.clone(),
+            responses.clone(),
+        );
         os.start(0, Spawn::new("parent", parent));
         for _ in 0..values.whole("hogs") * u64::from(conditions.cpus) {
             os.start(0, Spawn::new("hog", parts::hog()));
@@ -214,8 +237,14 @@ impl Benchmark for ForkStorm {
     }
 }
 
-/// Forks, sleeps, forks. The children's times are drawn by their parent: it starts them in the same order under every scheduler.
-fn storm(sleep_mean_ns: f64, run_mean_ns: f64, starts: Noted, responses: Noted) -> impl Program + 'static {
+/// Forks, sleeps, forks. The children's times are drawn by their parent: it starts them in the same
+/// order under every scheduler.
+fn storm(
+    sleep_mean_ns: f64,
+    run_mean_ns: f64,
+    starts: Noted,
+    responses: Noted,
+) -> impl Program + 'static {
     let mut fork = true;
     move |os: &mut Context<'_>| {
         fork = !fork;

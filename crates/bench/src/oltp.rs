@@ -1,8 +1,9 @@
 //! oltp: sysbench's transactions on a database server, as a closed model of queues.
 //!
-//! Each of N client threads has a server thread and waits for its answer, statement after statement, without thinking in between. A
-//! server thread spends the middle twentieth of each statement in one mutex of the whole server, which it spins for before it
-//! blocks; changed rows stay locked until COMMIT. Times of statements include the calls on their sockets.
+//! Each of N client threads has a server thread and waits for its answer, statement after
+//! statement, without thinking in between. A server thread spends the middle twentieth of each
+//! statement in one mutex of the whole server, which it spins for before it blocks; changed rows
+//! stay locked until COMMIT. Times of statements include the calls on their sockets.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -27,8 +28,18 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::whole("warmup-time", (0, 100_000), "10", "seconds before them"),
     Parameter::whole("table-size", (3, 1_000_000), "10000", "rows of the table"),
     Parameter::real("client", (0.0, 1000.0), "15", "the client's CPU time per statement, us"),
-    Parameter::real("spin", (0.0, 1000.0), "20", "spinning for the server's mutex before blocking, us"),
-    Parameter::real("flush", (0.0, 1000.0), "0", "writing the log at COMMIT, ms; 0: it is not flushed"),
+    Parameter::real(
+        "spin",
+        (0.0, 1000.0),
+        "20",
+        "spinning for the server's mutex before blocking, us",
+    ),
+    Parameter::real(
+        "flush",
+        (0.0, 1000.0),
+        "0",
+        "writing the log at COMMIT, ms; 0: it is not flushed",
+    ),
 ];
 
 /// A statement: what it takes of the server, us, and which of the transaction's rows it changes.
@@ -49,8 +60,8 @@ const fn changes(row: usize, us: u64) -> Statement {
 const BEGIN: Statement = reads(15);
 const COMMIT: Statement = reads(40);
 const POINT: Statement = reads(60);
-/// BEGIN, the selects (ten points, a range, SUM, ORDER BY, DISTINCT), the changes (of an indexed column, of another, a delete and
-/// an insert of one row), COMMIT.
+/// BEGIN, the selects (ten points, a range, SUM, ORDER BY, DISTINCT), the changes (of an indexed
+/// column, of another, a delete and an insert of one row), COMMIT.
 const READ_WRITE: &[Statement] = &[
     BEGIN,
     POINT,
@@ -128,7 +139,12 @@ impl Benchmark for Oltp {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let CallCosts { socket_write_ns, socket_read_ns, .. } = conditions.costs;
         let (warm_s, time_s) = (values.whole("warmup-time"), values.whole("time"));
         let read_only = values.word("test") == "read_only";
@@ -154,7 +170,9 @@ impl Benchmark for Oltp {
             0,
             Spawn::new(
                 "mysqld",
-                process(served.1, move |pair| Spawn::new("mysqld thread", server(served.0.clone(), pair))),
+                process(served.1, move |pair| {
+                    Spawn::new("mysqld thread", server(served.0.clone(), pair))
+                }),
             ),
         );
         let asked = shape.clone();
@@ -162,7 +180,9 @@ impl Benchmark for Oltp {
             0,
             Spawn::new(
                 "sysbench",
-                process(connections, move |pair| Spawn::new("sysbench thread", client(asked.clone(), pair))),
+                process(connections, move |pair| {
+                    Spawn::new("sysbench thread", client(asked.clone(), pair))
+                }),
             ),
         );
         let limit_ns = Some((warm_s + time_s) * SECOND_NS);
@@ -181,7 +201,8 @@ fn findings(shape: &Shape) -> Findings {
     let moments = latencies.moments();
     let ms = |ns: u64| ns as f64 / 1e6;
     let mean_ms = ms(moments.mean().unwrap_or(0));
-    let (least_ms, most_ms) = if transactions > 0 { (ms(moments.min), ms(moments.max)) } else { (0.0, 0.0) };
+    let (least_ms, most_ms) =
+        if transactions > 0 { (ms(moments.min), ms(moments.max)) } else { (0.0, 0.0) };
     let late_ms = ms(latencies.percentile(95, 100).unwrap_or(0));
     let printed = format!(
         "SQL statistics:\n    queries performed:\n        read:  {:>32}\n        write: {:>32}\n        other: {:>32}\n        \
@@ -295,7 +316,8 @@ fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
                 At::LockRow => {
                     at = At::Before;
                     if number == 0 {
-                        rows = [(); 3].map(|()| os.random().below(shape.rows.len() as u64) as usize);
+                        rows =
+                            [(); 3].map(|()| os.random().below(shape.rows.len() as u64) as usize);
                         rows.sort_unstable();
                     }
                     if let Some(row) = statement.row.filter(|&row| row >= locked) {

@@ -1,6 +1,7 @@
 //! What can be set about a benchmark: [`Parameter`], and what was set: [`Values`].
 //!
-//! Wherever a number can be given, a list can: `50,100`, or `25..200:25` for 25, 50, ... 200. Each value then is a run of its own.
+//! Wherever a number can be given, a list can: `50,100`, or `25..200:25` for 25, 50, ... 200. Each
+//! value then is a run of its own.
 
 use std::fmt;
 
@@ -96,7 +97,14 @@ impl Parameter {
         default: &'static str,
         about: &'static str,
     ) -> Parameter {
-        Parameter { name, short: None, positional: false, kind: Kind::Whole { least, most }, default, about }
+        Parameter {
+            name,
+            short: None,
+            positional: false,
+            kind: Kind::Whole { least, most },
+            default,
+            about,
+        }
     }
 
     /// A number from `least` to `most`.
@@ -106,7 +114,14 @@ impl Parameter {
         default: &'static str,
         about: &'static str,
     ) -> Parameter {
-        Parameter { name, short: None, positional: false, kind: Kind::Real { least, most }, default, about }
+        Parameter {
+            name,
+            short: None,
+            positional: false,
+            kind: Kind::Real { least, most },
+            default,
+            about,
+        }
     }
 
     /// One of `words`.
@@ -141,7 +156,9 @@ impl Parameter {
             Kind::Whole { least, most } => match text.parse::<u64>() {
                 Ok(value) if (least..=most).contains(&value) => Ok(Value::Whole(value)),
                 Ok(value) => Err(bad(format!("{value} is out of range; give {least} to {most}"))),
-                Err(_) => Err(bad(format!("\"{text}\" is no whole number; give {least} to {most}"))),
+                Err(_) => {
+                    Err(bad(format!("\"{text}\" is no whole number; give {least} to {most}")))
+                }
             },
             Kind::Real { least, most } => match text.parse::<f64>() {
                 Ok(value) if (least..=most).contains(&value) => Ok(Value::Real(value)),
@@ -150,7 +167,9 @@ impl Parameter {
             },
             Kind::Word(words) => match words.iter().find(|&&word| word == text) {
                 Some(word) => Ok(Value::Word(word)),
-                None => Err(bad(format!("\"{text}\" is not known; give one of {}", words.join(", ")))),
+                None => {
+                    Err(bad(format!("\"{text}\" is not known; give one of {}", words.join(", "))))
+                }
             },
             Kind::Flag => match text {
                 "" | "false" => Ok(Value::Flag(false)),
@@ -168,7 +187,9 @@ impl Parameter {
         let mut values = vec![];
         for part in text.split(',') {
             match (part.split_once(".."), self.kind) {
-                (Some((from, rest)), Kind::Whole { .. }) => values.extend(self.read_range(part, from, rest)?),
+                (Some((from, rest)), Kind::Whole { .. }) => {
+                    values.extend(self.read_range(part, from, rest)?)
+                }
                 _ => values.push(self.read_one(part)?),
             }
             if values.len() > LIST_MAX {
@@ -181,10 +202,14 @@ impl Parameter {
     /// Reads `FROM..TO` or `FROM..TO:STEP`.
     fn read_range(&self, part: &str, from: &str, rest: &str) -> Result<Vec<Value>, BadValue> {
         let bad = |message: &str| {
-            BadValue::new(self.name, format!("\"{part}\" {message}; a range is FROM..TO:STEP, as 25..200:25"))
+            BadValue::new(
+                self.name,
+                format!("\"{part}\" {message}; a range is FROM..TO:STEP, as 25..200:25"),
+            )
         };
         let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
-        let (Value::Whole(from), Value::Whole(to)) = (self.read_one(from)?, self.read_one(to)?) else {
+        let (Value::Whole(from), Value::Whole(to)) = (self.read_one(from)?, self.read_one(to)?)
+        else {
             return Err(bad("is no range"));
         };
         let step: u64 = step.parse().map_err(|_| bad("has no whole number as its step"))?;
@@ -222,7 +247,12 @@ impl Values {
     ///
     /// # Errors
     /// There is no such parameter, or it does not take that value.
-    pub fn with(mut self, parameters: &[Parameter], name: &str, text: &str) -> Result<Values, BadValue> {
+    pub fn with(
+        mut self,
+        parameters: &[Parameter],
+        name: &str,
+        text: &str,
+    ) -> Result<Values, BadValue> {
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
             return Err(BadValue::new(name, "there is no such parameter"));
         };

@@ -29,8 +29,8 @@ pub(crate) fn hog() -> impl Program + 'static {
     |_: &mut Context<'_>| Step::Run(u64::MAX)
 }
 
-/// Sleeps, the exponential draw having this mean, then computes for `run_ns`, for ever; notes the time from the end of each sleep to
-/// the end of the computing.
+/// Sleeps, the exponential draw having this mean, then computes for `run_ns`, for ever; notes the
+/// time from the end of each sleep to the end of the computing.
 pub(crate) fn editor(sleep_mean_ns: u64, run_ns: u64, responses: Noted) -> impl Program + 'static {
     let mut woken_ns = None;
     let mut run = false;

@@ -1,6 +1,7 @@
 //! ring-test: a token in a ring of processes joined by pipes, as fast as it goes.
 //!
-//! It shows what wakeups cost. All processes look interactive, since each sleeps nearly all the time.
+//! It shows what wakeups cost. All processes look interactive, since each sleeps nearly all the
+//! time.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS};
@@ -50,7 +51,12 @@ impl Benchmark for RingTest {
 }
 
 /// Passes the token on; the first process begins with it.
-fn process(first: bool, from: ChannelId, to: ChannelId, hops: Rc<Cell<u64>>) -> impl Program + 'static {
+fn process(
+    first: bool,
+    from: ChannelId,
+    to: ChannelId,
+    hops: Rc<Cell<u64>>,
+) -> impl Program + 'static {
     let mut has_it = first;
     move |_: &mut Context<'_>| {
         has_it = !has_it;
@@ -70,8 +76,16 @@ fn findings(tasks: usize, hops: u64, end: &End<'_>) -> Findings {
     let figures = vec![
         Figure::higher("hops a second", "1/s", a_second),
         Figure::lower("time of a hop", "us", hop_us),
-        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
-        Figure::lower("longest wait in the ring", "us", common::longest_wait_ns(end, "ring") as f64 / 1e3),
+        Figure::higher(
+            "CPU time of the loops beside",
+            "%",
+            common::share_percent(end, common::HOG),
+        ),
+        Figure::lower(
+            "longest wait in the ring",
+            "us",
+            common::longest_wait_ns(end, "ring") as f64 / 1e3,
+        ),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

@@ -1,11 +1,12 @@
 //! schbench: wakeup and request latencies of a server's threads (Chris Mason; as of 2024).
 //!
-//! A message thread wakes its workers in one sweep; a worker then sleeps a little, as for its network or disk, and multiplies
-//! matrices under a lock that its CPU has. So a message thread that is preempted within its sweep shows as wakeup latency, and a
-//! worker that is preempted within its work makes those that come to its CPU spin, and shows as request latency.
+//! A message thread wakes its workers in one sweep; a worker then sleeps a little, as for its
+//! network or disk, and multiplies matrices under a lock that its CPU has. So a message thread that
+//! is preempted within its sweep shows as wakeup latency, and a worker that is preempted within its
+//! work makes those that come to its CPU spin, and shows as request latency.
 //!
-//! * **Requests a second** (`--rps`): the message thread hands out so many requests a second instead, as fast as it can, and sleeps
-//!   out the second.
+//! * **Requests a second** (`--rps`): the message thread hands out so many requests a second
+//!   instead, as fast as it can, and sleeps out the second.
 //! * **Pipe** (`--pipe`): no work; transfers between message thread and workers are counted.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
@@ -30,22 +31,38 @@ const REFERENCE_OPERATIONS: u64 = 5 * 104 * 104 * 104;
 const PENDING_MAX: usize = 128;
 /// The pause then, ns.
 const PASSED_OVER_NS: u64 = 100 * US_NS;
-/// A spinning worker's tries are made one by one at first, then up to this many at once: it sees at most so much later that the lock
-/// is free.
+/// A spinning worker's tries are made one by one at first, then up to this many at once: it sees at
+/// most so much later that the lock is free.
 const TRIES_AT_ONCE_MAX: u64 = 100;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("message-threads", (1, 10_000), "1", "message threads").short('m'),
-    Parameter::whole("threads", (0, 100_000), "0", "workers of each message thread; 0: as many as CPUs")
-        .short('t'),
+    Parameter::whole(
+        "threads",
+        (0, 100_000),
+        "0",
+        "workers of each message thread; 0: as many as CPUs",
+    )
+    .short('t'),
     Parameter::whole("runtime", (1, 100_000), "30", "how long it runs, s").short('r'),
-    Parameter::whole("warmuptime", (0, 100_000), "0", "nothing is counted for so long before that, s")
-        .short('w'),
+    Parameter::whole(
+        "warmuptime",
+        (0, 100_000),
+        "0",
+        "nothing is counted for so long before that, s",
+    )
+    .short('w'),
     Parameter::whole("cache_footprint", (1, 100_000), "256", "the three matrices of a worker, KiB")
         .short('F'),
-    Parameter::whole("operations", (1, 1_000_000), "5", "matrix multiplications of a request").short('n'),
-    Parameter::whole("sleep_usec", (0, 100_000_000), "100", "sleep before the work of a request, us")
-        .short('s'),
+    Parameter::whole("operations", (1, 1_000_000), "5", "matrix multiplications of a request")
+        .short('n'),
+    Parameter::whole(
+        "sleep_usec",
+        (0, 100_000_000),
+        "100",
+        "sleep before the work of a request, us",
+    )
+    .short('s'),
     Parameter::whole(
         "rps",
         (0, 100_000),
@@ -53,8 +70,13 @@ const PARAMETERS: &[Parameter] = &[
         "requests a second of each message thread; 0: workers ask for them",
     )
     .short('R'),
-    Parameter::whole("pipe", (0, 100_000_000), "0", "transfer so many bytes instead of working; 0: work")
-        .short('p'),
+    Parameter::whole(
+        "pipe",
+        (0, 100_000_000),
+        "0",
+        "transfer so many bytes instead of working; 0: work",
+    )
+    .short('p'),
     Parameter::flag("no-locking", "work without the lock of the CPU").short('L'),
     common::hogs("0"),
 ];
@@ -94,7 +116,8 @@ impl Options {
             runtime_s: values.whole("runtime"),
             warmup_ns: values.whole("warmuptime") * SECOND_NS,
             sleep_ns: values.whole("sleep_usec") * US_NS,
-            work_ns: (operations * u128::from(REFERENCE_WORK_NS) / u128::from(REFERENCE_OPERATIONS)) as u64,
+            work_ns: (operations * u128::from(REFERENCE_WORK_NS) / u128::from(REFERENCE_OPERATIONS))
+                as u64,
             rps: values.whole("rps"),
             pipe,
             transfer_ns: pipe * conditions.costs.touch_kib_ns / 1024,
@@ -195,7 +218,12 @@ impl Benchmark for Schbench {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.message_threads * options.threads > 1_000_000 {
             return Err(BadValue::new("threads", "more than 1000000 workers; give fewer"));
@@ -213,7 +241,8 @@ impl Benchmark for Schbench {
             by_second: vec![0; options.runtime_s as usize],
         };
         let measured = Rc::new(RefCell::new(measured));
-        let locks: Rc<[MutexId]> = (0..conditions.cpus).map(|_| os.objects().mutex(false)).collect();
+        let locks: Rc<[MutexId]> =
+            (0..conditions.cpus).map(|_| os.objects().mutex(false)).collect();
         os.start(0, Spawn::new("schbench", parent(options, measured.clone(), locks)));
         common::start_hogs(os, values.whole("hogs"));
         let limit_ns = options.warmup_ns + options.runtime_s * SECOND_NS;
@@ -269,8 +298,14 @@ fn message(options: Options, measured: Shared, locks: Rc<[MutexId]>) -> impl Pro
                         let (woken_ns, requests) = (Cell::new(0), RefCell::default());
                         let new = Rc::new(Worker { futex: Futex::new(os), woken_ns, requests });
                         this.workers.borrow_mut().push(new.clone());
-                        let program =
-                            worker(options, this.clone(), new, made, measured.clone(), locks.clone());
+                        let program = worker(
+                            options,
+                            this.clone(),
+                            new,
+                            made,
+                            measured.clone(),
+                            locks.clone(),
+                        );
                         let spawn = Spawn::new("worker", program).thread(true);
                         return Step::Fork(Box::new(spawn.footprint_kib(options.footprint_kib)));
                     }
@@ -391,7 +426,8 @@ fn worker(
                     let now_ns = os.now_ns();
                     at = Work::Request;
                     if options.rps > 0 {
-                        // In the midst of its requests it has not waited, and posts have piled up to one at most.
+                        // In the midst of its requests it has not waited, and posts have piled up
+                        // to one at most.
                         if slept {
                             this.futex.waited();
                         }
@@ -473,7 +509,10 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
         print_rates(&mut printed, &rates, options);
     }
     let (message_us, worker_us) = (run_delay_us(end, "message"), run_delay_us(end, "worker"));
-    let _ = writeln!(printed, "sched delay: message {message_us:.0} (usec) worker {worker_us:.0} (usec)");
+    let _ = writeln!(
+        printed,
+        "sched delay: message {message_us:.0} (usec) worker {worker_us:.0} (usec)"
+    );
     let rate = rates.iter().sum::<u64>() as f64 / options.runtime_s as f64;
     let last = measured.by_second.last().copied().unwrap_or(0);
     if options.pipe == 0 {
@@ -483,7 +522,8 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
         let mb = each * options.pipe as f64 / f64::from(1 << 20);
         let _ = writeln!(printed, "avg worker transfer: {each:.2} ops/sec {mb:.2}MB/s");
     }
-    let us = |histogram: &Histogram, part| histogram.percentile(part, 1000).unwrap_or(0) as f64 / 1e3;
+    let us =
+        |histogram: &Histogram, part| histogram.percentile(part, 1000).unwrap_or(0) as f64 / 1e3;
     let wakeup = &measured.wakeup;
     let mut figures = vec![
         Figure::lower("99th percentile of wakeup latency", "us", us(wakeup, 990)),
@@ -508,7 +548,8 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
 
 /// Time waited for a CPU each time that one was given, mean over the threads called `name`, us.
 fn run_delay_us(end: &End<'_>, name: &str) -> f64 {
-    let delay = |(_, stats): (_, &TaskStats)| stats.wait_ns as f64 / stats.switches_in.max(1) as f64 / 1e3;
+    let delay =
+        |(_, stats): (_, &TaskStats)| stats.wait_ns as f64 / stats.switches_in.max(1) as f64 / 1e3;
     let delays: Vec<f64> = common::named(end, name).map(delay).collect();
     delays.iter().sum::<f64>() / delays.len().max(1) as f64
 }
@@ -516,13 +557,19 @@ fn run_delay_us(end: &End<'_>, name: &str) -> f64 {
 fn print_latencies(printed: &mut String, title: &str, histogram: &Histogram, options: &Options) {
     let moments = histogram.moments();
     let (runtime_s, count) = (options.runtime_s, moments.count);
-    let _ = writeln!(printed, "{title} percentiles (usec) runtime {runtime_s} (s) ({count} total samples)");
+    let _ = writeln!(
+        printed,
+        "{title} percentiles (usec) runtime {runtime_s} (s) ({count} total samples)"
+    );
     let mut below = 0;
     for part in LATENCIES {
         let value_ns = histogram.percentile(part, 1000).unwrap_or(0);
         // How many there are from the last percentile printed up to this.
-        let upto =
-            histogram.filled().filter(|&(lower, ..)| lower <= value_ns).map(|(.., count)| count).sum::<u64>();
+        let upto = histogram
+            .filled()
+            .filter(|&(lower, ..)| lower <= value_ns)
+            .map(|(.., count)| count)
+            .sum::<u64>();
         print_percentile(printed, part, 990, value_ns / US_NS, upto - below);
         below = upto;
     }
@@ -532,7 +579,10 @@ fn print_latencies(printed: &mut String, title: &str, histogram: &Histogram, opt
 
 fn print_rates(printed: &mut String, rates: &[u64], options: &Options) {
     let (runtime_s, count) = (options.runtime_s, rates.len());
-    let _ = writeln!(printed, "RPS percentiles (requests) runtime {runtime_s} (s) ({count} total samples)");
+    let _ = writeln!(
+        printed,
+        "RPS percentiles (requests) runtime {runtime_s} (s) ({count} total samples)"
+    );
     let mut below = 0;
     for part in RATES {
         let value = percentile_of_sorted(rates, part, 1000).unwrap_or(0);

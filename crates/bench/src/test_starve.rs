@@ -1,4 +1,5 @@
-//! test-starve: a task that sleeps for a second again and again, and a partner that never sleeps (after David Mosberger).
+//! test-starve: a task that sleeps for a second again and again, and a partner that never sleeps
+//! (after David Mosberger).
 //!
 //! The listing is lost. Early 2.5 could leave one of them in the expired array for ever.
 

@@ -1,8 +1,10 @@
-//! thud: processes that sleep until they count as interactive, and then burn until they no longer do.
+//! thud: processes that sleep until they count as interactive, and then burn until they no longer
+//! do.
 //!
-//! The listing is lost; this is what was told of it in 2003: all sleep for 6 s together, then each burns 3 s of CPU time, and so on.
-//! Under the O(1) scheduler a burst begins at the best dynamic priority and goes back into the active array, so all others stand
-//! still until the credit is used up.
+//! The listing is lost; this is what was told of it in 2003: all sleep for 6 s together, then each
+//! burns 3 s of CPU time, and so on. Under the O(1) scheduler a burst begins at the best dynamic
+//! priority and goes back into the active array, so all others stand still until the credit is used
+//! up.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
@@ -58,14 +60,21 @@ fn findings(end: &End<'_>) -> Findings {
     for name in ["thud", common::HOG] {
         for (task, stats) in common::named(end, name) {
             let (cpu_s, wait_s) = (stats.cpu_ns as f64 / 1e9, stats.wait_max_ns as f64 / 1e9);
-            let _ =
-                writeln!(printed, "{name} {}: {cpu_s:.3} s of CPU time, longest wait {wait_s:.3} s", task.0);
+            let _ = writeln!(
+                printed,
+                "{name} {}: {cpu_s:.3} s of CPU time, longest wait {wait_s:.3} s",
+                task.0
+            );
         }
     }
     let longest_s = |name| common::longest_wait_ns(end, name) as f64 / 1e9;
     let figures = vec![
         Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
-        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
+        Figure::higher(
+            "CPU time of the loops beside",
+            "%",
+            common::share_percent(end, common::HOG),
+        ),
         Figure::plain("CPU time of thud", "%", common::share_percent(end, "thud")),
         Figure::lower("longest wait of thud", "s", longest_s("thud")),
     ];

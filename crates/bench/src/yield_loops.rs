@@ -1,4 +1,5 @@
-//! yield: tasks that call `sched_yield` for ever: switches a second, as in the announcement of the O(1) scheduler (2002).
+//! yield: tasks that call `sched_yield` for ever: switches a second, as in the announcement of the
+//! O(1) scheduler (2002).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS};
@@ -62,7 +63,11 @@ fn findings(yields: &[u64], end: &End<'_>) -> Findings {
         Figure::higher("switches a second", "1/s", switches as f64 / seconds),
         Figure::higher("yields a second", "1/s", each.sum as f64 / seconds),
         Figure::lower("spread of yields", "% of mean", common::spread_percent(&each)),
-        Figure::higher("CPU time of the loops beside", "%", common::share_percent(end, common::HOG)),
+        Figure::higher(
+            "CPU time of the loops beside",
+            "%",
+            common::share_percent(end, common::HOG),
+        ),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 /// What would this workload have done under that scheduler?
 ///
-/// schedlab runs the process schedulers of the Linux line, each true to its release, on a simulated machine in virtual time.
+/// schedlab runs the process schedulers of the Linux line, each true to its release, on a simulated
+/// machine in virtual time.
 #[derive(Parser, Debug)]
 #[command(name = "schedlab", version, arg_required_else_help = true, after_help = MAIN_EXAMPLES)]
 pub struct Cli {
@@ -72,9 +73,9 @@ pub enum RunFormat {
 
 /// Run a workload under one or more schedulers and compare them
 ///
-/// A workload is a file in rt-app's JSON language: tasks that run, sleep, wait for each other, with policies, priorities, affinity
-/// and groups. It is run on a simulated machine in virtual time, once under each scheduler, and what came of it is shown side by
-/// side.
+/// A workload is a file in rt-app's JSON language: tasks that run, sleep, wait for each other, with
+/// policies, priorities, affinity and groups. It is run on a simulated machine in virtual time,
+/// once under each scheduler, and what came of it is shown side by side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` stands for every scheduler that Linux had, in
@@ -98,12 +99,12 @@ pub struct RunArgs {
     /// Schedulers to compare: names, `linux`, `textbook` or `all` [default: linux,textbook]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as the workload's `cpus` name, at
-    /// least 1; with --machine all]
+    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: as many as
+    /// the workload's `cpus` name, at least 1; with --machine all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
-    /// The machine, with its threads, caches, packages and nodes: a preset (`schedlab list --machines`), flat-N, or a file
-    /// [default: equal CPUs]
+    /// The machine, with its threads, caches, packages and nodes: a preset
+    /// (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
     #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// Ticks a second [default: what each release had in its usual build]
@@ -112,10 +113,12 @@ pub struct RunArgs {
     /// Nothing costs anything, even if the machine's description says what it does
     #[arg(long)]
     pub no_costs: bool,
-    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
+    /// them)
     #[arg(long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "no_costs")]
     pub cost: Vec<(String, f64)>,
-    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release
+    /// has it]
     #[arg(long, value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
@@ -124,7 +127,8 @@ pub struct RunArgs {
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
-    /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a cgconfig.conf
+    /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a
+    /// cgconfig.conf
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,
     /// One task group, e.g. /tg1:cpu.weight=200
@@ -133,19 +137,23 @@ pub struct RunArgs {
     /// Put tasks in groups by user and program, by libcgroup's rules: a cgrules.conf
     #[arg(long, value_name = "FILE", conflicts_with = "user_groups")]
     pub cgrules: Option<PathBuf>,
-    /// A group for each user, as kernels 2.6.24 to 2.6.32 could make them: /uid-1000 weighs 1024, root's /uid-0 2048
+    /// A group for each user, as kernels 2.6.24 to 2.6.32 could make them: /uid-1000 weighs 1024,
+    /// root's /uid-0 2048
     #[arg(long)]
     pub user_groups: bool,
-    /// Whose tasks are, from a file: tasks and a user a line, e.g. `make-* bob/1001:students` [default: root's]
+    /// Whose tasks are, from a file: tasks and a user a line, e.g. `make-* bob/1001:students`
+    /// [default: root's]
     #[arg(long, value_name = "FILE")]
     pub users: Vec<PathBuf>,
     /// Whose some tasks are, e.g. video=anna or make-*=bob/1001:students
     #[arg(long, value_name = "TASKS=USER")]
     pub user: Vec<String>,
-    /// Do things to the machine while it runs, by a file: a time and an action a line, e.g. `at 2s offline cpu 4-7`
+    /// Do things to the machine while it runs, by a file: a time and an action a line, e.g.
+    /// `at 2s offline cpu 4-7`
     #[arg(long, value_name = "FILE")]
     pub timetable: Vec<PathBuf>,
-    /// Do one thing to the machine while it runs, e.g. "2s renice video -5" or "every 1s from 2s stop build"
+    /// Do one thing to the machine while it runs, e.g. "2s renice video -5" or "every 1s from 2s
+    /// stop build"
     #[arg(long, value_name = "ACTION")]
     pub at: Vec<String>,
     /// Let simultaneous events happen in random order, by this seed, rather than in a fixed one
@@ -170,10 +178,12 @@ pub struct RunArgs {
 
 /// Run random machines and workloads under every invariant
 ///
-/// Each seed makes a random world for each scheduler: a machine of random size and HZ, tunables, and a workload of hogs, sleepers, tasks that
-/// wake each other, meet at barriers, fork, change policy and affinity. It is run with simultaneous events in a fixed order, the same
-/// again, and in random order, while every decision is checked: only runnable tasks run, only where they may, on one CPU at a time; nobody waits or
-/// idles longer than the algorithm promises; no task is lost; CPU time adds up; the scheduler's own books are in order; the same world comes to the same.
+/// Each seed makes a random world for each scheduler: a machine of random size and HZ, tunables,
+/// and a workload of hogs, sleepers, tasks that wake each other, meet at barriers, fork, change
+/// policy and affinity. It is run with simultaneous events in a fixed order, the same again, and in
+/// random order, while every decision is checked: only runnable tasks run, only where they may, on
+/// one CPU at a time; nobody waits or idles longer than the algorithm promises; no task is lost;
+/// CPU time adds up; the scheduler's own books are in order; the same world comes to the same.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -194,7 +204,13 @@ pub struct StressArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first_seed"])]
     pub seed: Option<u64>,
     /// Schedulers: names, `linux`, `textbook` or `all`
-    #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
+    #[arg(
+        short,
+        long = "scheduler",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
     pub schedulers: Vec<String>,
     /// Save the world's workload as an rt-app file
     #[arg(long, value_name = "FILE", requires = "seed")]
@@ -203,8 +219,9 @@ pub struct StressArgs {
 
 /// Replay golden schedules and say where they are not met
 ///
-/// A golden schedule is what a real kernel's scheduler did with a small workload: who ran where, from when to when, to the
-/// nanosecond. Each is run again here, by the scheduler that the file names, and every slice must agree.
+/// A golden schedule is what a real kernel's scheduler did with a small workload: who ran where,
+/// from when to when, to the nanosecond. Each is run again here, by the scheduler that the file
+/// names, and every slice must agree.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -243,16 +260,18 @@ pub struct ListArgs {
     /// Show the machines that come with the program instead
     #[arg(long, conflicts_with_all = ["schedulers", "machine", "format"])]
     pub machines: bool,
-    /// Show the scheduling domains that the schedulers build of this machine instead: a preset, flat-N, or a file
+    /// Show the scheduling domains that the schedulers build of this machine instead: a preset,
+    /// flat-N, or a file
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]
     pub machine: Option<String>,
 }
 
 /// Run published experiments again and judge them
 ///
-/// Each experiment of the documents that the project began from is a file in `papers/`: what is run, what is measured, and what must come
-/// out. It is shown what was published, what came out here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft`
-/// ones should come out with sensible costs. Nothing is adjusted to pass.
+/// Each experiment of the documents that the project began from is a file in `papers/`: what is
+/// run, what is measured, and what must come out. It is shown what was published, what came out
+/// here, and how that is judged: `hard` demands follow from the scheduler's rules, `soft` ones
+/// should come out with sensible costs. Nothing is adjusted to pass.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -287,9 +306,11 @@ pub struct PapersArgs {
 
 /// Fit what things cost on a machine to measurements
 ///
-/// A file names the machine, the costs to fit with their bounds, and the measurements: benchmark, scheduler, figure and what was measured.
-/// The costs are sought with which the simulation comes nearest to the measurements, by ratios. In the file that is written each fitted
-/// number tells what it was fitted to: those measurements say nothing for the model any more. Others can be held out, and are compared.
+/// A file names the machine, the costs to fit with their bounds, and the measurements: benchmark,
+/// scheduler, figure and what was measured. The costs are sought with which the simulation comes
+/// nearest to the measurements, by ratios. In the file that is written each fitted number tells
+/// what it was fitted to: those measurements say nothing for the model any more. Others can be held
+/// out, and are compared.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -1,7 +1,8 @@
 //! The command line of `schedlab bench`: a subcommand a benchmark, made of its parameters.
 //!
-//! A benchmark's own options have the names of the real program, long and short. Those that all benchmarks share have long names
-//! only; where a benchmark has the same name, the shared option becomes `--lab-NAME`.
+//! A benchmark's own options have the names of the real program, long and short. Those that all
+//! benchmarks share have long names only; where a benchmark has the same name, the shared option
+//! becomes `--lab-NAME`.
 
 use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::mix_args;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 
 /// Run a benchmark under one or more schedulers
 ///
-/// The benchmarks by which schedulers were judged, as programs for the simulated machine: each prints what the real program prints,
-/// under each scheduler, and then what came of it side by side. Every parameter takes a list, as 50,100 or 25..200:25; then the
-/// result is shown as a table and as a curve.
+/// The benchmarks by which schedulers were judged, as programs for the simulated machine: each
+/// prints what the real program prints, under each scheduler, and then what came of it side by
+/// side. Every parameter takes a list, as 50,100 or 25..200:25; then the result is shown as a table
+/// and as a curve.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 `schedlab bench NAME --help` tells the parameters of each.
@@ -47,8 +49,8 @@ impl fmt::Debug for BenchCommand {
     }
 }
 
-/// What can be set about all benchmarks. Each one's identifier is the name that it takes if the benchmark has its own: see
-/// [`SHARED`].
+/// What can be set about all benchmarks. Each one's identifier is the name that it takes if the
+/// benchmark has its own: see [`SHARED`].
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Laboratory")]
 pub struct Common {
@@ -61,7 +63,8 @@ pub struct Common {
         default_value = "linux"
     )]
     pub schedulers: Vec<String>,
-    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with --machine all]
+    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with
+    /// --machine all]
     #[arg(id = "lab-cpus", long = "cpus", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
@@ -70,13 +73,16 @@ pub struct Common {
     /// Ticks a second [default: what each release had in its usual build]
     #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// Nothing but the programs' own calls costs anything, even if the machine's description says what does
+    /// Nothing but the programs' own calls costs anything, even if the machine's description says
+    /// what does
     #[arg(id = "lab-no-costs", long = "no-costs")]
     pub no_costs: bool,
-    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists them)
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
+    /// them)
     #[arg(id = "lab-cost", long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "lab-no-costs")]
     pub cost: Vec<(String, f64)>,
-    /// Whether idle CPUs go without ticks, where things cost something [default: as each release has it]
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release
+    /// has it]
     #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
@@ -88,11 +94,18 @@ pub struct Common {
     /// Of all that is random in the benchmark
     #[arg(id = "lab-seed", long = "seed", value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Run everything so often, each time with the next seed: mean, least, most and standard deviation are told
+    /// Run everything so often, each time with the next seed: mean, least, most and standard
+    /// deviation are told
     #[arg(id = "lab-repeat", long = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub repeat: u64,
     /// How to print
-    #[arg(id = "lab-format", long = "format", value_enum, default_value = "table", value_name = "FORMAT")]
+    #[arg(
+        id = "lab-format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT"
+    )]
     pub format: RunFormat,
     /// Which figure a sweep shows, by its name in the table [default: the benchmark's first]
     #[arg(id = "lab-figure", long = "figure", value_name = "NAME")]
@@ -137,8 +150,10 @@ const PLACES: [&str; 4] = ["place-1", "place-2", "place-3", "place-4"];
 
 impl Subcommand for BenchCommand {
     fn augment_subcommands(command: Command) -> Command {
-        let command =
-            command.subcommand_required(true).arg_required_else_help(true).disable_help_subcommand(true);
+        let command = command
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .disable_help_subcommand(true);
         command
             .subcommand_value_name("BENCHMARK")
             .subcommand_help_heading("Benchmarks")
@@ -160,13 +175,20 @@ impl FromArgMatches for BenchCommand {
         let found = matches.subcommand();
         if let Some((mix_args::NAME, matches)) = found {
             let (mix, given) = mix_args::mix(matches)?;
-            return Ok(BenchCommand { benchmark: mix, given, common: Common::from_arg_matches(matches)? });
+            return Ok(BenchCommand {
+                benchmark: mix,
+                given,
+                common: Common::from_arg_matches(matches)?,
+            });
         }
         let found = found.and_then(|(name, matches)| Some((schedlab_bench::find(name)?, matches)));
         let (benchmark, matches) = found.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         Ok(BenchCommand {
             benchmark,
-            given: given(benchmark, matches).into_iter().map(|(_, name, values)| (name, values)).collect(),
+            given: given(benchmark, matches)
+                .into_iter()
+                .map(|(_, name, values)| (name, values))
+                .collect(),
             common: Common::from_arg_matches(matches)?,
         })
     }
@@ -177,7 +199,8 @@ impl FromArgMatches for BenchCommand {
     }
 }
 
-/// The parameters that were set, with their places, in the order in which they stand on the command line.
+/// The parameters that were set, with their places, in the order in which they stand on the command
+/// line.
 pub fn given(
     benchmark: &'static dyn Benchmark,
     matches: &ArgMatches,
@@ -271,7 +294,8 @@ pub fn option(parameter: &'static Parameter) -> Arg {
     if let Some(letter) = parameter.short {
         option = option.short(letter);
     }
-    // What is out of range is to be told so, not that there is no option -1; where numbers below 0 do, lists may begin with one.
+    // What is out of range is to be told so, not that there is no option -1; where numbers below 0
+    // do, lists may begin with one.
     option = match parameter.kind {
         Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
         Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
@@ -316,7 +340,8 @@ mod tests {
         use clap::CommandFactory;
         Whole::command().debug_assert();
         let shared = Common::augment_args(Command::new(""));
-        let ids: Vec<&str> = shared.get_arguments().map(|option| option.get_id().as_str()).collect();
+        let ids: Vec<&str> =
+            shared.get_arguments().map(|option| option.get_id().as_str()).collect();
         assert_eq!(ids, SHARED);
         for option in shared.get_arguments() {
             assert_eq!(
@@ -338,7 +363,8 @@ mod tests {
 
     #[test]
     fn parameters_are_set_as_the_real_program_has_it() {
-        let command = parsed("hackbench -f 5,6 -pT --groups 10..30:10 --cpus 2").expect("it is right");
+        let command =
+            parsed("hackbench -f 5,6 -pT --groups 10..30:10 --cpus 2").expect("it is right");
         let names: Vec<(&str, usize)> =
             command.given.iter().map(|(name, values)| (*name, values.len())).collect();
         assert_eq!(names, [("fds", 2), ("pipe", 1), ("threads", 1), ("groups", 3)]);

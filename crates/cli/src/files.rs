@@ -9,7 +9,8 @@ pub fn told(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Whether a file can be expected to be written there: better known now than after minutes of simulation.
+/// Whether a file can be expected to be written there: better known now than after minutes of
+/// simulation.
 ///
 /// # Errors
 /// It cannot.
@@ -24,8 +25,8 @@ pub fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file under another name first, so that under its own it is there in whole or, as before, not at all. What is there and is
-/// no file (`/dev/stdout`) is written to.
+/// Writes a file under another name first, so that under its own it is there in whole or, as
+/// before, not at all. What is there and is no file (`/dev/stdout`) is written to.
 ///
 /// # Errors
 /// It cannot be written.
@@ -39,7 +40,8 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
     let temporary = path.with_file_name(name);
     let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
-        // What could not be written is of no use to anybody; that it could not be removed either is not the user's concern.
+        // What could not be written is of no use to anybody; that it could not be removed either is
+        // not the user's concern.
         let _ = fs::remove_file(&temporary);
         cannot(&error)
     })

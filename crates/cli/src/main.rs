@@ -1,7 +1,8 @@
 //! The program `schedlab`: what would this workload have done under that scheduler?
 //!
-//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule disagrees or a rule was
-//! broken, 2 what was asked for cannot be done. What it does is done in `schedlab-lab`.
+//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule
+//! disagrees or a rule was broken, 2 what was asked for cannot be done. What it does is done in
+//! `schedlab-lab`.
 
 mod args;
 mod bench_args;
@@ -64,7 +65,9 @@ fn main() -> ExitCode {
         Ok(Status::Good) => ExitCode::SUCCESS,
         Ok(Status::Bad) => ExitCode::from(1),
         Ok(Status::Error) => ExitCode::from(2),
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(Failure::Output(error)) => {
             terminal::complain(&format!("cannot write: {error}"));
             ExitCode::from(2)

@@ -1,10 +1,13 @@
-//! The command line of `schedlab bench mix`: members, each written as it stands after `schedlab bench` when it is run alone.
+//! The command line of `schedlab bench mix`: members, each written as it stands after
+//! `schedlab bench` when it is run alone.
 
 use crate::bench_args::{Common, given, option, options_of};
 use crate::files::told;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
-use schedlab_bench::mix::{AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name};
+use schedlab_bench::mix::{
+    AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name,
+};
 use schedlab_bench::{ALL, Benchmark, Value};
 use schedlab_workload::close_names;
 use std::path::PathBuf;
@@ -84,7 +87,9 @@ fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
         }
     }
     let typed = matches.get_many::<String>(MEMBERS).into_iter().flatten();
-    written.extend(typed.map(|text| Written { place: format!("member \"{text}\""), text: text.clone() }));
+    written.extend(
+        typed.map(|text| Written { place: format!("member \"{text}\""), text: text.clone() }),
+    );
     Ok(written)
 }
 
@@ -97,8 +102,8 @@ fn member(written: &Written) -> Result<Member, Error> {
         Some((name, benchmark)) => (Some(name.to_string()), benchmark),
         None => (None, first),
     };
-    let benchmark =
-        schedlab_bench::find(benchmark).ok_or_else(|| failed(format!("{place}: {}", unknown(benchmark))))?;
+    let benchmark = schedlab_bench::find(benchmark)
+        .ok_or_else(|| failed(format!("{place}: {}", unknown(benchmark))))?;
     let command = command_of(benchmark);
     let matches = command.try_get_matches_from(words).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp => error,
@@ -113,7 +118,10 @@ fn unknown(name: &str) -> String {
     let close = close_names(name, names());
     match close.as_slice() {
         [] => {
-            format!("there is no benchmark \"{name}\"; there are {}", names().collect::<Vec<_>>().join(", "))
+            format!(
+                "there is no benchmark \"{name}\"; there are {}",
+                names().collect::<Vec<_>>().join(", ")
+            )
         }
         close => format!("there is no benchmark \"{name}\"; did you mean {}?", close.join(" or ")),
     }
@@ -123,8 +131,9 @@ fn unknown(name: &str) -> String {
 fn what_is_wrong(error: &Error) -> String {
     let text = error.to_string();
     let lines = text.lines().map(|line| line.trim_start_matches("error:").trim());
-    let said =
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let said = lines.take_while(|line| {
+        !line.starts_with("Usage:") && !line.starts_with("For more information")
+    });
     said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
@@ -135,13 +144,20 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     let settings = SETTINGS.iter().map(|setting| {
         let name = setting_name(benchmark, setting.name);
         let option = option(setting).long(name).id(setting_aside(setting.name));
-        if setting.name == AFFINITY { option.value_name("CPUS,...").value_parser(affinities) } else { option }
+        if setting.name == AFFINITY {
+            option.value_name("CPUS,...").value_parser(affinities)
+        } else {
+            option
+        }
     });
     command.next_help_heading("Member").args(settings)
 }
 
 /// What was set about a member, in the order in which it stands there.
-fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<(&'static str, Vec<Value>)> {
+fn given_of(
+    benchmark: &'static dyn Benchmark,
+    matches: &ArgMatches,
+) -> Vec<(&'static str, Vec<Value>)> {
     let mut all = given(benchmark, matches);
     for setting in SETTINGS {
         let id = setting_aside(setting.name);

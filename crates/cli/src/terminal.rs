@@ -45,7 +45,8 @@ pub fn complain(message: &str) {
     let _ = writeln!(io::stderr(), "{who}{message}");
 }
 
-/// How far a long piece of work is, shown on standard error if that is a terminal, after half a second.
+/// How far a long piece of work is, shown on standard error if that is a terminal, after half a
+/// second.
 pub struct Progress {
     bar: ProgressBar,
 }
@@ -58,8 +59,9 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let style =
-            ProgressStyle::with_template(&format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"));
+        let style = ProgressStyle::with_template(&format!(
+            "{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left"
+        ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar }
@@ -83,7 +85,8 @@ impl Drop for Progress {
     }
 }
 
-/// That a long piece of work goes on, where nobody knows how long it will: shown as [`Progress`] is.
+/// That a long piece of work goes on, where nobody knows how long it will: shown as [`Progress`]
+/// is.
 pub struct Spinner {
     bar: ProgressBar,
 }
@@ -96,8 +99,9 @@ impl Spinner {
         } else {
             ProgressBar::hidden()
         };
-        let style =
-            ProgressStyle::with_template(&format!("{{spinner}} {{elapsed}}, {{pos}} {unit}; {{msg}}"));
+        let style = ProgressStyle::with_template(&format!(
+            "{{spinner}} {{elapsed}}, {{pos}} {unit}; {{msg}}"
+        ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.enable_steady_tick(Duration::from_millis(500));
         Spinner { bar }
@@ -120,7 +124,8 @@ impl Drop for Spinner {
     }
 }
 
-/// How text for people is to be laid out: by the terminal's width if there is one, else by `COLUMNS`, else 120 columns.
+/// How text for people is to be laid out: by the terminal's width if there is one, else by
+/// `COLUMNS`, else 120 columns.
 pub fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
@@ -129,7 +134,9 @@ pub fn style() -> Style {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     Style {
         width: width.unwrap_or(120),
-        color: terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        color: terminal
+            && !set("NO_COLOR")
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         unicode: is_unicode_locale(),
     }
 }

@@ -40,7 +40,11 @@ fn one_point_prints_what_the_real_program_prints_and_a_table() {
 #[test]
 fn all_schedulers_of_linux_that_can_run_it_are_the_default() {
     let ran = schedlab(&["bench", "hackbench", "1", "--fds=2", "--loops=4", "--cpus=2"]);
-    assert!(ran.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"),
+        "{}",
+        ran.stderr
+    );
     let text = ran.good();
     assert!(text.contains("eevdf") && !text.contains("fcfs"), "{text}");
 }
@@ -49,7 +53,8 @@ fn all_schedulers_of_linux_that_can_run_it_are_the_default() {
 fn a_sweep_is_a_table_and_a_curve_in_eighty_columns() {
     let text = run_in("C.UTF-8", &["--groups", "5..20:5"]).good();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    for part in ["hackbench on 1 CPU (idealised): time", "groups  ", "● o_n@2.4.19   ■ o_1@2.6.0", "┤"]
+    for part in
+        ["hackbench on 1 CPU (idealised): time", "groups  ", "● o_n@2.4.19   ■ o_1@2.6.0", "┤"]
     {
         assert!(text.contains(part), "no \"{part}\" in:\n{text}");
     }
@@ -71,9 +76,10 @@ fn a_sweep_can_be_a_picture() {
 
 #[test]
 fn json_and_csv_tell_everything() {
-    let report: Value =
-        serde_json::from_str(&run(&["--groups", "1,2", "--repeat=3", "--seed=7", "--format=json"]).good())
-            .expect("it is JSON");
+    let report: Value = serde_json::from_str(
+        &run(&["--groups", "1,2", "--repeat=3", "--seed=7", "--format=json"]).good(),
+    )
+    .expect("it is JSON");
     assert_eq!(report["schema"], "schedlab-bench/1");
     assert_eq!(report["seeds"], serde_json::json!([7, 8, 9]));
     assert_eq!(report["points"].as_array().map(Vec::len), Some(4));
@@ -104,7 +110,8 @@ fn interrupted_or_on_one_core_it_gives_the_same_bytes() {
     assert_eq!(std::fs::read_to_string(&file).expect("it is there").lines().count(), 1 + 24);
     assert_eq!(with(&["--resume", &file]).good(), expected);
     with(&["--save", &file]).error(&["is there already; go on with it by --resume"]);
-    with(&["--resume", &file, "--cpus=2"]).error(&["results of another sweep", "number of CPUs is 1, not 2"]);
+    with(&["--resume", &file, "--cpus=2"])
+        .error(&["results of another sweep", "number of CPUs is 1, not 2"]);
     with(&["--resume", "no/such/file"]).error(&["no/such/file: "]);
     let other = scratch.file("letter", "Dear all,\n");
     with(&["--resume", &other]).error(&["line 1: this is no result of a sweep"]);
@@ -115,10 +122,13 @@ fn what_cannot_be_done_is_said() {
     schedlab(&["bench", "hackbanch"]).error(&["hackbanch", "hackbench"]);
     run(&["--groups", "0"]).error(&["'--groups <N,...>'", "0 is out of range; give 1 to 10000"]);
     run(&["--groups", "9..3"]).error(&["\"9..3\" goes down; a range is FROM..TO:STEP"]);
-    schedlab(&["bench", "hackbench", "--groups=10000", "--fds=1000"]).error(&["more than 1000000 tasks"]);
-    run(&["--cpus", "3", "--machine", "flat-2"]).error(&["flat-2: it has 2 CPUs; 3 of them cannot be had"]);
+    schedlab(&["bench", "hackbench", "--groups=10000", "--fds=1000"])
+        .error(&["more than 1000000 tasks"]);
+    run(&["--cpus", "3", "--machine", "flat-2"])
+        .error(&["flat-2: it has 2 CPUs; 3 of them cannot be had"]);
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
-    run(&["--set", "sched_latency_ns=1"]).error(&["sched_latency_ns is no tunable of any of the schedulers"]);
+    run(&["--set", "sched_latency_ns=1"])
+        .error(&["sched_latency_ns is no tunable of any of the schedulers"]);
     run(&["--plot", "x.svg"]).error(&["--plot: there is one point only"]);
     run(&["--groups=1,2", "--plot", "no/such/directory/x.svg"])
         .error(&["no/such/directory/x.svg: there is no directory no/such/directory"]);

@@ -15,7 +15,10 @@ const TWO: &str = r#"{"global": {"duration": 2}, "tasks": {
 fn groups(text: &str) -> Vec<(String, Value)> {
     let report: Value = serde_json::from_str(text).expect("it is JSON");
     let groups = report["runs"][0]["groups"].as_array().expect("there are groups").clone();
-    groups.into_iter().map(|group| (group["path"].as_str().expect("a path").to_string(), group)).collect()
+    groups
+        .into_iter()
+        .map(|group| (group["path"].as_str().expect("a path").to_string(), group))
+        .collect()
 }
 
 fn usage_ms(text: &str) -> Vec<(String, u64)> {
@@ -57,8 +60,7 @@ fn a_frozen_group_does_nothing_until_it_is_thawed() {
         assert!(usage[0].1.abs_diff(500) < 10 && usage[1].1.abs_diff(1500) < 10, "{usage:?}");
     }
     // With nothing else to do the run is over, and says why.
-    let ends =
-        r#"{"tasks": {"a": {"loop": 2, "run": 1000, "taskgroup": "/a"}, "b": {"loop": 5, "run": 1000}}}"#;
+    let ends = r#"{"tasks": {"a": {"loop": 2, "run": 1000, "taskgroup": "/a"}, "b": {"loop": 5, "run": 1000}}}"#;
     let ends = scratch.file("ends.json", ends);
     let ran = schedlab(&["run", &ends, "-s", "cfs", "--group", "/a:cgroup.freeze=1"]);
     assert!(ran.stderr.contains("nobody lets these go on: a-0"), "{}", ran.stderr);
@@ -80,7 +82,10 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
     let text = schedlab(&[&args[..], &["cfs@3.2,eevdf"]].concat()).good();
     assert!(text.contains("of the machine") && text.contains("throttled, of periods"), "{text}");
     let csv = schedlab(&[&args[..], &["eevdf", "-f", "csv"]].concat()).good();
-    assert!(csv.contains("eevdf,6.18,group_usage:/a,") && csv.contains(",group_nr_throttled:/a,"), "{csv}");
+    assert!(
+        csv.contains("eevdf,6.18,group_usage:/a,") && csv.contains(",group_nr_throttled:/a,"),
+        "{csv}"
+    );
     schedlab(&[&args[..], &["cfs"]].concat()).error(&["its groups cannot be limited"]);
     // Who has no idle groups is told of, and gives the least weight.
     let idle = ["run", &two, "--at", "1s group /a cpu.idle=1", "-f", "json", "-s"];
@@ -88,7 +93,8 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
     assert!(ran.stderr.contains("it weighs 3"), "{}", ran.stderr);
     let [(_, a), (_, b)] = &usage_ms(&ran.good())[..] else { panic!("two groups") };
     assert!((500..510).contains(a) && *b > 1490, "{a} {b}");
-    let [(_, a), (_, b)] = &usage_ms(&schedlab(&[&idle[..], &["eevdf"]].concat()).good())[..] else {
+    let [(_, a), (_, b)] = &usage_ms(&schedlab(&[&idle[..], &["eevdf"]].concat()).good())[..]
+    else {
         panic!("two groups")
     };
     assert!((500..520).contains(a) && *b > 1480, "{a} {b}");
@@ -104,7 +110,11 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
         "1.5s group /a cpu.max.burst=30000",
     ];
     let ran = schedlab(&at);
-    assert!(ran.stderr.contains("EINVAL: a burst of 30000 us is more than the quota"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("EINVAL: a burst of 30000 us is more than the quota"),
+        "{}",
+        ran.stderr
+    );
     ran.good();
 }
 
@@ -145,17 +155,35 @@ fn rules_put_tasks_in_groups_by_user_and_program() {
         "cgrules.conf",
         "root:make-* cpu build\n@students cpu students/%u\n% freezer all\n* * others\n",
     );
-    let args =
-        ["run", &three, "-s", "cfs", "-f", "json", "--groups", &config, "--cgrules", &rules, "--group"];
+    let args = [
+        "run",
+        &three,
+        "-s",
+        "cfs",
+        "-f",
+        "json",
+        "--groups",
+        &config,
+        "--cgrules",
+        &rules,
+        "--group",
+    ];
     let more = ["/others:cpu.shares=512", "--user", "video=anna:students"];
     let ran = schedlab(&[&args[..], &more].concat());
-    assert!(ran.stderr.contains("cgrules.conf:3: `/all` for freezer has no effect"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("cgrules.conf:3: `/all` for freezer has no effect"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.stderr.contains("no rules that ask for it"), "{}", ran.stderr);
     let text = ran.good();
     let report: Value = serde_json::from_str(&text).expect("it is JSON");
     let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
     let of_task = |task: &Value| task["group"].as_str().expect("a path").to_string();
-    assert_eq!(tasks.iter().map(of_task).collect::<Vec<_>>(), ["/build", "/students/anna", "/others"]);
+    assert_eq!(
+        tasks.iter().map(of_task).collect::<Vec<_>>(),
+        ["/build", "/students/anna", "/others"]
+    );
     // A group that nobody makes, users that are none.
     schedlab(&[&args[..args.len() - 1], &["--user", "video=anna:students"]].concat()).error(&[
         "cgrules.conf:4:5 (rest)",
@@ -163,12 +191,17 @@ fn rules_put_tasks_in_groups_by_user_and_program() {
         "--group /others",
     ]);
     let wrong = |user| schedlab(&["run", &three, "-s", "cfs", "--user-groups", "--user", user]);
-    wrong("vidio=anna").error(&["unknown task `vidio`", "option --user:1:1", "did you mean `video`?"]);
+    wrong("vidio=anna").error(&[
+        "unknown task `vidio`",
+        "option --user:1:1",
+        "did you mean `video`?",
+    ]);
     wrong("video").error(&["`video` is no task with its user"]);
     wrong("video=anna/x").error(&["option --user:1:7", "the number in `anna/x` is none"]);
     schedlab(&["run", &three, "--cgrules", "nowhere"]).error(&["nowhere: there is no such file"]);
     let bad = scratch.file("bad.conf", "root cpu\n");
-    schedlab(&["run", &three, "--cgrules", &bad]).error(&["bad.conf:1:1", "a rule has three fields"]);
+    schedlab(&["run", &three, "--cgrules", &bad])
+        .error(&["bad.conf:1:1", "a rule has three fields"]);
 }
 
 #[test]
@@ -183,7 +216,9 @@ fn every_user_has_a_group() {
     // Root weighs twice as much.
     assert_eq!(shares, [of("/uid-0", 100), of("/uid-1000", 50), of("/uid-1005", 50)]);
     let at = ["cfs", "--at", "1s group /uid-1005 cpu.shares=2048"];
-    let [(_, root), (_, anna), (_, bob)] = &usage_ms(&schedlab(&[&args[..], &at].concat()).good())[..] else {
+    let [(_, root), (_, anna), (_, bob)] =
+        &usage_ms(&schedlab(&[&args[..], &at].concat()).good())[..]
+    else {
         panic!("three groups")
     };
     assert!(

@@ -19,8 +19,16 @@ fn machines_are_listed_and_domains_shown() {
 #[test]
 fn a_workload_runs_on_a_described_machine() {
     let run = |more: &[&str]| {
-        let usual =
-            ["run", "examples/server.json", "--scheduler", "cfs", "--duration", "0.1", "--format", "json"];
+        let usual = [
+            "run",
+            "examples/server.json",
+            "--scheduler",
+            "cfs",
+            "--duration",
+            "0.1",
+            "--format",
+            "json",
+        ];
         let args: Vec<&str> = usual.iter().chain(more).copied().collect();
         schedlab(&args)
     };
@@ -35,7 +43,8 @@ fn a_workload_runs_on_a_described_machine() {
     is(&run(&["--machine", "ideal"]).good(), "idealised", false);
     let dear = ["--machine", "z800-2x6", "--nohz", "off", "--cost", "tick=50000"];
     assert_ne!(run(&dear).good(), run(&dear[..4]).good());
-    run(&["--machine", "z800-2x6", "--cost", "swatch=3"]).error(&["--cost swatch: there is no cost swatch"]);
+    run(&["--machine", "z800-2x6", "--cost", "swatch=3"])
+        .error(&["--cost swatch: there is no cost swatch"]);
     run(&["--machine", "z800-2x6", "--cost", "switch"]).error(&["it must be NAME=NS"]);
 }
 
@@ -67,7 +76,10 @@ fn mistakes_are_told() {
             r#"{"format": 1, "name": "a", "hz": -1, "topology": {"flat": 2}}"#,
             "expected a whole number, 0 or more",
         ),
-        (r#"{"format": 1, "name": "a\nb", "topology": {"flat": 2}}"#, "name: has control characters"),
+        (
+            r#"{"format": 1, "name": "a\nb", "topology": {"flat": 2}}"#,
+            "name: has control characters",
+        ),
     ] {
         run(&scratch.file("wrong.json", text)).error(&["wrong.json:", part]);
     }
@@ -95,8 +107,12 @@ fn a_machine_may_be_ones_own_file() {
         "json",
     ]);
     let report = report.good();
-    assert!(report.contains("\"model\": \"idealised pair\"") && report.contains("\"hz\": 100"), "{report}");
-    let wrong = scratch.file("wrong.json", r#"{"format": 1, "name": "wrong", "topology": {"cpus": []}}"#);
+    assert!(
+        report.contains("\"model\": \"idealised pair\"") && report.contains("\"hz\": 100"),
+        "{report}"
+    );
+    let wrong =
+        scratch.file("wrong.json", r#"{"format": 1, "name": "wrong", "topology": {"cpus": []}}"#);
     let list = schedlab(&["list", "--machine", &wrong]);
     list.error(&["wrong.json:topology.cpus: a machine has 1 to 4096 CPUs, not 0"]);
     schedlab(&["list", "--machine", &scratch.path()]).error(&["cannot be read"]);

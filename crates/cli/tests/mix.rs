@@ -27,7 +27,8 @@ fn words(line: &str) -> Vec<&str> {
 
 #[test]
 fn the_examples_of_the_page_work_when_pasted() {
-    let page = std::fs::read_to_string(support::root().join("docs/benchmarks/mix.md")).expect("it is there");
+    let page = std::fs::read_to_string(support::root().join("docs/benchmarks/mix.md"))
+        .expect("it is there");
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines: Vec<&str> = blocks.flat_map(str::lines).collect();
     assert!(lines.len() >= 5, "{lines:?}");
@@ -57,7 +58,8 @@ fn each_member_prints_under_its_name_and_there_is_one_table() {
 
 #[test]
 fn a_member_alone_is_what_it_is_without_a_mix() {
-    let alone = schedlab(&["bench", "editor", "2", "--time=5", "--scheduler=o_1", "--format=json"]).good();
+    let alone =
+        schedlab(&["bench", "editor", "2", "--time=5", "--scheduler=o_1", "--format=json"]).good();
     let alone: Value = serde_json::from_str(&alone).expect("it is JSON");
     let mixed = json(&["editor 2 --time 5"]);
     let figures = |report: &Value| -> Vec<Value> {
@@ -66,7 +68,11 @@ fn a_member_alone_is_what_it_is_without_a_mix() {
             let name = figure["name"].as_str().unwrap_or_default();
             name.trim_start_matches("editor: ").starts_with("response")
         };
-        figures.iter().filter(|figure| of_editor(figure)).map(|figure| figure["mean"].clone()).collect()
+        figures
+            .iter()
+            .filter(|figure| of_editor(figure))
+            .map(|figure| figure["mean"].clone())
+            .collect()
     };
     assert_eq!(figures(&alone).len(), 3);
     assert_eq!(figures(&alone), figures(&mixed));
@@ -91,14 +97,16 @@ fn the_others_go_on_when_a_member_is_over() {
 #[test]
 fn nice_policy_affinity_and_groups_are_those_of_the_member() {
     let share = |member: &str, scheduler: &str, cpus: &str| {
-        let args = ["bench", "mix", member, "li --count 1 --time 4", "--format=json", scheduler, cpus];
+        let args =
+            ["bench", "mix", member, "li --count 1 --time 4", "--format=json", scheduler, cpus];
         let report: Value = serde_json::from_str(&schedlab(&args).good()).expect("it is JSON");
         let figures = report["points"][0]["figures"].as_array().expect("there are some").clone();
         let of_it = figures.iter().find(|figure| figure["name"] == "it: share of the CPUs");
         of_it.expect("it is there")["mean"].as_f64().expect("it is a number")
     };
-    let cfs =
-        |member: &str| share(&format!("it=li --count 1 --time 4 {member}"), "--scheduler=cfs", "--cpus=1");
+    let cfs = |member: &str| {
+        share(&format!("it=li --count 1 --time 4 {member}"), "--scheduler=cfs", "--cpus=1")
+    };
     let even = cfs("");
     assert!((even - 50.0).abs() < 3.0, "{even}");
     let nice = cfs("--nice 5");
@@ -130,7 +138,10 @@ fn lists_of_any_member_make_a_curve() {
     assert_eq!(report["points"].as_array().map(Vec::len), Some(4));
     let report = json(&["editor --time 1,2 --hogs 1,2", "li --time 1"]);
     let parameters = &report["parameters"];
-    assert_eq!(parameters[report["swept"][0].as_u64().expect("a place") as usize]["name"], "editor.time");
+    assert_eq!(
+        parameters[report["swept"][0].as_u64().expect("a place") as usize]["name"],
+        "editor.time"
+    );
 }
 
 #[test]
@@ -139,9 +150,11 @@ fn what_is_wrong_is_said_with_its_place() {
     mix(&["game", "hackbanch 3"]).error(&["member \"hackbanch 3\": ", "did you mean hackbench?"]);
     mix(&["mix game"]).error(&["there is no benchmark \"mix\""]);
     mix(&["game --hgs 3"]).error(&["member \"game --hgs 3\": ", "'--hgs'", "'--hogs'"]);
-    mix(&["hackbench 0"]).error(&["member \"hackbench 0\": ", "0 is out of range; give 1 to 10000"]);
+    mix(&["hackbench 0"])
+        .error(&["member \"hackbench 0\": ", "0 is out of range; give 1 to 10000"]);
     mix(&["game --nice 20"]).error(&["20 is out of range; give -20 to 19"]);
-    mix(&["game --policy fast"]).error(&["\"fast\" is not known; give one of other, batch, idle, fifo, rr"]);
+    mix(&["game --policy fast"])
+        .error(&["\"fast\" is not known; give one of other, batch, idle, fifo, rr"]);
     mix(&["game --affinity 1-0"]).error(&["\"1-0\" names no CPUs; give all, 3, 0-3 or 0+2+4-7"]);
     mix(&["game --affinity 1"])
         .error(&["--game.affinity: there is no CPU 1; the last one of this machine is 0"]);

@@ -6,7 +6,8 @@ mod support;
 use std::fs;
 use support::{Scratch, schedlab};
 
-const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
+const TARGETS: &str =
+    "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
 
 /// A tenth of a second of two loops.
 const HOGS: &str = r#"id = "X-1"
@@ -44,7 +45,10 @@ fn experiments_are_listed_by_id_or_by_the_beginning_of_ids() {
     let all = schedlab(&["papers", "--list"]).good();
     assert!(all.contains("REL-1      One nice step\n") && all.contains("DIS-5.3 "), "{all}");
     let some = schedlab(&["papers", "--list", "dis-5"]).good();
-    assert!(some.lines().count() >= 4 && some.lines().all(|line| line.starts_with("DIS-5.")), "{some}");
+    assert!(
+        some.lines().count() >= 4 && some.lines().all(|line| line.starts_with("DIS-5.")),
+        "{some}"
+    );
 }
 
 #[test]
@@ -96,7 +100,12 @@ fn mistakes_in_files_are_told_with_file_and_place() {
             "published = [1, 2]",
             &["hogs.toml", "The ratio", "2 published numbers"],
         ),
-        ("papers-curve", "y = \"ratio\" }", "y = \"ration\" }", &["X-1", "The ratio", "nobody measured"]),
+        (
+            "papers-curve",
+            "y = \"ratio\" }",
+            "y = \"ration\" }",
+            &["X-1", "The ratio", "nobody measured"],
+        ),
         ("papers-id", "\"X-1\"", "\"../X-1\"", &["hogs.toml", "../X-1"]),
     ] {
         let text = HOGS.replacen(from, to, 1);
@@ -106,7 +115,11 @@ fn mistakes_in_files_are_told_with_file_and_place() {
     }
     let scratch = directory("papers-targets", HOGS);
     scratch.file("data/targets.csv", TARGETS.replace("1.2,", "x,"));
-    schedlab(&["papers", "--from", &scratch.path()]).error(&["targets.csv", "line 2", "\"x\" is no number"]);
+    schedlab(&["papers", "--from", &scratch.path()]).error(&[
+        "targets.csv",
+        "line 2",
+        "\"x\" is no number",
+    ]);
     let empty = Scratch::new("papers-empty");
     schedlab(&["papers", "--from", &empty.path()]).error(&["there is no experiment"]);
     schedlab(&["papers", "--from", "/nonexistent"]).error(&["/nonexistent"]);
@@ -115,11 +128,22 @@ fn mistakes_in_files_are_told_with_file_and_place() {
 #[test]
 fn a_report_is_a_page_with_figures_and_tables() {
     let from = directory("papers-from", HOGS);
-    from.file("data/contradictions.toml", "[[contradiction]]\nid = \"C-1\"\ntext = \"one thing\"\n");
+    from.file(
+        "data/contradictions.toml",
+        "[[contradiction]]\nid = \"C-1\"\ntext = \"one thing\"\n",
+    );
     let scratch = Scratch::new("papers-report");
     let write = |name: &str, threads: &str| {
         let report = format!("{}/new/{name}", scratch.path());
-        let ran = schedlab(&["papers", "--from", &from.path(), "--report", &report, "--threads", threads]);
+        let ran = schedlab(&[
+            "papers",
+            "--from",
+            &from.path(),
+            "--report",
+            &report,
+            "--threads",
+            threads,
+        ]);
         assert!(ran.stderr.contains("index.html"), "{}", ran.stderr);
         ran.good();
         let mut names: Vec<String> = fs::read_dir(&report)
@@ -152,7 +176,8 @@ fn a_report_that_cannot_be_written_is_told_and_leaves_nothing_behind() {
     scratch.file("report/index.html/in_the_way", "");
     let report = format!("{}/report", scratch.path());
     schedlab(&["papers", "--from", &from.path(), "--report", &report]).error(&["index.html"]);
-    let names =
-        fs::read_dir(&report).expect("it is there").map(|entry| entry.expect("it can be read").file_name());
+    let names = fs::read_dir(&report)
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")));
 }

@@ -37,12 +37,17 @@ fn every_scheduler_is_compared_unless_told_otherwise() {
 fn every_example_runs() {
     schedlab(&["run", "examples/desktop.json"]).good();
     let on_two = schedlab(&["run", "examples/server.json", "--cpus", "2"]);
-    assert!(on_two.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"), "{}", on_two.stderr);
+    assert!(
+        on_two.stderr.contains("left out: round_robin@1.0 (it has only one CPU)"),
+        "{}",
+        on_two.stderr
+    );
     on_two.good();
     let realtime = schedlab(&["run", "examples/realtime-mix.json"]);
     assert!(realtime.stderr.contains("(it knows no SCHED_FIFO)"), "{}", realtime.stderr);
     realtime.good();
-    let groups = ["run", "examples/nested-groups.json", "--groups", "examples/nested-groups.groups"];
+    let groups =
+        ["run", "examples/nested-groups.json", "--groups", "examples/nested-groups.groups"];
     schedlab(&groups).good();
 }
 
@@ -56,8 +61,9 @@ fn groups_get_what_the_side_file_and_the_options_say() {
         let alice = tasks.iter().find(|task| task["key"] == "alice").expect("she is one of them");
         alice["cpu_ns"].as_f64().expect("it is a number") / 10e9
     };
-    let close =
-        |share: f64, expected: f64| assert!((share - expected).abs() < 0.01, "{share} is not {expected}");
+    let close = |share: f64, expected: f64| {
+        assert!((share - expected).abs() < 0.01, "{share} is not {expected}")
+    };
     close(share_of_alice(&[]), 0.5);
     close(share_of_alice(&["--groups", "examples/nested-groups.groups"]), 2.0 / 3.0);
     close(share_of_alice(&["--group", "/alice:cpu.shares=3072"]), 0.75);
@@ -69,13 +75,23 @@ fn a_quota_is_kept_by_those_who_know_quotas() {
     let text = r#"{"global": {"duration": 10}, "tasks": {
         "in": {"instance": 3, "loop": -1, "run": 1000, "taskgroup": "/limited"}, "out": {"loop": -1, "run": 1000}}}"#;
     let file = scratch.file("quota.json", text);
-    let args = ["run", &file, "--cpus", "2", "--group", "/limited:cpu.max=20000 100000", "-f", "json", "-s"];
+    let args = [
+        "run",
+        &file,
+        "--cpus",
+        "2",
+        "--group",
+        "/limited:cpu.max=20000 100000",
+        "-f",
+        "json",
+        "-s",
+    ];
     for scheduler in ["cfs@3.2", "eevdf", "eevdf@6.6"] {
         let report = json(&schedlab(&[&args[..], &[scheduler]].concat()).good());
         let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
         let limited = tasks.iter().filter(|task| task["key"] == "in");
-        let ms =
-            limited.map(|task| task["cpu_ns"].as_u64().expect("it is a number")).sum::<u64>() / 1_000_000;
+        let ms = limited.map(|task| task["cpu_ns"].as_u64().expect("it is a number")).sum::<u64>()
+            / 1_000_000;
         // 100 periods of 20 ms, but for a slice of 5 ms.
         assert!((1995..=2005).contains(&ms), "{scheduler}: {ms} ms");
     }
@@ -107,13 +123,28 @@ fn json_and_csv_are_for_programs_and_always_the_same() {
 fn the_machine_is_as_asked_for() {
     let scratch = Scratch::new("machine");
     let hogs = scratch.file("hogs.json", HOGS);
-    let args = ["run", &hogs, "-s", "cfs", "--cpus", "3", "--hz", "250", "--duration", "0.25", "-f", "json"];
+    let args = [
+        "run",
+        &hogs,
+        "-s",
+        "cfs",
+        "--cpus",
+        "3",
+        "--hz",
+        "250",
+        "--duration",
+        "0.25",
+        "-f",
+        "json",
+    ];
     let run = json(&schedlab(&args).good())["runs"][0].clone();
     assert_eq!((&run["machine"]["cpus"], &run["machine"]["hz"]), (&3.into(), &250.into()));
     assert_eq!(run["end"]["at_ns"], 250_000_000);
     // As many CPUs as the workload names.
-    let bound = scratch.file("bound.json", r#"{"tasks": {"a": {"loop": 2, "run": 1000, "cpus": [2]}}}"#);
-    let run = json(&schedlab(&["run", &bound, "-s", "cfs", "-f", "json"]).good())["runs"][0].clone();
+    let bound =
+        scratch.file("bound.json", r#"{"tasks": {"a": {"loop": 2, "run": 1000, "cpus": [2]}}}"#);
+    let run =
+        json(&schedlab(&["run", &bound, "-s", "cfs", "-f", "json"]).good())["runs"][0].clone();
     assert_eq!(run["machine"]["cpus"], 3);
     schedlab(&["run", &bound, "-s", "cfs", "--cpus", "2"]).error(&["bound.json:1:", "CPU 2"]);
     // The order of simultaneous events is a matter of the seed.
@@ -128,13 +159,19 @@ fn a_tunable_is_set_where_it_is_known() {
     let hogs = scratch.file("hogs.json", HOGS);
     let set = ["--set", "sched_latency_ns=6000000"];
     let ran = schedlab(&["run", &hogs, "-s", "o_1,cfs", "-f", "json", set[0], set[1]]);
-    assert!(ran.stderr.contains("note: sched_latency_ns is no tunable of o_1@2.6.0"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: sched_latency_ns is no tunable of o_1@2.6.0"),
+        "{}",
+        ran.stderr
+    );
     let report = json(&ran.good());
     let tunables = report["runs"][1]["tunables"].as_array().expect("there are some").clone();
-    let latency = tunables.iter().find(|knob| knob["name"] == "sched_latency_ns").expect("cfs has it");
+    let latency =
+        tunables.iter().find(|knob| knob["name"] == "sched_latency_ns").expect("cfs has it");
     assert_eq!(latency["value"], 6_000_000);
     let run = |set| schedlab(&["run", &hogs, "-s", "o_1,cfs", "--set", set]);
-    run("sched_latency=1").error(&["sched_latency is no tunable", "did you mean sched_latency_ns?"]);
+    run("sched_latency=1")
+        .error(&["sched_latency is no tunable", "did you mean sched_latency_ns?"]);
     run("sched_latency_ns=5").error(&["cfs@2.6.32: sched_latency_ns=5: it must be 100000 to "]);
     run("sched_latency_ns=many").error(&["\"many\" is not a whole number"]);
     run("sched_latency_ns").error(&["KEY=VALUE"]);
@@ -159,7 +196,8 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     schedlab(&["run", &hogs, "-s", "round_robin", "--cpus", "2"])
         .error(&["round_robin@1.0 cannot run", "one CPU"]);
     schedlab(&["run", &hogs, "--cpus", "0"]).error(&["0", "1..=4096"]);
-    schedlab(&["run", &hogs, "--duration", "-3"]).error(&["--duration", "number of seconds from 0"]);
+    schedlab(&["run", &hogs, "--duration", "-3"])
+        .error(&["--duration", "number of seconds from 0"]);
     schedlab(&["run", &hogs, "--duration", "nan"]).error(&["number of seconds from 0"]);
     schedlab(&["run", &hogs, "--from", "1"]).error(&["--timeline"]);
     schedlab(&["run", &hogs, "--group", "/g:cpu.weight=0", "-s", "cfs"]).error(&["cpu.weight"]);

@@ -1,4 +1,5 @@
-//! `schedlab stress`, typed as users type it. (What it finds is tested in `schedlab-lab`, with schedulers that are broken.)
+//! `schedlab stress`, typed as users type it. (What it finds is tested in `schedlab-lab`, with
+//! schedulers that are broken.)
 
 #[allow(dead_code)]
 mod support;
@@ -11,8 +12,12 @@ fn some_worlds_are_run_and_counted() {
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 3, "{text}");
     assert_eq!((rows[1][0], rows[1][1], rows[1][3]), ("round_robin@1.0", "5", "0"));
-    assert_eq!(text, schedlab(&["stress", "--seeds", "5", "--scheduler", "round_robin,cfs"]).good());
-    let others = ["stress", "--seeds", "5", "--first-seed", "900", "--scheduler", "round_robin,cfs"];
+    assert_eq!(
+        text,
+        schedlab(&["stress", "--seeds", "5", "--scheduler", "round_robin,cfs"]).good()
+    );
+    let others =
+        ["stress", "--seeds", "5", "--first-seed", "900", "--scheduler", "round_robin,cfs"];
     assert_ne!(text, schedlab(&others).good());
 }
 
@@ -21,8 +26,12 @@ fn one_world_is_shown_and_its_saved_workload_runs() {
     let scratch = Scratch::new("world");
     let file = format!("{}/world.json", scratch.path());
     let text = schedlab(&["stress", "--scheduler", "cfs", "--seed", "3", "--save", &file]).good();
-    assert!(text.contains("cfs@2.6.32, seed 3: ") && text.contains("every rule was kept"), "{text}");
-    let command = text.lines().find(|line| line.trim().starts_with("schedlab run ")).expect("it says how");
+    assert!(
+        text.contains("cfs@2.6.32, seed 3: ") && text.contains("every rule was kept"),
+        "{text}"
+    );
+    let command =
+        text.lines().find(|line| line.trim().starts_with("schedlab run ")).expect("it says how");
     let args: Vec<&str> = command.split_whitespace().skip(1).collect();
     schedlab(&args).good();
 }

@@ -80,7 +80,8 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     schedlab(&["verify", &cut]).error(&["error: ", "cut.json:"]);
     let other = scratch.file("other.json", "{\"tasks\": {}}");
     schedlab(&["verify", &other]).error(&["error: ", "other.json:1:1", "format"]);
-    let packed = std::fs::read(root().join("tests/golden/round_robin").join(some_golden())).unwrap();
+    let packed =
+        std::fs::read(root().join("tests/golden/round_robin").join(some_golden())).unwrap();
     let damaged = scratch.file("damaged.json.xz", &packed[..packed.len() - 20]);
     schedlab(&["verify", &damaged]).error(&["damaged.json.xz: ", "xz", "does not unpack"]);
     schedlab(&["verify", "tests/golden/pelt/task-decay.json.xz"]).error(&["load-tracking vectors"]);
@@ -88,7 +89,8 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
     let unknown = scratch.file("unknown.json", unknown);
     schedlab(&["verify", &unknown]).error(&["unknown.json: there is no scheduler rr9 of kernel"]);
     // In a directory such files are told of together.
-    schedlab(&["verify", &scratch.path()]).error(&["there is no scheduler rr9", "1 file not replayed"]);
+    schedlab(&["verify", &scratch.path()])
+        .error(&["there is no scheduler rr9", "1 file not replayed"]);
     let empty = Scratch::new("empty");
     empty.file("README.md", "nothing");
     schedlab(&["verify", &empty.path()]).error(&["no .json"]);
@@ -121,7 +123,8 @@ fn list_shows_every_release_and_what_can_be_set() {
     let first = &json[0];
     assert_eq!(first["name"], "round_robin@1.0");
     assert_eq!(first["policies"], serde_json::json!(["SCHED_OTHER"]));
-    schedlab(&["list", "rond_robin"]).error(&["no scheduler \"rond_robin\"", "did you mean round_robin?"]);
+    schedlab(&["list", "rond_robin"])
+        .error(&["no scheduler \"rond_robin\"", "did you mean round_robin?"]);
     schedlab(&["list", "--format", "xml"]).error(&["xml", "table", "json"]);
 }
 

@@ -1,5 +1,6 @@
-//! How long the largest published run takes to simulate: hackbench with 200 groups (8,000 tasks, 8 million messages) on the eight-way
-//! machine of 2003, under O(1), on the modelled machine and on the idealised one.
+//! How long the largest published run takes to simulate: hackbench with 200 groups (8,000 tasks, 8
+//! million messages) on the eight-way machine of 2003, under O(1), on the modelled machine and on
+//! the idealised one.
 //!
 //! ```sh
 //! cargo bench -p schedlab-lab --bench hackbench               # 200 groups
@@ -22,7 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let groups = given("--groups").unwrap_or("200");
     let choice = select::find(given("--scheduler").unwrap_or("o_1"))?;
     let benchmark = schedlab_bench::find("hackbench").ok_or("there is no hackbench")?;
-    let values = Values::defaults(benchmark.parameters()).with(benchmark.parameters(), "groups", groups)?;
+    let values =
+        Values::defaults(benchmark.parameters()).with(benchmark.parameters(), "groups", groups)?;
     let machine = description::find("pentium3-700x8")?;
     for modelled in [true, false] {
         let bench = Bench {

@@ -1,5 +1,6 @@
-//! How long half a million tasks on 1,024 CPUs take to simulate, and how much memory: hackbench with 10,000 groups of 25 senders and 25
-//! receivers, each sender with one message for each receiver of its group.
+//! How long half a million tasks on 1,024 CPUs take to simulate, and how much memory: hackbench
+//! with 10,000 groups of 25 senders and 25 receivers, each sender with one message for each
+//! receiver of its group.
 //!
 //! ```sh
 //! cargo bench -p schedlab-lab --bench scale                               # several minutes
@@ -8,16 +9,21 @@
 //! cargo bench -p schedlab-lab --bench scale -- --sockets --scheduler o_1@2.6.0
 //! ```
 //!
-//! The messages go through pipes of 64 KiB, as releases since 2.6.11 have them. `--sockets` takes hackbench's usual socket pairs. That
-//! takes many times as long, which is the program's doing and not the simulator's: every worker tells the parent with one byte that it
-//! is there, through one channel. It holds 128 messages (277 since 3.0; such a pipe holds 65,536), and whenever most of them have been
-//! read *all* workers that wait to write are woken, of whom as many succeed as have been read and the others block again. That is a
-//! wakeup and a switch for about n^2 / 200 of n workers: 1,300 million before the first message, against 25 million with pipes. Releases
-//! before 2.6.11 have smaller pipes and wake at every read: there sockets are the lesser evil, and half a million tasks too many.
+//! The messages go through pipes of 64 KiB, as releases since 2.6.11 have them. `--sockets` takes
+//! hackbench's usual socket pairs. That takes many times as long, which is the program's doing and
+//! not the simulator's: every worker tells the parent with one byte that it is there, through one
+//! channel. It holds 128 messages (277 since 3.0; such a pipe holds 65,536), and whenever most of
+//! them have been read *all* workers that wait to write are woken, of whom as many succeed as have
+//! been read and the others block again. That is a wakeup and a switch for about n^2 / 200 of n
+//! workers: 1,300 million before the first message, against 25 million with pipes. Releases before
+//! 2.6.11 have smaller pipes and wake at every read: there sockets are the lesser evil, and half a
+//! million tasks too many.
 //!
-//! BFS and O(n) look at every runnable task for each pick, here as there: 1,000 groups are enough for them.
+//! BFS and O(n) look at every runnable task for each pick, here as there: 1,000 groups are enough
+//! for them.
 //!
-//! Each scheduler runs in a process of its own (this program, started again), so that its peak of memory is its own.
+//! Each scheduler runs in a process of its own (this program, started again), so that its peak of
+//! memory is its own.
 
 use schedlab_bench::Values;
 use schedlab_lab::bench::Bench;
@@ -26,7 +32,8 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Instant;
 
-/// The schedulers that are run if nobody says which: those with per-CPU queues, in the forms that have large pipes.
+/// The schedulers that are run if nobody says which: those with per-CPU queues, in the forms that
+/// have large pipes.
 const SCHEDULERS: &str = "o_1@2.6.22,sd,cfs,eevdf";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,7 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let choices = match given("--scheduler") {
         Some("all") => select::all(),
-        names => names.unwrap_or(SCHEDULERS).split(',').map(select::find).collect::<Result<_, _>>()?,
+        names => {
+            names.unwrap_or(SCHEDULERS).split(',').map(select::find).collect::<Result<_, _>>()?
+        }
     };
     println!(
         "{:<22} {:>8} {:>8} {:>10} {:>14} {:>10} {:>9}",

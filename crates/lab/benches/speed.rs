@@ -6,13 +6,14 @@
 //! cargo bench -- --only cfs,o_1        only these schedulers
 //! ```
 //!
-//! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU, idle ones too) for hogs,
-//! sleepers and a mix of both, and the most memory that the process ever had. **Picks**: what a tick, a yield and a pick cost
-//! together when so many tasks are runnable on one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
+//! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU,
+//! idle ones too) for hogs, sleepers and a mix of both, and the most memory that the process ever
+//! had. **Picks**: what a tick, a yield and a pick cost together when so many tasks are runnable on
+//! one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
 //!
-//! Time is CPU time of the process where the system tells it (Linux), so that other work on the machine disturbs little; else wall
-//! time. Each case runs in a process of its own (this program, started again), so that its memory is its own and one that takes too
-//! long can be stopped.
+//! Time is CPU time of the process where the system tells it (Linux), so that other work on the
+//! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
+//! started again), so that its memory is its own and one that takes too long can be stopped.
 
 use schedlab_lab::built::{self, Built};
 use schedlab_lab::select::{self, Choice};
@@ -169,7 +170,8 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
                 if cpus > choice.release.cpus_max {
                     continue;
                 }
-                let head = format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+                let head =
+                    format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
                 match measure(choice, Case::Events { load, cpus, tasks }, budget) {
                     Ok([events, ns, start_ns, peak_kib]) => {
                         println!(
@@ -274,7 +276,8 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
     }
     let before = machine.counts().events();
     let begun = Watch::start();
-    // In stretches of virtual time that take about a millisecond, so that looking at the clock costs nothing.
+    // In stretches of virtual time that take about a millisecond, so that looking at the clock
+    // costs nothing.
     let mut stretch_ns = 1_000_000;
     let mut looked = begun.wall.elapsed();
     while looked < budget {

@@ -29,7 +29,8 @@ pub struct Bench {
     pub machine: Option<Description>,
     /// What things cost; none: nothing but the programs' own calls, by the specifications' figures.
     pub costs: Option<CostModel>,
-    /// Whether idle CPUs go without ticks; none: as each release has it. It matters only where things cost something.
+    /// Whether idle CPUs go without ticks; none: as each release has it. It matters only where
+    /// things cost something.
     pub nohz: Option<bool>,
     /// Ticks a second; none: what each release had in its usual build.
     pub hz: Option<u32>,
@@ -141,7 +142,10 @@ impl Bench {
         let conditions = Conditions {
             cpus: self.cpus,
             profile: Profile::of(choice.kernel()),
-            costs: self.costs.as_ref().map_or_else(Default::default, |costs| setup::calls(costs, choice)),
+            costs: self
+                .costs
+                .as_ref()
+                .map_or_else(Default::default, |costs| setup::calls(costs, choice)),
             seed: self.seed,
         };
         let mut os = conditions.os();
@@ -156,8 +160,11 @@ impl Bench {
         }
         let shares = self.benchmark.groups(&self.values);
         let paths: Vec<String> = (1..=shares.len()).map(|number| format!("/{number}")).collect();
-        let groups: Vec<NewGroup<'_>> =
-            paths.iter().zip(shares).map(|(path, shares)| NewGroup::weighing(path, shares)).collect();
+        let groups: Vec<NewGroup<'_>> = paths
+            .iter()
+            .zip(shares)
+            .map(|(path, shares)| NewGroup::weighing(path, shares))
+            .collect();
         setup::administer(&mut machine, &self.tunables, &groups)?;
         let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
@@ -172,7 +179,8 @@ impl Bench {
         let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
         let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
         let (scheduler, os, stats) = machine.into_parts();
-        let findings = (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
+        let findings =
+            (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
         let tasks = task_infos(&os);
         let mut report = RunReport::new(RunInputs {
             scheduler: SchedulerInfo {
@@ -297,7 +305,8 @@ mod tests {
         let mut costs = CostModel::default();
         costs.set("tick", 999_000.0).expect("it is there");
         costs.set("interrupt", 1_000.0).expect("it is there");
-        let bench = Bench { hz: Some(1000), costs: Some(costs), ..hackbench(&[("groups", "1")], 1) };
+        let bench =
+            Bench { hz: Some(1000), costs: Some(costs), ..hackbench(&[("groups", "1")], 1) };
         let told = bench.run(&choice).expect_err("a tick costs a millisecond").to_string();
         assert!(told.contains("a tick costs 1000000 ns"), "{told}");
         let slower = Bench { hz: Some(100), ..bench };
@@ -307,8 +316,9 @@ mod tests {
     #[test]
     fn what_a_scheduler_cannot_run_is_refused_and_does_not_panic() {
         let choice = select::find("cfs@2.6.23").expect("it is there");
-        let error =
-            hackbench(&[("groups", "1"), ("loops", "5")], 2).run(&choice).expect_err("it has one CPU");
+        let error = hackbench(&[("groups", "1"), ("loops", "5")], 2)
+            .run(&choice)
+            .expect_err("it has one CPU");
         assert_eq!(error.to_string(), "it cannot run hackbench: it has only one CPU");
     }
 }

@@ -5,8 +5,8 @@ use schedlab_machine::{Config, Machine, Observer, Workload};
 use schedlab_sched::interface::Load;
 use schedlab_sched::registry::{Build, BuildConfig};
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform,
+    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
 
 /// A scheduler of either kind: one that sees what a kernel sees, or one that is told the future.
@@ -145,19 +145,34 @@ impl Scheduler for Built {
     ) -> Result<(), String> {
         either!(self.group_set_quota(platform, group, quota_us, period_us, burst_us))
     }
-    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
         either!(self.group_set_idle(platform, group, idle))
     }
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
         either!(self.group_stats(group))
     }
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         either!(self.set_group(platform, task, group))
     }
     fn tunables(&self) -> Vec<Tunable> {
         either!(self.tunables())
     }
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         either!(self.set_tunable(platform, name, value))
     }
     fn promises(&self, load: &Load) -> Promises {

@@ -1,17 +1,20 @@
 //! Fits numbers of a cost model to measurements.
 //!
-//! What is fitted is named, so is what it is fitted to, and both are written into the machine's description
-//! ([`with_calibrated`](schedlab_machine::description::with_calibrated)): a measurement that a model was calibrated on is never again
-//! counted as something that the model got right.
+//! What is fitted is named, so is what it is fitted to, and both are written into the machine's
+//! description ([`with_calibrated`](schedlab_machine::description::with_calibrated)): a measurement
+//! that a model was calibrated on is never again counted as something that the model got right.
 //!
 //! # The method
 //!
-//! Each parameter is a positive number within bounds; each measurement gives a ratio, measured to simulated. Sought is the least sum of
-//! the squares of the ratios' logarithms, over the parameters' logarithms: so a factor counts the same in either direction, and
-//! whether it is of nanoseconds or of seconds. Nothing is known of the simulation but what it comes to. So each parameter in turn is
-//! made a little larger to see what it does (a Jacobian by differences), a step is taken where the linear picture is at its best
-//! (Levenberg and Marquardt), and as long as steps succeed the picture is only corrected by what they came to (Broyden): a simulation
-//! costs much, a look costs one for each parameter. No randomness, no time of day: the same simulation gives the same fit.
+//! Each parameter is a positive number within bounds; each measurement gives a ratio, measured to
+//! simulated. Sought is the least sum of the squares of the ratios' logarithms, over the
+//! parameters' logarithms: so a factor counts the same in either direction, and whether it is of
+//! nanoseconds or of seconds. Nothing is known of the simulation but what it comes to. So each
+//! parameter in turn is made a little larger to see what it does (a Jacobian by differences), a
+//! step is taken where the linear picture is at its best (Levenberg and Marquardt), and as long as
+//! steps succeed the picture is only corrected by what they came to (Broyden): a simulation costs
+//! much, a look costs one for each parameter. No randomness, no time of day: the same simulation
+//! gives the same fit.
 
 /// A number to be fitted.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,7 +58,8 @@ pub struct Fit {
     pub values: Vec<f64>,
     /// Measured to simulated, with these.
     pub ratios: Vec<f64>,
-    /// The root of the mean square of the ratios' logarithms: about by what part the simulation is off.
+    /// The root of the mean square of the ratios' logarithms: about by what part the simulation is
+    /// off.
     pub error: f64,
     /// How often it was simulated.
     pub simulations: u32,
@@ -78,10 +82,12 @@ pub enum CalibrateError<E> {
     Simulation(E),
 }
 
-/// By how much a parameter's logarithm is changed to see what it does. Simulations step: too little, and there is nothing to see.
+/// By how much a parameter's logarithm is changed to see what it does. Simulations step: too
+/// little, and there is nothing to see.
 const LOOK: f64 = 0.05;
 
-/// Finds values for `parameters` with which the ratios that `simulate` gives, measured to simulated, come as near to 1 as they can.
+/// Finds values for `parameters` with which the ratios that `simulate` gives, measured to
+/// simulated, come as near to 1 as they can.
 ///
 /// # Errors
 /// [`CalibrateError`]; what `simulate` returns ends the search.
@@ -128,7 +134,9 @@ pub fn fit<E>(
                     beside[number] += step;
                     let seen = look(&beside)?;
                     used += 1;
-                    columns.push(seen.iter().zip(&off).map(|(seen, off)| (seen - off) / step).collect());
+                    columns.push(
+                        seen.iter().zip(&off).map(|(seen, off)| (seen - off) / step).collect(),
+                    );
                 }
                 fresh = true;
                 columns
@@ -136,7 +144,9 @@ pub fn fit<E>(
         };
         let step = damped_step(&jacobian, &off, damping);
         let there: Vec<f64> = (at.iter().zip(&step).zip(parameters))
-            .map(|((at, step), parameter)| (at + step).clamp(parameter.least.ln(), parameter.most.ln()))
+            .map(|((at, step), parameter)| {
+                (at + step).clamp(parameter.least.ln(), parameter.most.ln())
+            })
             .collect();
         let moved: Vec<f64> = there.iter().zip(&at).map(|(there, at)| there - at).collect();
         let length = square(&moved);
@@ -177,7 +187,8 @@ pub fn fit<E>(
 }
 
 fn values_of(parameters: &[Parameter], at: &[f64]) -> Vec<f64> {
-    let bounded = |(at, parameter): (&f64, &Parameter)| at.exp().clamp(parameter.least, parameter.most);
+    let bounded =
+        |(at, parameter): (&f64, &Parameter)| at.exp().clamp(parameter.least, parameter.most);
     at.iter().zip(parameters).map(bounded).collect()
 }
 
@@ -186,11 +197,17 @@ fn square(of: &[f64]) -> f64 {
 }
 
 /// What a step has shown put into the picture: from `off` to `seen` by `moved`.
-fn corrected(mut jacobian: Vec<Vec<f64>>, off: &[f64], seen: &[f64], moved: &[f64]) -> Vec<Vec<f64>> {
+fn corrected(
+    mut jacobian: Vec<Vec<f64>>,
+    off: &[f64],
+    seen: &[f64],
+    moved: &[f64],
+) -> Vec<Vec<f64>> {
     let length = square(moved);
     let foreseen: Vec<f64> = (0..off.len())
         .map(|row| {
-            off[row] + jacobian.iter().zip(moved).map(|(column, moved)| column[row] * moved).sum::<f64>()
+            off[row]
+                + jacobian.iter().zip(moved).map(|(column, moved)| column[row] * moved).sum::<f64>()
         })
         .collect();
     for (column, moved) in jacobian.iter_mut().zip(moved) {
@@ -201,8 +218,8 @@ fn corrected(mut jacobian: Vec<Vec<f64>>, off: &[f64], seen: &[f64], moved: &[f6
     jacobian
 }
 
-/// The step to where the linear picture is at its best, held back by `damping`: solves (J'J + damping (diag J'J + 1e-9)) step = -J'off.
-/// `jacobian` by columns, one a parameter.
+/// The step to where the linear picture is at its best, held back by `damping`: solves (J'J +
+/// damping (diag J'J + 1e-9)) step = -J'off. `jacobian` by columns, one a parameter.
 fn damped_step(jacobian: &[Vec<f64>], off: &[f64], damping: f64) -> Vec<f64> {
     let count = jacobian.len();
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
@@ -216,7 +233,8 @@ fn damped_step(jacobian: &[Vec<f64>], off: &[f64], damping: f64) -> Vec<f64> {
         .collect();
     // Gauss, with the largest pivot.
     for column in 0..count {
-        let best = (column..count).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
+        let best = (column..count)
+            .max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
         rows.swap(column, best.unwrap_or(column));
         let pivot = rows[column].clone();
         for row in rows.iter_mut().skip(column + 1) {
@@ -240,7 +258,11 @@ mod tests {
     use std::convert::Infallible;
 
     fn ratios(measured: &[f64], simulated: &[f64]) -> Result<Vec<f64>, Infallible> {
-        Ok(measured.iter().zip(simulated).map(|(measured, simulated)| measured / simulated).collect())
+        Ok(measured
+            .iter()
+            .zip(simulated)
+            .map(|(measured, simulated)| measured / simulated)
+            .collect())
     }
 
     /// 2.4's and 2.6's time for a message by number of groups: a line and a constant.
@@ -252,7 +274,8 @@ mod tests {
     fn what_made_the_measurements_is_found_again() {
         let measured = line(&[5.5, 0.042]);
         let parameters = [Parameter::within("a", 1.0, 100.0), Parameter::within("b", 1.0, 1000.0)];
-        let fit = fit(&parameters, Effort::default(), |values| ratios(&measured, &line(values))).unwrap();
+        let fit =
+            fit(&parameters, Effort::default(), |values| ratios(&measured, &line(values))).unwrap();
         assert!((fit.values[0] / 5.5 - 1.0).abs() < 0.01, "{fit:?}");
         assert!((fit.values[1] / 0.042 - 1.0).abs() < 0.01, "{fit:?}");
         assert!(fit.error < 0.001 && fit.simulations < 40, "{fit:?}");
@@ -263,7 +286,8 @@ mod tests {
         // Published: microseconds a message under 2.4.18 on one CPU.
         let measured = [7.76, 9.41, 12.39, 13.83];
         let parameters = [Parameter::within("a", 1.0, 100.0), Parameter::within("b", 1.0, 1000.0)];
-        let fit = fit(&parameters, Effort::default(), |values| ratios(&measured, &line(values))).unwrap();
+        let fit =
+            fit(&parameters, Effort::default(), |values| ratios(&measured, &line(values))).unwrap();
         assert!(fit.error > 0.01 && fit.error < 0.05, "{fit:?}");
         // No neighbour is better.
         for (number, factor) in [(0, 1.02), (0, 0.98), (1, 1.02), (1, 0.98)] {
@@ -278,7 +302,8 @@ mod tests {
     #[test]
     fn bounds_hold() {
         let parameters = [Parameter { name: "a".into(), start: 1.0, least: 0.5, most: 2.0 }];
-        let fit = fit(&parameters, Effort::default(), |values| ratios(&[10.0], &[values[0]])).unwrap();
+        let fit =
+            fit(&parameters, Effort::default(), |values| ratios(&[10.0], &[values[0]])).unwrap();
         assert_eq!(fit.values, [2.0]);
     }
 
@@ -296,7 +321,8 @@ mod tests {
         let steps = |value: f64| (value * 40.0).ceil() / 40.0;
         let parameters = [Parameter::within("a", 1.0, 100.0)];
         let simulate = |values: &[f64]| ratios(&[7.0], &[steps(values[0])]);
-        let fit = fit(&parameters, Effort { precision: 0.01, ..Effort::default() }, simulate).unwrap();
+        let fit =
+            fit(&parameters, Effort { precision: 0.01, ..Effort::default() }, simulate).unwrap();
         assert!((fit.values[0] - 7.0).abs() < 0.1, "{fit:?}");
     }
 
@@ -314,7 +340,8 @@ mod tests {
     fn nonsense_is_refused() {
         let simulate = |values: &[f64]| ratios(&[1.0], &[values[0]]);
         let parameter = |start, least, most| Parameter { name: "a".into(), start, least, most };
-        for wrong in [parameter(1.0, 0.0, 2.0), parameter(3.0, 1.0, 2.0), parameter(1.0, 0.5, f64::INFINITY)]
+        for wrong in
+            [parameter(1.0, 0.0, 2.0), parameter(3.0, 1.0, 2.0), parameter(1.0, 0.5, f64::INFINITY)]
         {
             let error = fit(&[wrong], Effort::default(), simulate).unwrap_err();
             assert_eq!(error, CalibrateError::Bounds("a".into()));

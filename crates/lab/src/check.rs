@@ -2,11 +2,13 @@
 //!
 //! Three observers stand around a scheduler, each seeing it from another side:
 //!
-//! * [`Watched`] stands between the machine and the scheduler, sees all that the scheduler is told and all that it answers, and
-//!   checks the answers at every event.
-//! * [`Accounts`] sees who ran where, as the machine tells it, and adds up CPU time; [`Asked`] stands between the machine and
-//!   the workload and notes what work was asked for. The two must agree in the end.
-//! * [`Fingerprint`] boils all that happened down to one number: two runs of the same must give the same.
+//! * [`Watched`] stands between the machine and the scheduler, sees all that the scheduler is told
+//!   and all that it answers, and checks the answers at every event.
+//! * [`Accounts`] sees who ran where, as the machine tells it, and adds up CPU time; [`Asked`]
+//!   stands between the machine and the workload and notes what work was asked for. The two must
+//!   agree in the end.
+//! * [`Fingerprint`] boils all that happened down to one number: two runs of the same must give the
+//!   same.
 
 mod accounts;
 #[cfg(test)]
@@ -31,7 +33,8 @@ pub enum Rule {
     OneCpu,
     /// A task runs only where it may.
     Affinity,
-    /// The scheduler knows where a task is: the CPU that runs it, the CPU that it says to have moved it to.
+    /// The scheduler knows where a task is: the CPU that runs it, the CPU that it says to have
+    /// moved it to.
     Home,
     /// A real-time task does not wait on a CPU that runs a less urgent one.
     RealTime,

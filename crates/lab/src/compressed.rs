@@ -1,5 +1,5 @@
-//! Files as they are, or compressed with gzip or xz, read whole and with a limit: a small file may unpack to more than the
-//! memory holds.
+//! Files as they are, or compressed with gzip or xz, read whole and with a limit: a small file may
+//! unpack to more than the memory holds.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -46,7 +46,8 @@ fn plain_io(error: &io::Error) -> String {
     }
 }
 
-/// Reads `path` whole, unpacked if it is compressed, which is told from its first bytes. At most `limit` bytes.
+/// Reads `path` whole, unpacked if it is compressed, which is told from its first bytes. At most
+/// `limit` bytes.
 ///
 /// # Errors
 /// [`ReadError`].
@@ -95,8 +96,8 @@ fn gunzip(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
 }
 
 fn unxz(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
-    // The decoder keeps all that it has unpacked until a block ends, so that a writer that refuses comes too late: what the
-    // blocks are going to hold is added up first.
+    // The decoder keeps all that it has unpacked until a block ends, so that a writer that refuses
+    // comes too late: what the blocks are going to hold is added up first.
     let corrupt = |message: String| ReadError::Corrupt { format: "xz", message };
     let announced = xz_size(raw).ok_or_else(|| corrupt("it is cut off or damaged".into()))?;
     if announced > limit {
@@ -107,7 +108,9 @@ fn unxz(raw: &[u8], limit: u64) -> Result<Vec<u8>, ReadError> {
         corrupt(match error {
             lzma_rs::error::Error::IoError(error) => error.to_string(),
             lzma_rs::error::Error::HeaderTooShort(error) => error.to_string(),
-            lzma_rs::error::Error::LzmaError(message) | lzma_rs::error::Error::XzError(message) => message,
+            lzma_rs::error::Error::LzmaError(message) | lzma_rs::error::Error::XzError(message) => {
+                message
+            }
         })
     })?;
     Ok(out.bytes)
@@ -131,11 +134,12 @@ impl Write for Limited {
     }
 }
 
-/// How many bytes the xz file `raw` unpacks to, from the sizes that stand before each piece of compressed data. None if it
-/// is cut off or not built as it should be.
+/// How many bytes the xz file `raw` unpacks to, from the sizes that stand before each piece of
+/// compressed data. None if it is cut off or not built as it should be.
 ///
-/// A file is a header of 12 bytes, blocks, and an index that begins with a 0. A block is a header (its first byte tells its
-/// length), LZMA2 chunks up to a 0, padding to a multiple of four, and a checksum.
+/// A file is a header of 12 bytes, blocks, and an index that begins with a 0. A block is a header
+/// (its first byte tells its length), LZMA2 chunks up to a 0, padding to a multiple of four, and a
+/// checksum.
 fn xz_size(raw: &[u8]) -> Option<u64> {
     let check_size = match raw.get(7)? & 0xf {
         0 => 0,
@@ -156,7 +160,10 @@ fn xz_size(raw: &[u8]) -> Option<u64> {
         loop {
             let control = *raw.get(at)?;
             let field = |offset: usize| {
-                Some(usize::from(*raw.get(at + offset)?) << 8 | usize::from(*raw.get(at + offset + 1)?))
+                Some(
+                    usize::from(*raw.get(at + offset)?) << 8
+                        | usize::from(*raw.get(at + offset + 1)?),
+                )
             };
             match control {
                 0 => break,
@@ -230,7 +237,8 @@ mod tests {
             for place in 6..packed.len() {
                 let mut damaged = packed.clone();
                 damaged[place] ^= 0x55;
-                // Most damage is found; what is not (a file name in the header, say) changes nothing.
+                // Most damage is found; what is not (a file name in the header, say) changes
+                // nothing.
                 if let Ok(bytes) = unpack(damaged, LIMIT) {
                     assert!(bytes == text || bytes == vec![0; 256 << 10], "damaged at {place}");
                 }

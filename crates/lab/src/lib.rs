@@ -7,8 +7,10 @@
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers can run a given machine and workload.
 //! * [`built`]: a scheduler from the registry, ready to be put into a machine.
-//! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and resumed.
-//! * [`parallel`]: the same work done on many things at once, with results in the order of the things.
+//! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
+//!   resumed.
+//! * [`parallel`]: the same work done on many things at once, with results in the order of the
+//!   things.
 //! * [`calibrate`]: fits a cost model's numbers to measurements.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.

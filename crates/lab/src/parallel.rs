@@ -13,9 +13,9 @@ pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Applies `work` to every item on `threads` threads. `ready` gets the results on the calling thread, each as soon as those
-/// before it are there: always in the order of the items, whichever thread was faster. If it answers false no further item
-/// is begun.
+/// Applies `work` to every item on `threads` threads. `ready` gets the results on the calling
+/// thread, each as soon as those before it are there: always in the order of the items, whichever
+/// thread was faster. If it answers false no further item is begun.
 pub fn for_each_in_order<T, R>(
     items: &[T],
     threads: NonZeroUsize,
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_no_ends_the_work_early() {
-        // However the threads are run: all items but the first three wait until the "no" is being said, and from then on there
-        // is room for a few results only.
+        // However the threads are run: all items but the first three wait until the "no" is being
+        // said, and from then on there is room for a few results only.
         let begun = AtomicUsize::new(0);
         let (said_no, no) = (Mutex::new(false), Condvar::new());
         let items: Vec<usize> = (0..1000).collect();

@@ -10,14 +10,17 @@ use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, Tas
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::{
-    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo, TaskInfo,
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo,
+    TaskInfo,
 };
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_workload::timetable::{Outcome, Surroundings};
-use schedlab_workload::{Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm};
+use schedlab_workload::{
+    Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm,
+};
 
 /// A workload with the machine it is to run on.
 #[derive(Clone, Debug)]
@@ -32,7 +35,8 @@ pub struct Experiment {
     pub machine: Option<Description>,
     /// What things cost on it; none = nothing does.
     pub costs: Option<CostModel>,
-    /// Whether idle CPUs go without ticks, where things cost something; none = as each release has it.
+    /// Whether idle CPUs go without ticks, where things cost something; none = as each release has
+    /// it.
     pub nohz: Option<bool>,
     /// Ticks a second; none = what each release had in its usual build.
     pub hz: Option<u32>,
@@ -42,7 +46,8 @@ pub struct Experiment {
     pub seed: Option<u64>,
     /// Whether to record who ran where and when.
     pub record: bool,
-    /// What is done to the machine while it runs. Tunables that a scheduler has not are passed over.
+    /// What is done to the machine while it runs. Tunables that a scheduler has not are passed
+    /// over.
     pub timetable: Timetable,
 }
 
@@ -88,7 +93,11 @@ impl Experiment {
     ///
     /// # Errors
     /// Settings of groups that do not go together, or not with that machine.
-    pub fn new(model: Model, settings: &GroupSettings, cpus: u32) -> Result<Experiment, Diagnostic> {
+    pub fn new(
+        model: Model,
+        settings: &GroupSettings,
+        cpus: u32,
+    ) -> Result<Experiment, Diagnostic> {
         Ok(Experiment {
             groups: GroupPlan::new(settings, &model.group_paths(), cpus)?,
             model,
@@ -203,7 +212,10 @@ impl Experiment {
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
         let observer = (
-            (Stats::new(self.cpus, &keys), Fairness::new(self.cpus, weights, &fair_groups, keys.len())),
+            (
+                Stats::new(self.cpus, &keys),
+                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
+            ),
             (
                 (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
                 (!groups.is_empty()).then(|| GroupUsage::new(self.cpus, setup::parents(&groups))),
@@ -221,7 +233,8 @@ impl Experiment {
             machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
         }
         setup::administer(&mut machine, tunables, &groups)?;
-        let known: Vec<&str> = machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
+        let known: Vec<&str> =
+            machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
@@ -229,7 +242,8 @@ impl Experiment {
         let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
         if end == RunEnd::Stuck {
             let waits = who_is_stuck(&machine);
-            // That tasks are stopped or frozen and nobody lets them go on is what was asked for; that some wait in vain is not.
+            // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
+            // that some wait in vain is not.
             if self.until_ns().is_none() && !machine.workload().who_waits().waiting.is_empty() {
                 return Err(RunError::Stuck(waits));
             }
@@ -299,7 +313,8 @@ fn not_done(outcome: &Outcome) -> Option<String> {
 
 /// Who waits for whom, and who is stopped, in a run that is stuck.
 fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> String {
-    let is_held = |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
+    let is_held =
+        |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
     let held: Vec<String> = (0..machine.task_count() as u32)
         .map(TaskId)
         .filter(is_held)
@@ -322,7 +337,8 @@ mod tests {
 
     fn experiment(text: &str) -> Experiment {
         let target = Target { cpus: CPUS_MAX, limited: true };
-        let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
+        let model =
+            rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
         Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")
     }
@@ -335,16 +351,19 @@ mod tests {
         assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
         let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
         assert_eq!((all.cpus, all.needs().affinity), (2, false));
-        let grouped = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "taskgroup": "/g"}}}"#);
+        let grouped =
+            experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "taskgroup": "/g"}}}"#);
         assert!(grouped.needs().groups);
     }
 
     #[test]
     fn every_scheduler_gives_a_lone_task_what_it_asks_for() {
-        let experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
+        let experiment =
+            experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
         for choice in select::all() {
             assert_eq!(choice.refuses(&experiment.needs()), None);
-            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran =
+                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
         }
@@ -363,7 +382,8 @@ mod tests {
             if choice.refuses(&experiment.needs()).is_some() {
                 continue;
             }
-            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran =
+                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.machine.model, "idealised z800-2x6");
             let cpu_ns: u64 = ran.report.tasks.iter().map(|task| task.cpu_ns).sum();
             assert_eq!(cpu_ns, 20 * 100_000_000, "{choice}");
@@ -408,7 +428,8 @@ mod tests {
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));
     }
 
-    /// Where a wakeup takes time, others come in between what one event makes: between letting a mutex go and blocking.
+    /// Where a wakeup takes time, others come in between what one event makes: between letting a
+    /// mutex go and blocking.
     #[test]
     fn where_calls_take_time_nobody_blocks_in_anothers_place_and_no_wakeup_is_lost() {
         let text = r#"{"tasks": {
@@ -425,7 +446,8 @@ mod tests {
         experiment.costs = Some(costs);
         for name in ["fcfs", "o_1", "cfs"] {
             let choice = select::find(name).expect("it is there");
-            let ran = experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let ran =
+                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(ran.warning, None, "{name}");
         }
     }

@@ -63,7 +63,8 @@ pub fn defaults() -> Vec<Choice> {
 /// The schedulers that Linux had, each in its default release.
 pub fn linux() -> Vec<Choice> {
     // Linux's releases are numbers; a textbook's policies have none.
-    let has_number = |choice: &Choice| choice.release.version.starts_with(|c: char| c.is_ascii_digit());
+    let has_number =
+        |choice: &Choice| choice.release.version.starts_with(|c: char| c.is_ascii_digit());
     defaults().into_iter().filter(has_number).collect()
 }
 
@@ -164,10 +165,15 @@ impl Choice {
 
     /// Whether groups can be idle as a whole: likewise.
     pub fn has_idle_groups(&self) -> bool {
-        self.group_takes(|scheduler, platform, group| scheduler.group_set_idle(platform, group, true))
+        self.group_takes(|scheduler, platform, group| {
+            scheduler.group_set_idle(platform, group, true)
+        })
     }
 
-    fn group_takes(&self, order: impl Fn(&mut Built, &mut Platform, GroupId) -> Result<(), String>) -> bool {
+    fn group_takes(
+        &self,
+        order: impl Fn(&mut Built, &mut Platform, GroupId) -> Result<(), String>,
+    ) -> bool {
         let config = BuildConfig::flat(1, self.release.hz_default);
         let (mut scheduler, mut platform) = (Built::new(self, &config), config.platform());
         let group = scheduler.group_new(&mut platform, GroupId::ROOT, 1024);
@@ -179,8 +185,9 @@ impl Choice {
         !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
     }
 
-    /// The kernel that it was part of, for what depends on that and not on the scheduler: patches are known by numbers of their
-    /// own, and the textbooks' policies had none (2.6.22 stands for them).
+    /// The kernel that it was part of, for what depends on that and not on the scheduler: patches
+    /// are known by numbers of their own, and the textbooks' policies had none (2.6.22 stands for
+    /// them).
     pub fn kernel(&self) -> &'static str {
         let release = self.release;
         let mut names = std::iter::once(release.version).chain(release.also.iter().copied());
@@ -217,7 +224,10 @@ mod tests {
         let kernel = |name| find(name).unwrap().kernel();
         assert_eq!(kernel("cfs@2.6.24"), "2.6.24");
         assert_eq!((kernel("bfs@0.404"), kernel("bfs@0.316")), ("2.6.38", "2.6.33"));
-        assert_eq!((kernel("sd"), kernel("rsdl"), kernel("fcfs")), ("2.6.22-ck1", "2.6.21", "2.6.22"));
+        assert_eq!(
+            (kernel("sd"), kernel("rsdl"), kernel("fcfs")),
+            ("2.6.22-ck1", "2.6.21", "2.6.22")
+        );
     }
 
     #[test]

@@ -15,7 +15,8 @@ pub struct NewGroup<'a> {
     pub parent: Option<usize>,
     /// Its weight as `cpu.shares`.
     pub shares: u64,
-    /// Whether it is idle as a whole (`cpu.idle`). A scheduler without such groups gives it the least weight.
+    /// Whether it is idle as a whole (`cpu.idle`). A scheduler without such groups gives it the
+    /// least weight.
     pub idle: bool,
     /// Quota, period and burst, us; none = no limit.
     pub limit_us: Option<(u64, u64, u64)>,
@@ -28,7 +29,15 @@ pub struct NewGroup<'a> {
 impl<'a> NewGroup<'a> {
     /// A group below the root of which only the weight is set.
     pub fn weighing(path: &'a str, shares: u64) -> NewGroup<'a> {
-        NewGroup { path, parent: None, shares, idle: false, limit_us: None, cpus: None, frozen: false }
+        NewGroup {
+            path,
+            parent: None,
+            shares,
+            idle: false,
+            limit_us: None,
+            cpus: None,
+            frozen: false,
+        }
     }
 }
 
@@ -83,7 +92,9 @@ pub enum Refused {
 /// What is wrong with a knob or its value, and what would be right.
 pub fn explain(error: &TunableError) -> String {
     match error {
-        TunableError::Unknown { known } if known.is_empty() => "this scheduler has no tunables".into(),
+        TunableError::Unknown { known } if known.is_empty() => {
+            "this scheduler has no tunables".into()
+        }
         TunableError::Unknown { known } => {
             format!("there is no such tunable; there are {}", known.join(", "))
         }
@@ -130,7 +141,8 @@ where
                 return Err(refused(format!("it became number {}, not {}", made.0, id.0)));
             }
             if group.idle {
-                // Where there are no idle groups the weight, which is the least there is, has to do.
+                // Where there are no idle groups the weight, which is the least there is, has to
+                // do.
                 let _ = scheduler.group_set_idle(platform, made, true);
             }
         }
@@ -158,8 +170,8 @@ pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
     groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()
 }
 
-/// A cost model made ready for a release on a machine of this shape with `hz` ticks a second. `nohz`: whether idle CPUs go without
-/// ticks; none: as the release has it.
+/// A cost model made ready for a release on a machine of this shape with `hz` ticks a second.
+/// `nohz`: whether idle CPUs go without ticks; none: as the release has it.
 ///
 /// # Errors
 /// [`Refused::Ticks`].

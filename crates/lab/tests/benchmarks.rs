@@ -1,4 +1,5 @@
-//! Benchmarks under schedulers: what the specification and the publications say must come out, and what must hold in any case.
+//! Benchmarks under schedulers: what the specification and the publications say must come out, and
+//! what must hold in any case.
 
 use schedlab_bench::{ALL, Findings, Values};
 use schedlab_lab::bench::Bench;
@@ -25,7 +26,9 @@ fn run(name: &str, cpus: u32, scheduler: &str, set: &[(&str, &str)]) -> Findings
 }
 
 fn figure(findings: &Findings, name: &str) -> f64 {
-    findings.figure(name).unwrap_or_else(|| panic!("no figure is called {name}: {:?}", findings.figures))
+    findings
+        .figure(name)
+        .unwrap_or_else(|| panic!("no figure is called {name}: {:?}", findings.figures))
 }
 
 /// All that can run the benchmark.
@@ -34,7 +37,8 @@ fn willing(bench: &Bench) -> Vec<Choice> {
     select::all().into_iter().filter(|choice| choice.refuses(&needs).is_none()).collect()
 }
 
-/// Schedulers that let whoever runs go on until he blocks; beside an endless loop nobody comes forward.
+/// Schedulers that let whoever runs go on until he blocks; beside an endless loop nobody comes
+/// forward.
 const COOPERATIVE: &[&str] = &["fcfs", "sjf", "srtf", "hrrn", "priority"];
 
 #[test]
@@ -43,13 +47,18 @@ fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() 
         // As short as each can be.
         let short = ["seconds", "runtime", "duration", "loops", "repetitions"];
         let mut values = Values::defaults(benchmark.parameters());
-        for parameter in benchmark.parameters().iter().filter(|parameter| short.contains(&parameter.name)) {
+        for parameter in
+            benchmark.parameters().iter().filter(|parameter| short.contains(&parameter.name))
+        {
             values = values.with(benchmark.parameters(), parameter.name, "1").expect("in range");
         }
         let bench = Bench { values, ..bench(benchmark.name(), 1, &[]) };
-        for choice in select::linux().into_iter().filter(|choice| choice.refuses(&bench.needs()).is_none()) {
+        for choice in
+            select::linux().into_iter().filter(|choice| choice.refuses(&bench.needs()).is_none())
+        {
             let findings = run_under(&choice, &bench);
-            let mut names: Vec<&str> = findings.figures.iter().map(|figure| figure.name.as_str()).collect();
+            let mut names: Vec<&str> =
+                findings.figures.iter().map(|figure| figure.name.as_str()).collect();
             assert!(!names.is_empty(), "{} under {choice}: {}", benchmark.name(), findings.printed);
             let values = findings.figures.iter().map(|figure| figure.value);
             assert!(values.into_iter().all(f64::is_finite), "{} under {choice}", benchmark.name());
@@ -63,7 +72,8 @@ fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() 
 mod lat_ctx {
     use super::*;
 
-    /// The specification's own check: where switches cost nothing, nothing is left of a turn when the overhead is taken off.
+    /// The specification's own check: where switches cost nothing, nothing is left of a turn when
+    /// the overhead is taken off.
     #[test]
     fn nothing_is_printed_where_switches_cost_nothing() {
         for (cpus, sched) in [(1, "DEFAULT"), (2, "DEFAULT"), (2, "SINGLE")] {
@@ -104,7 +114,9 @@ mod latt {
         let entries = figure(&findings, "entries");
         assert!((22.0..36.0).contains(&entries), "{entries}");
         assert!(
-            findings.printed.starts_with("Parameters: min_wait=100ms, max_wait=500ms, clients=1\nEntries")
+            findings
+                .printed
+                .starts_with("Parameters: min_wait=100ms, max_wait=500ms, clients=1\nEntries")
         );
     }
 
@@ -120,8 +132,12 @@ mod latt {
 
     #[test]
     fn no_work_is_no_delay() {
-        let findings =
-            run("latt", 2, "o_1", &[("clients", "4"), ("work", "0"), ("hogs", "0"), ("seconds", "5")]);
+        let findings = run(
+            "latt",
+            2,
+            "o_1",
+            &[("clients", "4"), ("work", "0"), ("hogs", "0"), ("seconds", "5")],
+        );
         assert_eq!(figure(&findings, "largest work delay"), 0.0);
     }
 }
@@ -143,8 +159,12 @@ mod schbench {
     #[test]
     fn work_is_as_large_as_its_matrices() {
         let latency = |kib, operations| {
-            let set =
-                [("threads", "1"), ("runtime", "2"), ("cache_footprint", kib), ("operations", operations)];
+            let set = [
+                ("threads", "1"),
+                ("runtime", "2"),
+                ("cache_footprint", kib),
+                ("operations", operations),
+            ];
             figure(&run("schbench", 2, "cfs", &set), "largest request latency") - 100.1
         };
         // 1024 KiB: matrices of 209 x 209.
@@ -167,7 +187,8 @@ mod schbench {
     fn requests_come_at_the_rate_that_was_asked_for() {
         let findings = run("schbench", 4, "eevdf", &[("rps", "300"), ("runtime", "5")]);
         assert_eq!(figure(&findings, "requests a second"), 300.0);
-        // 4 workers cannot do more than 4 / 5.1 ms; of those that are too many some are passed over.
+        // 4 workers cannot do more than 4 / 5.1 ms; of those that are too many some are passed
+        // over.
         let findings = run("schbench", 4, "eevdf", &[("rps", "5000"), ("runtime", "3")]);
         let rate = figure(&findings, "requests a second");
         assert!((780.0..785.0).contains(&rate), "{rate}");
@@ -175,11 +196,14 @@ mod schbench {
 
     #[test]
     fn a_pipe_moves_bytes_and_asks_for_no_work() {
-        let findings = run("schbench", 2, "cfs", &[("pipe", "65536"), ("threads", "1"), ("runtime", "1")]);
+        let findings =
+            run("schbench", 2, "cfs", &[("pipe", "65536"), ("threads", "1"), ("runtime", "1")]);
         // Worker and message thread touch 64 KiB each, one after the other.
         let rate = figure(&findings, "transfers a second");
         assert!((rate - 1e9 / (2.0 * 64.0 * 128.0)).abs() < 20.0, "{rate}");
-        assert!(findings.printed.contains("avg worker transfer:") && !findings.printed.contains("RPS"));
+        assert!(
+            findings.printed.contains("avg worker transfer:") && !findings.printed.contains("RPS")
+        );
     }
 }
 
@@ -192,7 +216,11 @@ mod cyclictest {
         for choice in willing(&bench) {
             let findings = run_under(&choice, &bench);
             assert_eq!(figure(&findings, "largest latency"), 0.0, "{choice}");
-            assert_eq!(figure(&findings, "samples"), 999.0, "{choice}: it starts after a fork of 150 us");
+            assert_eq!(
+                figure(&findings, "samples"),
+                999.0,
+                "{choice}: it starts after a fork of 150 us"
+            );
         }
     }
 
@@ -214,16 +242,21 @@ mod cyclictest {
             let findings = run("cyclictest", 1, scheduler, &[("duration", "2"), ("hogs", "3")]);
             figure(&findings, "mean latency")
         };
-        assert!(latency("o_1") > latency("eevdf"), "2.6.0's interactive tasks earn their priority by and by");
+        assert!(
+            latency("o_1") > latency("eevdf"),
+            "2.6.0's interactive tasks earn their priority by and by"
+        );
         assert!(latency("rr") > 10_000.0, "one turn of three slices");
     }
 
-    /// A late thread skips nothing: a delay of d shows in about d / interval samples, each an interval smaller.
+    /// A late thread skips nothing: a delay of d shows in about d / interval samples, each an
+    /// interval smaller.
     #[test]
     fn a_delay_shows_in_sample_after_sample() {
         let set = [("hogs", "1"), ("loops", "30"), ("duration", "0"), ("interval", "1000")];
         let findings = run("cyclictest", 1, "rr", &set);
-        let (largest, mean) = (figure(&findings, "largest latency"), figure(&findings, "mean latency"));
+        let (largest, mean) =
+            (figure(&findings, "largest latency"), figure(&findings, "mean latency"));
         // Ten samples of one slice of 10 ms: 9 ms, 8 ms, ... 0.
         assert!((9_000.0..10_000.0).contains(&largest), "{largest}");
         assert!((mean - 4_500.0).abs() < 100.0, "{mean}");
@@ -247,7 +280,10 @@ mod cyclictest {
             "{}",
             lines[0]
         );
-        assert!(lines[2].contains(" P:48 I:2000 C:    499 Min:      0 Act:    0 Avg:    0 Max:       0"));
+        assert!(
+            lines[2]
+                .contains(" P:48 I:2000 C:    499 Min:      0 Act:    0 Avg:    0 Max:       0")
+        );
     }
 
     #[test]
@@ -270,7 +306,8 @@ mod massive_intr {
 
     #[test]
     fn fair_schedulers_let_all_come_forward_alike() {
-        let schedulers = ["cfs", "cfs@2.6.23", "cfs@3.2", "eevdf", "eevdf@6.6", "sd", "rsdl", "bfs"];
+        let schedulers =
+            ["cfs", "cfs@2.6.23", "cfs@3.2", "eevdf", "eevdf@6.6", "sd", "rsdl", "bfs"];
         for scheduler in schedulers {
             let findings = run("massive_intr", 1, scheduler, &[("runtime", "30")]);
             let spread = figure(&findings, "spread of rounds");
@@ -279,15 +316,18 @@ mod massive_intr {
         }
     }
 
-    /// Takeuchi, 2007, under 2.6.20: four processes take 98 % of a CPU, while the others wait without end.
+    /// Takeuchi, 2007, under 2.6.20: four processes take 98 % of a CPU, while the others wait
+    /// without end.
     #[test]
     fn under_o_1_four_take_nearly_all() {
         let findings = run("massive_intr", 1, "o_1@2.6.22", &[("nproc", "100")]);
         let luckiest = figure(&findings, "CPU time of the luckiest 4");
         assert!(luckiest > 95.0, "{luckiest} %");
         assert!(figure(&findings, "longest wait") > 55.0);
-        // With twice as many it takes half a minute until four have got through, and then they stay.
-        let findings = run("massive_intr", 1, "o_1@2.6.22", &[("nproc", "200"), ("runtime", "120")]);
+        // With twice as many it takes half a minute until four have got through, and then they
+        // stay.
+        let findings =
+            run("massive_intr", 1, "o_1@2.6.22", &[("nproc", "200"), ("runtime", "120")]);
         assert!(figure(&findings, "CPU time of the luckiest 4") > 70.0);
         assert!(figure(&findings, "spread of rounds") > 500.0);
     }
@@ -312,10 +352,15 @@ mod estimator_busters {
     fn fiftyp_gets_equal_shares_where_shares_are_fair_and_not_under_o_1() {
         for scheduler in FAIR {
             let findings = run("fiftyp", 1, scheduler, &[("hogs", "1"), ("seconds", "30")]);
-            let (spread, hog) =
-                (figure(&findings, "spread of CPU time"), figure(&findings, "CPU time of the loops beside"));
+            let (spread, hog) = (
+                figure(&findings, "spread of CPU time"),
+                figure(&findings, "CPU time of the loops beside"),
+            );
             assert!(spread < 1.0, "{scheduler}: {spread} %");
-            assert!((9.5..12.0).contains(&hog), "{scheduler}: the loop has {hog} % of one CPU for ten");
+            assert!(
+                (9.5..12.0).contains(&hog),
+                "{scheduler}: the loop has {hog} % of one CPU for ten"
+            );
         }
         for release in ["o_1@2.6.0", "o_1@2.6.22"] {
             let findings = run("fiftyp", 1, release, &[("hogs", "1"), ("seconds", "30")]);
@@ -391,7 +436,11 @@ mod loops {
             assert!((on - slice_ms).abs() < 0.1, "{scheduler}: {on}");
         }
         let findings = run("chew", 1, "rr", &[("seconds", "1")]);
-        assert!(findings.printed.contains("pid 0, prio   0, out for   10 ms, ran for   10 ms, load  50%\n"));
+        assert!(
+            findings
+                .printed
+                .contains("pid 0, prio   0, out for   10 ms, ran for   10 ms, load  50%\n")
+        );
         // A CPU each: never off it.
         assert_eq!(figure(&run("chew", 2, "cfs", &[]), "times off the CPU"), 0.0);
     }

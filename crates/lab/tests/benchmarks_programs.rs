@@ -1,4 +1,5 @@
-//! Benchmarks of programs under schedulers: what their specification says must come out on a machine where switching costs nothing.
+//! Benchmarks of programs under schedulers: what their specification says must come out on a
+//! machine where switching costs nothing.
 
 use schedlab_bench::{Benchmark, Findings, Values};
 use schedlab_lab::bench::Bench;
@@ -33,7 +34,8 @@ fn x_undisturbed_meets_every_deadline_and_with_half_a_cpu_does_as_the_recurrence
     let findings = run("interbench", &[("bench", "x"), ("load", "none")], 1, "cfs");
     assert_eq!(figure(&findings, "X/None mean"), 0.0);
     assert_eq!(figure(&findings, "X/None deadlines met"), 100.0);
-    // A burner of the same weight leaves it half a CPU, and more only as far as sleepers are favoured.
+    // A burner of the same weight leaves it half a CPU, and more only as far as sleepers are
+    // favoured.
     let findings = run("interbench", &[("bench", "x"), ("load", "burn")], 1, "cfs");
     assert!(figure(&findings, "X/Burn max") <= 110.0);
     assert!((5.0..34.0).contains(&figure(&findings, "X/Burn mean")));
@@ -41,18 +43,22 @@ fn x_undisturbed_meets_every_deadline_and_with_half_a_cpu_does_as_the_recurrence
 
 #[test]
 fn every_load_of_interbench_runs_and_ends() {
-    let findings = run("interbench", &[("bench", "audio"), ("time", "10"), ("hop", "100")], 2, "o_1");
+    let findings =
+        run("interbench", &[("bench", "audio"), ("time", "10"), ("hop", "100")], 2, "o_1");
     let table = findings.table("Audio").expect("Audio is measured");
     assert_eq!(table.rows.len(), 9);
     for row in &table.rows {
         assert_eq!(row.values[6], 200.0, "{}: 200 intervals of 50 ms in ten seconds", row.label);
     }
     assert!(
-        findings.printed.contains("--- Benchmarking simulated cpu of Audio in the presence of simulated ---")
+        findings
+            .printed
+            .contains("--- Benchmarking simulated cpu of Audio in the presence of simulated ---")
     );
 }
 
-/// O(1) leaves X nearly all of the CPU, CFS half of it, and CFS with the change for interactive tasks two thirds.
+/// O(1) leaves X nearly all of the CPU, CFS half of it, and CFS with the change for interactive
+/// tasks two thirds.
 #[test]
 fn x_beside_a_burner_under_the_three_schedulers_of_the_published_experiment() {
     let x = |scheduler, what: &str| {
@@ -80,7 +86,8 @@ fn transactions_are_bounded_by_their_cpu_time() {
         figure(&run("oltp", &set, cpus, scheduler), "transactions a second")
     };
     for scheduler in ["o_1@2.6.22", "cfs", "eevdf"] {
-        // On one CPU nothing is lost but what is spun away; one client never uses more than one CPU.
+        // On one CPU nothing is lost but what is spun away; one client never uses more than one
+        // CPU.
         let one = rate("1", 1, scheduler);
         assert!((one - 1000.0 / 2.385).abs() < 0.2, "{scheduler}: {one}");
         assert!((rate("1", 4, scheduler) - one).abs() < 0.2, "{scheduler}");
@@ -101,7 +108,8 @@ fn read_only_transactions_and_a_flushed_log() {
     assert!((read_only - 1000.0 / 1.945).abs() < 0.3, "{read_only}");
 }
 
-/// Each delivery is a write and a read of 1.7 us, and a twentieth of such a pair on the way to the server.
+/// Each delivery is a write and a read of 1.7 us, and a twentieth of such a pair on the way to the
+/// server.
 #[test]
 fn chat_takes_as_long_as_its_messages() {
     for nice in ["0", "19"] {
@@ -113,12 +121,15 @@ fn chat_takes_as_long_as_its_messages() {
 
 #[test]
 fn a_game_draws_as_many_frames_as_its_share_allows() {
-    let frames = |set: &[(&str, &str)], scheduler| figure(&run("game", set, 1, scheduler), "frames a second");
+    let frames = |set: &[(&str, &str)], scheduler| {
+        figure(&run("game", set, 1, scheduler), "frames a second")
+    };
     // Game and display server together need 11.5 ms, and four messages' ends 6.8 us.
     assert!((frames(&[], "cfs") - 1000.0 / 11.507).abs() < 0.8);
     for hogs in 1..=5 {
         let set = [("hogs", hogs.to_string()), ("display", "0".into())];
-        let set: Vec<(&str, &str)> = set.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let set: Vec<(&str, &str)> =
+            set.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let rate = frames(&set, "cfs@2.6.23");
         let law = 100.0 / (f64::from(hogs) + 1.0);
         assert!((rate - law).abs() < 0.15 * law, "{hogs} hogs: {rate}");
@@ -137,21 +148,26 @@ fn a_compilation_uses_the_cpus_that_it_has_jobs_for() {
         figure(&run("compile", &set, cpus, "cfs"), "time")
     };
     let one = time("1", 1, "false");
-    // 40 files of 383 ms in the mean, drawn with a deviation of 229 ms each; four directories, 0.3 s of parsing, 2.5 s at the end.
+    // 40 files of 383 ms in the mean, drawn with a deviation of 229 ms each; four directories, 0.3
+    // s of parsing, 2.5 s at the end.
     assert!((13.0..24.0).contains(&one), "{one}");
     let (four, eight) = (time("4", 4, "false"), time("8", 4, "false"));
     assert!(four < one / 2.0 && eight < one / 2.0, "{one} {four} {eight}");
     assert!(time("1", 2, "true") < time("1", 2, "false"), "the assembler runs beside the compiler");
 }
 
-/// The published law of O(1): who shares a CPU stays there, and an idle CPU takes a task when another has two or more. And of CFS:
-/// all end together.
+/// The published law of O(1): who shares a CPU stays there, and an idle CPU takes a task when
+/// another has two or more. And of CFS: all end together.
 #[test]
 fn counting_loops_end_as_the_dissertation_found() {
     let set = |count| [("count", count), ("seconds", "10")];
     for (count, mean, variance) in [("3", 13.33, 8.333), ("5", 22.67, 6.389)] {
         let o_1 = run("cf", &set(count), 2, "o_1@2.6.22");
-        assert!((figure(&o_1, "mean") / mean - 1.0).abs() < 0.03, "{count}: {}", figure(&o_1, "mean"));
+        assert!(
+            (figure(&o_1, "mean") / mean - 1.0).abs() < 0.03,
+            "{count}: {}",
+            figure(&o_1, "mean")
+        );
         let got = figure(&o_1, "variance");
         assert!((got / variance - 1.0).abs() < 0.2, "{count}: {got}");
         let cfs = run("cf", &set(count), 2, "cfs");
@@ -186,7 +202,13 @@ fn endless_loops_stay_where_they_are_under_o_1() {
 
 #[test]
 fn a_shell_and_a_monitor_take_their_part() {
-    let set = [("count", "6"), ("time", "20"), ("shell", "true"), ("monitor", "true"), ("spacing", "1000")];
+    let set = [
+        ("count", "6"),
+        ("time", "20"),
+        ("shell", "true"),
+        ("monitor", "true"),
+        ("spacing", "1000"),
+    ];
     let findings = run("li", &set, 2, "cfs");
     // The last is forked at 5 s, and 1.5 ms.
     let started = figure(&findings, "all started");
@@ -199,8 +221,10 @@ fn a_shell_and_a_monitor_take_their_part() {
 
 #[test]
 fn small_mixes_tell_schedulers_apart() {
-    // The editor preempts a hog at once under O(1); under first come, first served it never gets the CPU.
-    let response = |scheduler| run("editor", &[("time", "10")], 1, scheduler).figure("response mean");
+    // The editor preempts a hog at once under O(1); under first come, first served it never gets
+    // the CPU.
+    let response =
+        |scheduler| run("editor", &[("time", "10")], 1, scheduler).figure("response mean");
     assert_eq!(response("o_1"), Some(3.0));
     assert_eq!(response("fcfs"), None);
     let findings = run("periodic", &[("hogs", "2"), ("time", "10")], 1, "cfs");
@@ -232,17 +256,21 @@ fn every_scheduler_runs_every_benchmark() {
         ("interbench", &[("bench", "x"), ("load", "ring"), ("time", "10"), ("hop", "100")]),
     ];
     for (benchmark, set) in benches {
-        for (choice, cpus) in select::all().into_iter().flat_map(|choice| [(choice, 1), (choice, 3)]) {
+        for (choice, cpus) in
+            select::all().into_iter().flat_map(|choice| [(choice, 1), (choice, 3)])
+        {
             let bench = bench(benchmark, set, cpus);
             if choice.refuses(&bench.needs()).is_some() {
                 continue;
             }
-            let run =
-                bench.run(&choice).unwrap_or_else(|error| panic!("{benchmark} under {choice}: {error}"));
+            let run = bench
+                .run(&choice)
+                .unwrap_or_else(|error| panic!("{benchmark} under {choice}: {error}"));
             assert_eq!(run.warning, None, "{benchmark} under {choice}");
             assert!(!run.findings.printed.is_empty(), "{benchmark} under {choice}");
             // Who computes for ever and is never made to stop leaves nobody else any time.
-            let hog = benchmark == "li" || (benchmark == "interbench" && run.findings.figures.is_empty());
+            let hog =
+                benchmark == "li" || (benchmark == "interbench" && run.findings.figures.is_empty());
             assert!(
                 hog || !run.findings.figures.is_empty(),
                 "{benchmark} under {choice}: {}",

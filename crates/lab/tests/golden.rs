@@ -1,4 +1,5 @@
-//! Every golden schedule must be met, but for those that `tests/golden/README.md` lists with a reason.
+//! Every golden schedule must be met, but for those that `tests/golden/README.md` lists with a
+//! reason.
 
 use schedlab_lab::parallel;
 use schedlab_lab::verify::{GoldenError, collect, verify_file};
@@ -12,7 +13,8 @@ fn golden() -> PathBuf {
 /// The paths in the README's table of files that do not agree.
 fn known_to_disagree() -> BTreeSet<String> {
     let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
-    let (_, rest) = readme.split_once("## Files that do not agree").expect("the README has the section");
+    let (_, rest) =
+        readme.split_once("## Files that do not agree").expect("the README has the section");
     let section = rest.split("\n## ").next().expect("there is a first part");
     let path = |line: &str| {
         let cell = line.strip_prefix('|')?.split('|').next()?;
@@ -40,7 +42,9 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
         }
         match result {
             Ok(verdict) => match verdict.difference {
-                None if known => wrong.push(format!("{name} agrees, though the README says it does not")),
+                None if known => {
+                    wrong.push(format!("{name} agrees, though the README says it does not"))
+                }
                 None => agreeing += 1,
                 Some(_) if known => {}
                 Some(difference) => wrong.push(format!("{name}: {difference}")),

@@ -1,5 +1,5 @@
-//! The published idle power of a machine under a kernel that ticks and one that does not. A model is calibrated on both; what it then
-//! says about other rates of ticks is its own.
+//! The published idle power of a machine under a kernel that ticks and one that does not. A model
+//! is calibrated on both; what it then says about other rates of ticks is its own.
 
 use schedlab_lab::calibrate::{Effort, Fit, Parameter, fit};
 use schedlab_lab::run::Experiment;
@@ -13,7 +13,8 @@ fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
     let text = r#"{"tasks": {"nobody": {"sleep": 3000000, "run": 1, "loop": 1}}}"#;
     let machine = description::find("z800-2x6").expect("it is there");
     let cpus = machine.topology.cpus();
-    let model = rt_app::load("idle", text, &Target { cpus, limited: true }).expect("it is well formed");
+    let model =
+        rt_app::load("idle", text, &Target { cpus, limited: true }).expect("it is well formed");
     let experiment = Experiment {
         costs: Some(costs.clone()),
         machine: Some(machine),
@@ -43,10 +44,12 @@ fn fitted(costs: &CostModel, names: [&str; 2], measured: [f64; 2]) -> (CostModel
         }
         costs
     };
-    // 2.6.18 has the O(1) scheduler with domains, and ticks; 2.6.32 has CFS, and does not when idle.
+    // 2.6.18 has the O(1) scheduler with domains, and ticks; 2.6.32 has CFS, and does not when
+    // idle.
     let fit = fit(&parameters, Effort { precision: 1e-5, ..Effort::default() }, |values| {
         let costs = with(values);
-        let simulated = [idle_watts(&costs, "o_1@2.6.22", 1000), idle_watts(&costs, "cfs@2.6.32", 1000)];
+        let simulated =
+            [idle_watts(&costs, "o_1@2.6.22", 1000), idle_watts(&costs, "cfs@2.6.32", 1000)];
         Ok::<_, std::convert::Infallible>((0..2).map(|at| measured[at] / simulated[at]).collect())
     })
     .expect("there is a fit");
@@ -71,5 +74,8 @@ fn calibrated_on_the_published_power_other_rates_of_ticks_lie_in_between_in_orde
     let tickless = idle_watts(&costs, "cfs@2.6.32", 1000);
     // What the machine's description has.
     assert!((fit.values[0] - 173.4).abs() < 0.1 && (fit.values[1] - 15.55).abs() < 0.05, "{fit:?}");
-    assert!(rates[0] > rates[1] && rates[1] > rates[2] && rates[2] > tickless, "{rates:?} {tickless}");
+    assert!(
+        rates[0] > rates[1] && rates[1] > rates[2] && rates[2] > tickless,
+        "{rates:?} {tickless}"
+    );
 }

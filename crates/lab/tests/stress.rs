@@ -14,14 +14,17 @@ fn check_seed(&(choice, seed): &(select::Choice, u64)) -> Checked {
 #[test]
 fn every_rule_is_kept_in_random_worlds() {
     let choices = select::all();
-    let items: Vec<_> = choices.iter().flat_map(|&choice| SEEDS.map(move |seed| (choice, seed))).collect();
+    let items: Vec<_> =
+        choices.iter().flat_map(|&choice| SEEDS.map(move |seed| (choice, seed))).collect();
     let mut failures = vec![];
     let mut events = 0;
     parallel::for_each_in_order(&items, parallel::cores(), check_seed, |index, checked| {
         events += checked.events;
         if let Some(Failure { turn, violation }) = checked.failure {
             let (choice, seed) = items[index];
-            failures.push(format!("schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"));
+            failures.push(format!(
+                "schedlab stress --scheduler {choice} --seed {seed}: {turn}: {violation}"
+            ));
         }
         true
     });
@@ -35,7 +38,8 @@ fn worlds_come_to_the_same_on_any_number_of_threads() {
         .into_iter()
         .flat_map(|choice| (100..104).map(move |seed| (choice, seed)))
         .collect();
-    let on = |threads: usize| parallel::map(&items, NonZeroUsize::new(threads).unwrap(), check_seed);
+    let on =
+        |threads: usize| parallel::map(&items, NonZeroUsize::new(threads).unwrap(), check_seed);
     let first = on(1);
     assert!(first == on(4), "the same seeds came out differently on four threads");
     assert!(first.iter().any(|checked| checked.fingerprint != first[0].fingerprint));

@@ -1,8 +1,10 @@
-//! The simulated machine: CPUs, the clock and its ticks, the event loop, and the life cycle of tasks.
+//! The simulated machine: CPUs, the clock and its ticks, the event loop, and the life cycle of
+//! tasks.
 //!
-//! A [`Machine`] is put together from a scheduler (what runs where), a [`Workload`] (what tasks do) and an [`Observer`] (what
-//! is noted of it), and [`run`](Machine::run). It knows none of the three beyond these interfaces. Time is virtual, in integer
-//! nanoseconds; the same three parts give the same run, to the nanosecond, on any machine.
+//! A [`Machine`] is put together from a scheduler (what runs where), a [`Workload`] (what tasks do)
+//! and an [`Observer`] (what is noted of it), and [`run`](Machine::run). It knows none of the three
+//! beyond these interfaces. Time is virtual, in integer nanoseconds; the same three parts give the
+//! same run, to the nanosecond, on any machine.
 //!
 //! * [`machine`]: the event loop, and what happens in which order within one nanosecond.
 //! * [`Action`]: what somebody may do to a machine while it runs.

@@ -2,18 +2,18 @@
 //!
 //! # What happens within one nanosecond
 //!
-//! 1. Work that ends, by CPU. The task takes its next operations (wakes others, sleeps, exits ...); if it stops being runnable
-//!    it stays its CPU's current task until step 5.
-//! 2. Timers of the scheduler that are due before wakeups, then tasks that start or whose sleep is over, in the order in which
-//!    they are written.
+//! 1. Work that ends, by CPU. The task takes its next operations (wakes others, sleeps, exits ...);
+//!    if it stops being runnable it stays its CPU's current task until step 5.
+//! 2. Timers of the scheduler that are due before wakeups, then tasks that start or whose sleep is
+//!    over, in the order in which they are written.
 //! 3. Timers of the scheduler that are due before ticks.
 //! 4. Ticks, by CPU, each with the balancing that it raises.
 //! 5. Reschedules: the CPUs that were asked to, in rising order, round after round until none asks.
-//! 6. If a task that was just given a CPU has nothing to do on it but take its next operation, all again, without a second
-//!    tick.
+//! 6. If a task that was just given a CPU has nothing to do on it but take its next operation, all
+//!    again, without a second tick.
 //!
-//! Between two calls of [`run_to`](Machine::run_to) somebody may [`act`](Machine::act) on the machine: what he does happens at
-//! the present nanosecond, before all of this.
+//! Between two calls of [`run_to`](Machine::run_to) somebody may [`act`](Machine::act) on the
+//! machine: what he does happens at the present nanosecond, before all of this.
 
 mod act;
 mod costs;
@@ -33,8 +33,8 @@ use costs::{Modelled, Work};
 use groups::Groups;
 use schedlab_sched::platform::TimerOrder;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
 };
 use signals::{Restart, Signals};
 use std::collections::VecDeque;
@@ -50,9 +50,11 @@ pub struct Config {
     pub tick_offsets_ns: Vec<u64>,
     /// The order of simultaneous events.
     pub order: Order,
-    /// Whether the dead are reaped at once, by their parents or by init. If not they stay zombies, as in the golden schedules.
+    /// Whether the dead are reaped at once, by their parents or by init. If not they stay zombies,
+    /// as in the golden schedules.
     pub reap: bool,
-    /// Whether a sleep is ended by an interrupt (as it is), or in process context, as some golden schedules have it.
+    /// Whether a sleep is ended by an interrupt (as it is), or in process context, as some golden
+    /// schedules have it.
     pub wake_from_interrupt: bool,
 }
 
@@ -123,8 +125,8 @@ impl Counts {
 /// What the machine looks at whenever a task comes and goes: little, so that it stays in the cache.
 #[derive(Clone, Debug)]
 struct Task {
-    /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it. Of work that lasts until the clock
-    /// shows a time: that time.
+    /// CPU time left of the present piece of work; while the task has a CPU, as of when it got it.
+    /// Of work that lasts until the clock shows a time: that time.
     remaining_ns: u64,
     /// The present piece of work lasts until the clock shows a time.
     by_clock: bool,
@@ -201,7 +203,8 @@ pub struct Machine<S, W, O> {
     groups: Groups,
     /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
-    /// The CPU that is just going off line: no longer in `online`, but not gone before it has rescheduled.
+    /// The CPU that is just going off line: no longer in `online`, but not gone before it has
+    /// rescheduled.
     leaving: Option<CpuId>,
     /// What operations cost; none on an idealised machine.
     costs: Option<Box<Modelled>>,
@@ -293,13 +296,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(end)
     }
 
-    /// As [`run`](Machine::run), but the run may be gone on with: the observer is not told that it is over.
+    /// As [`run`](Machine::run), but the run may be gone on with: the observer is not told that it
+    /// is over.
     ///
     /// # Errors
     /// When the workload says so.
     pub fn run_to(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
-        // What somebody did at the present instant has its consequences in it, even if nothing else falls on it.
-        if self.now_ns < until_ns && (self.platform.next_resched(0).is_some() || !self.is_over(self.now_ns)) {
+        // What somebody did at the present instant has its consequences in it, even if nothing else
+        // falls on it.
+        if self.now_ns < until_ns
+            && (self.platform.next_resched(0).is_some() || !self.is_over(self.now_ns))
+        {
             self.happen()?;
         }
         loop {
@@ -307,7 +314,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 return Ok(RunEnd::AllEnded);
             }
             // Those who are stopped or frozen may be let go on.
-            if self.runnable == 0 && self.sleepers.is_empty() && !(self.held > 0 && self.releases_expected) {
+            if self.runnable == 0
+                && self.sleepers.is_empty()
+                && !(self.held > 0 && self.releases_expected)
+            {
                 return Ok(RunEnd::Stuck);
             }
             let next_ns = self
@@ -371,7 +381,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// The CPUs that were asked to reschedule do so, in rising order, round after round until none asks.
+    /// The CPUs that were asked to reschedule do so, in rising order, round after round until none
+    /// asks.
     #[inline]
     fn reschedules(&mut self) {
         if self.costs.is_some() {
@@ -400,7 +411,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             && self.overdue.is_empty()
     }
 
-    /// Everything that happens at the present nanosecond, what is due at the same time in random order.
+    /// Everything that happens at the present nanosecond, what is due at the same time in random
+    /// order.
     fn shuffled_instant(&mut self, random: &mut SplitMix64) -> Result<(), W::Error> {
         let now_ns = self.now_ns;
         let mut due = std::mem::take(&mut self.due);
@@ -421,7 +433,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     due.push(Due::Timer(phase, TimerKey(key)));
                 }
             }
-            due.extend(self.overdue.drain(..).rev().map(|key| Due::Timer(TimerPhase::BeforeTicks, key)));
+            due.extend(
+                self.overdue.drain(..).rev().map(|key| Due::Timer(TimerPhase::BeforeTicks, key)),
+            );
             while self.ticks.next_ns() == now_ns {
                 self.platform.set_jiffies(self.ticks.number());
                 due.push(Due::Tick(self.ticks.take()));
@@ -444,7 +458,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
             while self.costs.is_none() && self.platform.next_resched(0).is_some() {
                 let from = random.below(cpus) as u32;
-                let cpu = self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
+                let cpu =
+                    self.platform.next_resched(from).or_else(|| self.platform.next_resched(0));
                 self.reschedule(cpu.expect("one asks"));
             }
             if self.is_over(now_ns) {
@@ -513,8 +528,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.birth(task, &attr, Parent::Outside);
         } else {
             let cpu = self.cpu_near(task);
-            let waker =
-                if self.wake_from_interrupt { Waker::Interrupt { cpu } } else { Waker::Process { cpu } };
+            let waker = if self.wake_from_interrupt {
+                Waker::Interrupt { cpu }
+            } else {
+                Waker::Process { cpu }
+            };
             self.wake(task, waker);
         }
     }
@@ -591,7 +609,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.carry_out_orders();
     }
 
-    /// The current task of `cpu` has done its work: it takes its next operations until one of them takes time.
+    /// The current task of `cpu` has done its work: it takes its next operations until one of them
+    /// takes time.
     fn work_ended(&mut self, cpu: CpuId) -> Result<(), W::Error> {
         let task = self.current[cpu.index()].expect("only a running task can end its work");
         self.completions.set(cpu.index(), NEVER);
@@ -675,7 +694,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 }
                 Op::SetAffinity { task: whom, allowed } => {
                     let _ = self.set_affinity(whom, &allowed);
-                    if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu) {
+                    if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu)
+                    {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
@@ -990,7 +1010,11 @@ impl Task {
     /// When its work is done if it runs user code from `from_ns` on, without a break.
     #[inline]
     fn done_ns(&self, from_ns: u64) -> u64 {
-        if self.by_clock { self.remaining_ns.max(from_ns) } else { from_ns.saturating_add(self.remaining_ns) }
+        if self.by_clock {
+            self.remaining_ns.max(from_ns)
+        } else {
+            from_ns.saturating_add(self.remaining_ns)
+        }
     }
 
     /// How much CPU time its work will take if it has a CPU from now on.

@@ -3,13 +3,14 @@
 use schedlab_sched::platform::Refusal;
 use schedlab_sched::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
 
-/// Takes note of what happens. Observers are part of the machine's type: one that ignores an event costs nothing for it.
+/// Takes note of what happens. Observers are part of the machine's type: one that ignores an event
+/// costs nothing for it.
 ///
 /// Two observers in a pair are an observer. `()` observes nothing.
 #[allow(unused_variables)]
 pub trait Observer {
-    /// `task` comes into being with these attributes; `parent` is the task that forked it, if one did. Told just before
-    /// [`started`](Observer::started).
+    /// `task` comes into being with these attributes; `parent` is the task that forked it, if one
+    /// did. Told just before [`started`](Observer::started).
     fn born(&mut self, now_ns: u64, task: TaskId, parent: Option<TaskId>, attr: &TaskAttr) {}
 
     /// `task` has other scheduling attributes from now on.
@@ -21,18 +22,19 @@ pub trait Observer {
     /// `task` has come into being and waits on the runqueue of `cpu`.
     fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {}
 
-    /// `task` has been woken and belongs to the runqueue of `cpu`. (If it had blocked in this very nanosecond it may still be
-    /// that CPU's current task.)
+    /// `task` has been woken and belongs to the runqueue of `cpu`. (If it had blocked in this very
+    /// nanosecond it may still be that CPU's current task.)
     fn woken(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, waker: Waker) {}
 
-    /// `task`, running on `cpu`, is no longer runnable. It occupies the CPU until it is switched away, in the same nanosecond.
+    /// `task`, running on `cpu`, is no longer runnable. It occupies the CPU until it is switched
+    /// away, in the same nanosecond.
     fn blocked(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, reason: BlockReason) {}
 
     /// `task` has ended without being on a CPU.
     fn killed(&mut self, now_ns: u64, task: TaskId) {}
 
-    /// `cpu` goes over from `prev` to `next` (none = idle); the two differ. `prev_runnable` tells whether `prev` was
-    /// preempted (or yielded) rather than blocked.
+    /// `cpu` goes over from `prev` to `next` (none = idle); the two differ. `prev_runnable` tells
+    /// whether `prev` was preempted (or yielded) rather than blocked.
     fn switched(
         &mut self,
         now_ns: u64,

@@ -3,11 +3,12 @@
 /// In which order what falls on one nanosecond happens.
 #[derive(Clone, Debug, Default)]
 pub enum Order {
-    /// As the golden schedules have it: work that ends by CPU, starts and wakeups as written, timers, ticks by CPU, and then
-    /// reschedules by CPU.
+    /// As the golden schedules have it: work that ends by CPU, starts and wakeups as written,
+    /// timers, ticks by CPU, and then reschedules by CPU.
     #[default]
     Golden,
-    /// Shuffled, by a seeded generator: real machines promise no order. Reschedules still come last.
+    /// Shuffled, by a seeded generator: real machines promise no order. Reschedules still come
+    /// last.
     Shuffled(SplitMix64),
 }
 
@@ -32,7 +33,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is at least 1. (The bias, below 2^-32 for bounds below 2^32, does not matter here.)
+    /// A number below `bound`, which is at least 1. (The bias, below 2^-32 for bounds below 2^32,
+    /// does not matter here.)
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
@@ -53,6 +55,9 @@ mod tests {
     fn the_generator_gives_its_published_first_numbers() {
         let mut random = SplitMix64::new(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
-        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 }

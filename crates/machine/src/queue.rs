@@ -1,12 +1,14 @@
-//! The priority queues that events stand in. Each thing that may have an event pending (a CPU, a task, a timer) has one place
-//! at most, so nothing in them is ever stale.
+//! The priority queues that events stand in. Each thing that may have an event pending (a CPU, a
+//! task, a timer) has one place at most, so nothing in them is ever stale.
 
 /// No event pending.
 pub const NEVER: u64 = u64::MAX;
 
-/// A time for each of a fixed number of slots, and the earliest: a tournament tree. Among equal times the lowest slot is first.
+/// A time for each of a fixed number of slots, and the earliest: a tournament tree. Among equal
+/// times the lowest slot is first.
 ///
-/// Setting costs a walk up the tree that stops as soon as nothing changes; reading the earliest time costs nothing.
+/// Setting costs a walk up the tree that stops as soon as nothing changes; reading the earliest
+/// time costs nothing.
 #[derive(Clone, Debug)]
 pub struct SlotQueue {
     /// A full binary tree in an array: node n has children 2n and 2n + 1; leaves from `leaves` on.
@@ -64,11 +66,12 @@ impl SlotQueue {
     }
 }
 
-/// A time for any of an open-ended number of ids, and the earliest: a four-way heap that knows where each id stands. Among
-/// equal times the lowest id is first.
+/// A time for any of an open-ended number of ids, and the earliest: a four-way heap that knows
+/// where each id stands. Among equal times the lowest id is first.
 ///
-/// Times and ids stand together in one 128-bit number, so that one comparison orders both and the least of four children is
-/// found without a branch that could be mispredicted: that is what a heap's time goes into.
+/// Times and ids stand together in one 128-bit number, so that one comparison orders both and the
+/// least of four children is found without a branch that could be mispredicted: that is what a
+/// heap's time goes into.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedHeap {
     heap: Vec<Entry>,
@@ -179,13 +182,14 @@ impl IndexedHeap {
 
     /// Puts `new` in place of what stands at `place`, and moves it to where it belongs.
     fn replace(&mut self, place: usize, new: Entry) {
-        // Down to a leaf along the least children, then up: what is put here comes from the bottom as a rule, and belongs
-        // near it.
+        // Down to a leaf along the least children, then up: what is put here comes from the bottom
+        // as a rule, and belongs near it.
         let leaf = self.sink_hole(place);
         self.sift_up(leaf, new);
     }
 
-    /// Moves the least child up into `hole`, then the least child of that, and so on; returns the leaf that is left empty.
+    /// Moves the least child up into `hole`, then the least child of that, and so on; returns the
+    /// leaf that is left empty.
     fn sink_hole(&mut self, mut hole: usize) -> usize {
         loop {
             let first = hole * WAYS + 1;

@@ -2,7 +2,8 @@
 
 use schedlab_sched::CpuId;
 
-/// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's own offset.
+/// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's
+/// own offset.
 #[derive(Clone, Debug)]
 pub struct Ticks {
     hz: u64,
@@ -26,8 +27,11 @@ impl Ticks {
     /// CPU i ticks `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
     pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
         assert!(hz > 0);
-        let mut order: Vec<(u64, CpuId)> =
-            offsets_ns.into_iter().enumerate().map(|(cpu, offset)| (offset, CpuId(cpu as u32))).collect();
+        let mut order: Vec<(u64, CpuId)> = offsets_ns
+            .into_iter()
+            .enumerate()
+            .map(|(cpu, offset)| (offset, CpuId(cpu as u32)))
+            .collect();
         order.sort_unstable();
         assert!(order.iter().all(|&(offset, _)| offset < SECOND_NS / u64::from(hz)));
         let mut ticks = Ticks { hz: u64::from(hz), order, number: 1, turn: 0, next_ns: 0 };

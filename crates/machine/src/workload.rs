@@ -1,26 +1,28 @@
 //! What a task may do, operation by operation: the [`Workload`] trait.
 //!
-//! A workload is asked for a task's next operation whenever the task has the CPU and nothing left to do, much as a program
-//! issues one system call after another. Only [`Op::Run`] and [`Op::RunUntil`] take CPU time.
+//! A workload is asked for a task's next operation whenever the task has the CPU and nothing left
+//! to do, much as a program issues one system call after another. Only [`Op::Run`] and
+//! [`Op::RunUntil`] take CPU time.
 
 use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 
 /// One operation of a running task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Compute for this long (ns of CPU time; [`u64::MAX`] = for ever). Consecutive runs are one piece of work: nothing
-    /// happens at the boundary.
+    /// Compute for this long (ns of CPU time; [`u64::MAX`] = for ever). Consecutive runs are one
+    /// piece of work: nothing happens at the boundary.
     Run {
         /// CPU time, ns, at least 1.
         ns: u64,
     },
-    /// Compute until the clock shows a time: however much CPU time that takes. Who has no CPU at that time is done as soon as it has
-    /// one. A time not after the present is no work at all.
+    /// Compute until the clock shows a time: however much CPU time that takes. Who has no CPU at
+    /// that time is done as soon as it has one. A time not after the present is no work at all.
     RunUntil {
         /// The time, ns.
         until_ns: u64,
     },
-    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. Who kills itself takes no further operation.
+    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. Who kills itself takes no
+    /// further operation.
     Kill {
         /// Whom.
         task: TaskId,
@@ -62,7 +64,8 @@ pub enum Op {
         /// Its attributes from now on.
         attr: SchedAttr,
     },
-    /// Change the affinity of `task`. A caller that may no longer run where it is takes its next operation elsewhere.
+    /// Change the affinity of `task`. A caller that may no longer run where it is takes its next
+    /// operation elsewhere.
     SetAffinity {
         /// Whom.
         task: TaskId,
@@ -103,16 +106,16 @@ pub trait Workload {
     /// Ends the run.
     fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Self::Error>;
 
-    /// If the next operation of `task` is a plain run, takes it: its length in ns. Asked when a task gets a CPU without work;
-    /// saves the machine a detour, and must have no other effect.
+    /// If the next operation of `task` is a plain run, takes it: its length in ns. Asked when a
+    /// task gets a CPU without work; saves the machine a detour, and must have no other effect.
     fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
         let _ = (now_ns, task);
         None
     }
 
-    /// The sleep of `task` is over, or it is about to start. Some golden schedules have programs that act at this point,
-    /// before they are queued: what is returned is done, and the question put again; [`Op::SetAttr`] of itself and [`Op::Exit`]
-    /// are allowed. None: wake it.
+    /// The sleep of `task` is over, or it is about to start. Some golden schedules have programs
+    /// that act at this point, before they are queued: what is returned is done, and the question
+    /// put again; [`Op::SetAttr`] of itself and [`Op::Exit`] are allowed. None: wake it.
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
         let _ = (now_ns, task);
         None
@@ -128,21 +131,24 @@ pub trait Workload {
         let _ = (now_ns, task);
     }
 
-    /// How much memory `task` goes through whenever it runs, KiB. Asked when it gets a CPU of a machine whose caches are modelled.
+    /// How much memory `task` goes through whenever it runs, KiB. Asked when it gets a CPU of a
+    /// machine whose caches are modelled.
     fn footprint_kib(&self, task: TaskId) -> u32 {
         let _ = task;
         0
     }
 
-    /// Whether `task`, which runs, is in the middle of a system call: then its next operation follows before it can be switched away.
-    /// The kernels modelled do not preempt their own code. It matters only where operations take time.
+    /// Whether `task`, which runs, is in the middle of a system call: then its next operation
+    /// follows before it can be switched away. The kernels modelled do not preempt their own code.
+    /// It matters only where operations take time.
     fn in_a_call(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
 
-    /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns; [`u64::MAX`] = it never does.
-    /// None if its program cannot know. Asked only on behalf of schedulers that are told the future.
+    /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns;
+    /// [`u64::MAX`] = it never does. None if its program cannot know. Asked only on behalf of
+    /// schedulers that are told the future.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {
         let _ = task;
         None

@@ -82,7 +82,9 @@ impl Workload for Scripts {
             None => Op::Exit,
             Some(&Do::Run(ns)) => Op::Run { ns },
             Some(&Do::RunUntil(until_ns)) => Op::RunUntil { until_ns },
-            Some(&Do::SleepUntil(until_ns)) => Op::Sleep { until_ns, reason: BlockReason::Interruptible },
+            Some(&Do::SleepUntil(until_ns)) => {
+                Op::Sleep { until_ns, reason: BlockReason::Interruptible }
+            }
             Some(Do::Block) => Op::Block { reason: BlockReason::Interruptible },
             Some(&Do::Wake(whom)) => Op::Wake { task: TaskId(whom), sync: false },
             Some(Do::Yield) => Op::Yield,
@@ -133,8 +135,11 @@ fn setup(cpus: u32, set: &[(&str, f64)]) -> Setup {
 
 /// Everything costs something, in odd numbers.
 fn dear(cpus: u32) -> Setup {
-    let all: Vec<(&str, f64)> =
-        Cost::ALL.iter().enumerate().map(|(at, cost)| (cost.name(), 37.3 + 91.7 * at as f64)).collect();
+    let all: Vec<(&str, f64)> = Cost::ALL
+        .iter()
+        .enumerate()
+        .map(|(at, cost)| (cost.name(), 37.3 + 91.7 * at as f64))
+        .collect();
     let mut setup = setup(cpus, &all);
     setup.caches = vec![schedlab_machine::costs::CacheLevel {
         of: schedlab_machine::costs::CacheOf::Core,
@@ -144,7 +149,8 @@ fn dear(cpus: u32) -> Setup {
     setup
 }
 
-/// Programs by chance: runs, sleeps, wakeups, yields, waiting to be woken with a task that wakes all in the end.
+/// Programs by chance: runs, sleeps, wakeups, yields, waiting to be woken with a task that wakes
+/// all in the end.
 fn by_chance(seed: u64, cpus: u32) -> Scripts {
     let mut random = SplitMix64::new(seed);
     let count = 3 + random.below(12) as u32;
@@ -182,7 +188,10 @@ fn where_nothing_costs_anything_everything_happens_as_on_the_idealised_machine()
                 let (end, at_ns, counts, (_, scripts, books)) = run(None);
                 let (other_end, other_at_ns, other_counts, (_, other_scripts, other_books)) =
                     run(Some(Setup::free(&Topology::flat(cpus))));
-                assert_eq!(books.switches, other_books.switches, "{name}, {cpus} CPUs, seed {seed}");
+                assert_eq!(
+                    books.switches, other_books.switches,
+                    "{name}, {cpus} CPUs, seed {seed}"
+                );
                 assert_eq!(scripts.taken, other_scripts.taken, "{name}, {cpus} CPUs, seed {seed}");
                 assert_eq!((end, at_ns, counts), (other_end, other_at_ns, other_counts), "{name}");
             }
@@ -197,16 +206,22 @@ fn work_and_kernel_time_make_up_all_the_time_that_cpus_are_had() {
             for seed in 0..8 {
                 let scripts = by_chance(seed, cpus);
                 let work_ns = scripts.work_ns();
-                let mut machine = machine(release, cpus, release.hz_default, scripts, Some(dear(cpus)));
+                let mut machine =
+                    machine(release, cpus, release.hz_default, scripts, Some(dear(cpus)));
                 let end = machine.run(20 * SECOND);
                 assert_eq!(end, Ok(RunEnd::AllEnded), "{name}, {cpus} CPUs, seed {seed}");
                 let overheads = machine.overheads().expect("it is modelled");
                 let with_tasks: u64 = overheads.cpus.iter().map(|cpu| cpu.with_task_ns).sum();
                 let had_ns = machine.observer().all_ran(machine.now_ns());
                 assert_eq!(had_ns, work_ns + with_tasks, "{name}, {cpus} CPUs, seed {seed}");
-                // What was still going on when the last task ended is in the kinds, but not in the sums.
+                // What was still going on when the last task ended is in the kinds, but not in the
+                // sums.
                 let kinds: u64 = Overhead::ALL.iter().map(|&kind| overheads.ns(kind)).sum();
-                assert!(kinds + 20 >= overheads.kernel_ns(), "{name}: {kinds}, {}", overheads.kernel_ns());
+                assert!(
+                    kinds + 20 >= overheads.kernel_ns(),
+                    "{name}: {kinds}, {}",
+                    overheads.kernel_ns()
+                );
                 assert!(kinds <= overheads.kernel_ns() + u64::from(cpus) * 20 * US, "{name}");
             }
         }
@@ -234,8 +249,11 @@ fn the_same_run_again_is_the_same_in_any_order_of_events() {
 fn who_computes_until_a_time_is_done_at_it_or_when_its_cpu_is_out_of_the_kernel() {
     let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
     let taken = |until_ns, costs: Option<Setup>| {
-        let programs =
-            vec![(CpuSet::All, 0, vec![Do::RunUntil(until_ns), Do::RunUntil(until_ns), Do::Run(MS)])];
+        let programs = vec![(
+            CpuSet::All,
+            0,
+            vec![Do::RunUntil(until_ns), Do::RunUntil(until_ns), Do::Run(MS)],
+        )];
         let mut machine = machine(release("o_1"), 1, 100, Scripts::new(programs), costs);
         assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
         machine.workload().taken.iter().map(|&(at_ns, ..)| at_ns).collect::<Vec<u64>>()
@@ -258,16 +276,20 @@ fn ticks_take_their_time_from_whoever_runs() {
     let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
     let mut machine = machine(release("o_1"), 1, 100, script, Some(setup(1, &set)));
     assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
-    // 100 ticks in the first second; the hundredth falls on its end, after which 1.5 ms are left to do, without another tick.
+    // 100 ticks in the first second; the hundredth falls on its end, after which 1.5 ms are left to
+    // do, without another tick.
     assert_eq!(machine.now_ns(), SECOND + 100 * 15 * US);
     assert_eq!(machine.overheads().expect("it is modelled").ns(Overhead::Tick), 100 * 15 * US);
 }
 
-/// Two tasks, each bound to a CPU, are woken at the same time by their own CPUs' timers. When they take their next operation.
+/// Two tasks, each bound to a CPU, are woken at the same time by their own CPUs' timers. When they
+/// take their next operation.
 fn two_woken(spec: &str, set: &[(&str, f64)]) -> [u64; 2] {
-    let task = |cpu| (CpuSet::from_cpus([CpuId(cpu)]), 0, vec![Do::SleepUntil(15 * MS + 1), Do::Wake(9)]);
+    let task =
+        |cpu| (CpuSet::from_cpus([CpuId(cpu)]), 0, vec![Do::SleepUntil(15 * MS + 1), Do::Wake(9)]);
     let script = Scripts::new((0..10).map(|cpu| task(cpu % 2)).take(2).chain(idlers()).collect());
-    let mut machine = machine(release(spec), 2, release(spec).hz_default, script, Some(setup(2, set)));
+    let mut machine =
+        machine(release(spec), 2, release(spec).hz_default, script, Some(setup(2, set)));
     machine.run(SECOND).expect("it cannot fail");
     [0, 1].map(|task| machine.workload().taken(task, 1) - (15 * MS + 1))
 }
@@ -305,8 +327,13 @@ fn the_next_operation_waits_until_the_one_before_is_done() {
     // Those who are to be woken must sleep first, so they have the start for themselves.
     let mut tasks = script.tasks.clone();
     tasks[0].2.insert(0, Do::SleepUntil(20 * MS));
-    let mut machine =
-        machine(release("o_1"), 1, 1000, Scripts::new(tasks), Some(setup(1, &[("wakeup", 7_000.0)])));
+    let mut machine = machine(
+        release("o_1"),
+        1,
+        1000,
+        Scripts::new(tasks),
+        Some(setup(1, &[("wakeup", 7_000.0)])),
+    );
     machine.run(SECOND).expect("it cannot fail");
     let taken = |operation| machine.workload().taken(0, operation);
     assert_eq!(taken(3) - taken(2), 7 * US);
@@ -316,7 +343,11 @@ fn the_next_operation_waits_until_the_one_before_is_done() {
 #[test]
 fn who_is_preempted_in_a_wakeup_is_so_at_its_end_and_before_its_next_operation() {
     let script = Scripts::new(vec![
-        (CpuSet::All, 10, vec![Do::SleepUntil(20 * MS), Do::Run(MS), Do::Wake(1), Do::SleepUntil(SECOND)]),
+        (
+            CpuSet::All,
+            10,
+            vec![Do::SleepUntil(20 * MS), Do::Run(MS), Do::Wake(1), Do::SleepUntil(SECOND)],
+        ),
         (CpuSet::All, -10, vec![Do::Block, Do::Run(3 * MS)]),
     ]);
     let run = |set: &[(&str, f64)]| {
@@ -333,8 +364,15 @@ fn who_is_preempted_in_a_wakeup_is_so_at_its_end_and_before_its_next_operation()
 #[test]
 fn who_is_preempted_in_a_call_is_so_at_its_end() {
     let woken = |_| (CpuSet::All, -10, vec![Do::Block, Do::Run(3 * MS)]);
-    let waker = vec![Do::SleepUntil(20 * MS), Do::Run(MS), Do::Wake(1), Do::Wake(2), Do::SleepUntil(SECOND)];
-    let mut script = Scripts::new([(CpuSet::All, 10, waker)].into_iter().chain((1..3).map(woken)).collect());
+    let waker = vec![
+        Do::SleepUntil(20 * MS),
+        Do::Run(MS),
+        Do::Wake(1),
+        Do::Wake(2),
+        Do::SleepUntil(SECOND),
+    ];
+    let mut script =
+        Scripts::new([(CpuSet::All, 10, waker)].into_iter().chain((1..3).map(woken)).collect());
     let mut run = |walks| {
         script.walks = walks;
         let setup = setup(1, &[("wakeup", 7_000.0)]);
@@ -422,14 +460,16 @@ fn an_idle_machine_draws_the_more_the_more_often_it_ticks() {
         at_1000 > at_250 && at_250 > at_100 && at_100 > tickless,
         "{at_1000} {at_250} {at_100} {tickless}"
     );
-    // Asleep all the time: base, package and two CPUs in their deepest states. (The only task starts and goes to sleep at 0.)
+    // Asleep all the time: base, package and two CPUs in their deepest states. (The only task
+    // starts and goes to sleep at 0.)
     assert!((tickless - (50.0 + 3.0 + 2.0)).abs() < 0.01, "{tickless}");
 }
 
 #[test]
 fn ticks_of_idle_cpus_cost_nothing_without_ticks() {
     let ticks = |nohz| {
-        let script = Scripts::new(vec![(CpuSet::All, 0, vec![Do::Run(MS / 2), Do::SleepUntil(SECOND)])]);
+        let script =
+            Scripts::new(vec![(CpuSet::All, 0, vec![Do::Run(MS / 2), Do::SleepUntil(SECOND)])]);
         let model = costs(&[("tick", 2_000.0)]);
         let setup = Setup::new(&model, &Topology::flat(2), ("", ""), nohz);
         let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup));
@@ -449,7 +489,8 @@ fn cpus_that_are_in_the_kernel_can_go_off_line() {
         for turn in 1..40u64 {
             machine.run_to(turn * 10 * MS).expect("it cannot fail");
             let cpu = CpuId((turn % 4) as u32);
-            let action = if machine.is_online(cpu) { Action::Offline(cpu) } else { Action::Online(cpu) };
+            let action =
+                if machine.is_online(cpu) { Action::Offline(cpu) } else { Action::Online(cpu) };
             if machine.online_cpus() > 1 || action == Action::Online(cpu) {
                 machine.act(&action).unwrap_or_else(|error| panic!("{name}: {error}"));
             }

@@ -1,10 +1,13 @@
-//! EEVDF, the real-time and the deadline class under random workloads: the books must add up, whatever happens when.
+//! EEVDF, the real-time and the deadline class under random workloads: the books must add up,
+//! whatever happens when.
 
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Order, SplitMix64, Workload};
 use schedlab_sched::eevdf::{Eevdf, Version};
 use schedlab_sched::platform::Refusal;
 use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+use schedlab_sched::{
+    BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+};
 
 /// Tasks that do whatever comes to mind.
 struct Mad {
@@ -28,7 +31,8 @@ impl Mad {
             6 => {
                 attr.policy = Policy::Deadline;
                 attr.period_ns = 1_000_000 + self.random.below(20_000_000);
-                attr.deadline_ns = attr.period_ns - self.random.below(2) * self.random.below(500_000);
+                attr.deadline_ns =
+                    attr.period_ns - self.random.below(2) * self.random.below(500_000);
                 attr.runtime_ns = 10_000 + self.random.below(attr.deadline_ns / 2);
             }
             _ => {}
@@ -63,7 +67,10 @@ impl Workload for Mad {
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         (0..self.tasks)
-            .map(|_| NewTask { attr: self.task_attr(), start_ns: self.random.below(30) * 1_000_000 })
+            .map(|_| NewTask {
+                attr: self.task_attr(),
+                start_ns: self.random.below(30) * 1_000_000,
+            })
             .collect()
     }
 
@@ -113,7 +120,14 @@ struct Digest {
 }
 
 impl Observer for Digest {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         for part in [now_ns, u64::from(cpu.0), next.map_or(0, |task| 1 + u64::from(task.0))] {
             self.value = (self.value ^ part).wrapping_mul(0x0100_0000_01b3);
         }
@@ -125,11 +139,13 @@ impl Observer for Digest {
 
 fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
     let groups = if seed.is_multiple_of(2) { 0 } else { 4 };
-    let workload = Mad { random: SplitMix64::new(seed), cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
+    let workload =
+        Mad { random: SplitMix64::new(seed), cpus, tasks: 4 + 3 * cpus, groups, forks_left: 20 };
     let mut config = Config::idealised(cpus, if seed.is_multiple_of(3) { 250 } else { 1000 });
     config.order = order;
     let build = BuildConfig::flat(cpus, config.hz);
-    let mut machine = Machine::new(config, Eevdf::new(version, &build), workload, Digest::default());
+    let mut machine =
+        Machine::new(config, Eevdf::new(version, &build), workload, Digest::default());
     machine.administer(|scheduler, platform| {
         for number in 0..groups {
             let parent = GroupId(if number == 3 { 2 } else { 0 });
@@ -166,8 +182,8 @@ fn the_books_add_up() {
 
 #[test]
 fn runs_repeat_and_releases_differ() {
-    let digests =
-        [Version::V6_6, Version::V6_12, Version::V6_18].map(|version| run(version, 2, 7, Order::Golden).0);
+    let digests = [Version::V6_6, Version::V6_12, Version::V6_18]
+        .map(|version| run(version, 2, 7, Order::Golden).0);
     assert_eq!(digests[2], run(Version::V6_18, 2, 7, Order::Golden).0);
     assert!(digests[0] != digests[1] && digests[1] != digests[2]);
 }
@@ -179,7 +195,8 @@ impl Workload for Hogs {
     type Error = ();
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
-        let task = |&sched| NewTask { attr: TaskAttr { sched, ..TaskAttr::default() }, start_ns: 0 };
+        let task =
+            |&sched| NewTask { attr: TaskAttr { sched, ..TaskAttr::default() }, start_ns: 0 };
         self.0.iter().map(task).collect()
     }
 
@@ -193,7 +210,14 @@ impl Workload for Hogs {
 struct Runs(Vec<(TaskId, u64, u64)>);
 
 impl Observer for Runs {
-    fn switched(&mut self, now_ns: u64, _: CpuId, prev: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        _: CpuId,
+        prev: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         if prev.is_some()
             && let Some(last) = self.0.last_mut()
         {
@@ -207,8 +231,12 @@ impl Observer for Runs {
 
 fn runs(version: Version, hogs: Vec<SchedAttr>, until_ms: u64) -> Vec<(u32, u64, u64)> {
     let build = BuildConfig::flat(1, 1000);
-    let mut machine =
-        Machine::new(Config::idealised(1, 1000), Eevdf::new(version, &build), Hogs(hogs), Runs::default());
+    let mut machine = Machine::new(
+        Config::idealised(1, 1000),
+        Eevdf::new(version, &build),
+        Hogs(hogs),
+        Runs::default(),
+    );
     machine.run(until_ms * 1_000_000).unwrap();
     machine.scheduler().audit().unwrap();
     let runs = machine.into_parts().2.0;
@@ -222,7 +250,14 @@ fn the_fair_class_gets_a_twentieth_beside_a_real_time_hog() {
     let served = runs(Version::V6_18, hogs(), 3100);
     assert_eq!(
         served[..6],
-        [(0, 0, 950), (1, 950, 1000), (0, 1000, 1950), (1, 1950, 2000), (0, 2000, 2950), (1, 2950, 3000)]
+        [
+            (0, 0, 950),
+            (1, 950, 1000),
+            (0, 1000, 1950),
+            (1, 1950, 2000),
+            (0, 2000, 2950),
+            (1, 2950, 3000)
+        ]
     );
     // 6.6 throttles the real-time class: when a tick finds that it has had more than 950 ms.
     let throttled = runs(Version::V6_6, hogs(), 2100);

@@ -1,4 +1,5 @@
-//! CPUs of groups and the freezer; and random actions on random worlds with groups, limits and CPUs that come and go.
+//! CPUs of groups and the freezer; and random actions on random worlds with groups, limits and CPUs
+//! that come and go.
 
 mod support;
 
@@ -31,7 +32,8 @@ fn grouped(
     groups: &[MachineGroup],
     tasks: &[(Habit, u32, CpuSet)],
 ) -> support::Running {
-    let habits = tasks.iter().map(|(habit, _, allowed)| (SchedAttr::nice(0), allowed.clone(), *habit));
+    let habits =
+        tasks.iter().map(|(habit, _, allowed)| (SchedAttr::nice(0), allowed.clone(), *habit));
     let mut machine = machine(release, cpus, World::new(habits.collect()));
     machine.administer(|scheduler, platform| {
         for (group, number) in groups.iter().zip(1..) {
@@ -40,7 +42,9 @@ fn grouped(
     });
     machine.describe_groups(groups.to_vec());
     for ((_, group, _), task) in tasks.iter().zip(0..) {
-        machine.act(&Action::SetGroup { task: TaskId(task), group: GroupId(*group) }).expect("it is there");
+        machine
+            .act(&Action::SetGroup { task: TaskId(task), group: GroupId(*group) })
+            .expect("it is there");
     }
     machine
 }
@@ -64,8 +68,13 @@ fn busy_ms(machine: &mut support::Running, cpus: u32, until_ns: u64) -> Vec<u64>
 fn tasks_use_the_cpus_that_their_group_their_owner_and_the_machine_have() {
     for (name, release) in with_groups().filter(|(_, release)| release.cpus_max >= 4) {
         let groups = [group(0, Some(cpus(&[1, 2]))), group(1, Some(cpus(&[2, 3]))), group(0, None)];
-        // In the second group CPU 2 is left; the third task's owner allows none of its group's CPUs.
-        let tasks = [(Habit::Hog, 2, CpuSet::All), (Habit::Hog, 2, CpuSet::All), (Habit::Hog, 1, cpus(&[0]))];
+        // In the second group CPU 2 is left; the third task's owner allows none of its group's
+        // CPUs.
+        let tasks = [
+            (Habit::Hog, 2, CpuSet::All),
+            (Habit::Hog, 2, CpuSet::All),
+            (Habit::Hog, 1, cpus(&[0])),
+        ];
         let mut machine = grouped(release, 4, &groups, &tasks);
         let busy = busy_ms(&mut machine, 4, SECOND);
         assert_eq!((busy[0], busy[3]), (0, 0), "{name}: {busy:?}");
@@ -122,7 +131,11 @@ fn a_frozen_group_stops_with_all_below_it_and_whoever_comes_to_it() {
         machine.act(&Action::SetGroup { task: TaskId(2), group: GroupId(2) }).unwrap();
         machine.run_to(200 * MS).unwrap();
         assert_eq!(machine.observer().ran(0, 200 * MS), 50 * MS, "{name}");
-        assert_eq!(machine.observer().ran(2, 200 * MS), 100 * MS, "{name}: it went to a frozen group");
+        assert_eq!(
+            machine.observer().ran(2, 200 * MS),
+            100 * MS,
+            "{name}: it went to a frozen group"
+        );
         assert_eq!(machine.task_state(TaskId(2)), TaskState::Frozen, "{name}");
         // One leaves it and goes on; the other stays for ever, if nobody is expected to thaw it.
         machine.act(&Action::SetGroup { task: TaskId(1), group: GroupId(3) }).unwrap();
@@ -184,15 +197,20 @@ fn whatever_is_done_to_groups_and_cpus_nobody_is_lost() {
                 machine.run_to(now).unwrap();
                 let action = any_action(&mut random, cpus, machine.task_count() as u32);
                 match (&action, machine.act(&action)) {
-                    (Action::Offline(cpu), Ok(())) => machine.observer_mut().offline[cpu.index()] = true,
-                    (Action::Online(cpu), Ok(())) => machine.observer_mut().offline[cpu.index()] = false,
+                    (Action::Offline(cpu), Ok(())) => {
+                        machine.observer_mut().offline[cpu.index()] = true
+                    }
+                    (Action::Online(cpu), Ok(())) => {
+                        machine.observer_mut().offline[cpu.index()] = false
+                    }
                     _ => {}
                 }
                 audit(&machine, &what);
             }
             for group in (1..=3).map(GroupId) {
                 machine.act(&Action::ThawGroup(group)).unwrap();
-                let quota = Action::SetQuota { group, quota_us: None, period_us: 100_000, burst_us: 0 };
+                let quota =
+                    Action::SetQuota { group, quota_us: None, period_us: 100_000, burst_us: 0 };
                 let _ = machine.act(&quota);
             }
             for cpu in 0..cpus {
@@ -200,8 +218,9 @@ fn whatever_is_done_to_groups_and_cpus_nobody_is_lost() {
                     machine.observer_mut().offline[cpu as usize] = false;
                 }
             }
-            let before: Vec<u64> =
-                (0..machine.task_count() as u32).map(|task| machine.observer().ran(task, now)).collect();
+            let before: Vec<u64> = (0..machine.task_count() as u32)
+                .map(|task| machine.observer().ran(task, now))
+                .collect();
             let until = now + 10 * SECOND;
             machine.run_to(until).unwrap();
             audit(&machine, &what);
@@ -212,7 +231,10 @@ fn whatever_is_done_to_groups_and_cpus_nobody_is_lost() {
                 let state = machine.task_state(TaskId(task as u32));
                 let ended = matches!(state, TaskState::Zombie | TaskState::Reaped);
                 let ran = machine.observer().ran(task as u32, until);
-                assert!(ended || ran > before, "{what}: task {task}, {state:?}, has not run for 10 s");
+                assert!(
+                    ended || ran > before,
+                    "{what}: task {task}, {state:?}, has not run for 10 s"
+                );
             }
         }
     }

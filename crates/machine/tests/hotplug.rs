@@ -12,12 +12,14 @@ const CPUS: u32 = 12;
 /// Releases that run on 12 CPUs, with their names.
 fn releases() -> impl Iterator<Item = (String, &'static Release)> {
     registry::ALL.iter().flat_map(|entry| {
-        let fit = entry.releases.iter().filter(|release| release.cpus_max >= CPUS && entry.name != "o_n");
+        let fit =
+            entry.releases.iter().filter(|release| release.cpus_max >= CPUS && entry.name != "o_n");
         fit.map(|release| (format!("{}@{}", entry.name, release.version), release))
     })
 }
 
-/// Hogs of several nice values, sleepers, restless ones, tasks bound to few CPUs, real-time tasks where there are such.
+/// Hogs of several nice values, sleepers, restless ones, tasks bound to few CPUs, real-time tasks
+/// where there are such.
 fn mixed(release: &Release) -> World {
     let cpus = |range: std::ops::Range<u32>| CpuSet::from_cpus(range.map(CpuId));
     let mut tasks = Vec::new();
@@ -128,7 +130,10 @@ fn the_last_cpu_stays_and_affinity_to_cpus_off_line_is_refused() {
         let only = |cpu| Action::SetAffinity { task: TaskId(0), allowed: CpuSet::only(CpuId(cpu)) };
         assert_eq!(machine.act(&Action::Offline(CpuId(3))), Err(ActionError::NoSuchCpu(CpuId(3))));
         machine.act(&Action::Offline(CpuId(0))).unwrap();
-        assert_eq!(machine.act(&Action::Offline(CpuId(0))), Err(ActionError::AlreadyOffline(CpuId(0))));
+        assert_eq!(
+            machine.act(&Action::Offline(CpuId(0))),
+            Err(ActionError::AlreadyOffline(CpuId(0)))
+        );
         assert!(matches!(machine.act(&only(0)), Err(ActionError::Refused(_))), "{name}");
         machine.act(&only(1)).unwrap();
         machine.act(&Action::Offline(CpuId(2))).unwrap();
@@ -186,7 +191,10 @@ fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
     let more = Action::SetAttr { task: TaskId(2), attr: deadline(4, 10) };
     assert_eq!(machine.act(&more), Ok(()));
     let refused = machine.act(&Action::Offline(CpuId(1)));
-    assert!(matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")),
+        "{refused:?}"
+    );
     machine.run_to(3 * SECOND).unwrap();
     audit(&machine, "eevdf@6.18");
 }

@@ -38,7 +38,10 @@ fn a_running_task_stops_at_once_and_does_the_rest_of_its_work_when_continued() {
         machine.act(&Action::Stop(A)).unwrap();
         assert_eq!(machine.task_state(A), TaskState::Stopped, "{name}");
         assert_eq!(machine.run_to(100 * MS), Ok(RunEnd::TimeUp), "{name}: not stuck");
-        assert_eq!((machine.current(CpuId(0)), machine.observer().ran(0, 100 * MS)), (None, 20 * MS + 7));
+        assert_eq!(
+            (machine.current(CpuId(0)), machine.observer().ran(0, 100 * MS)),
+            (None, 20 * MS + 7)
+        );
         // A second one changes nothing, and one is enough to continue it.
         machine.act(&Action::Stop(A)).unwrap();
         machine.act(&Action::Continue(A)).unwrap();
@@ -78,7 +81,11 @@ fn a_sleeper_is_woken_to_stop_and_goes_back_to_the_rest_of_its_sleep() {
         machine.run_to(90 * MS).unwrap();
         assert_eq!(machine.task_state(A), TaskState::Interruptible, "{name}");
         machine.run_to(103 * MS).unwrap();
-        assert_eq!(machine.observer().ran(0, 103 * MS), 2 * MS, "{name}: it ran from 101 to 102 ms");
+        assert_eq!(
+            machine.observer().ran(0, 103 * MS),
+            2 * MS,
+            "{name}: it ran from 101 to 102 ms"
+        );
         let last = *machine.observer().switches.last().unwrap();
         assert_eq!(last, (102 * MS, 0, None), "{name}");
         // Its next sleep ends at 202 ms, while it is stopped: it need not go back.
@@ -176,7 +183,9 @@ fn any_action(random: &mut SplitMix64, release: &Release, cpus: u32, tasks: u32)
         9 => Action::SetAffinity { task, allowed: CpuSet::from_cpus((cpu.0..cpus).map(CpuId)) },
         _ => {
             let attr = match random.below(3) {
-                0 if release.policies.contains(&Policy::Fifo) => SchedAttr::realtime(Policy::Fifo, 3),
+                0 if release.policies.contains(&Policy::Fifo) => {
+                    SchedAttr::realtime(Policy::Fifo, 3)
+                }
                 1 if release.policies.contains(&Policy::Batch) => {
                     SchedAttr { policy: Policy::Batch, ..SchedAttr::nice(5) }
                 }
@@ -213,8 +222,12 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
                     let action = any_action(&mut random, release, cpus, tasks);
                     let done = machine.act(&action);
                     match (action, done) {
-                        (Action::Offline(cpu), Ok(())) => machine.observer_mut().offline[cpu.index()] = true,
-                        (Action::Online(cpu), Ok(())) => machine.observer_mut().offline[cpu.index()] = false,
+                        (Action::Offline(cpu), Ok(())) => {
+                            machine.observer_mut().offline[cpu.index()] = true
+                        }
+                        (Action::Online(cpu), Ok(())) => {
+                            machine.observer_mut().offline[cpu.index()] = false
+                        }
                         _ => {}
                     }
                     audit(&machine, &what);
@@ -236,13 +249,15 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
             }
             audit(&machine, &what);
             let held = |machine: &support::Running| {
-                let states = (0..machine.task_count() as u32).map(|task| machine.task_state(TaskId(task)));
-                let held = states.filter(|state| matches!(state, TaskState::Stopped | TaskState::Frozen));
+                let states =
+                    (0..machine.task_count() as u32).map(|task| machine.task_state(TaskId(task)));
+                let held =
+                    states.filter(|state| matches!(state, TaskState::Stopped | TaskState::Frozen));
                 held.count()
             };
             assert_eq!(held(&machine), 0, "{what}");
-            // 2.4 can starve a task that is bound to a CPU which it did not use last: the others' rounds refill all counters.
-            // Of the textbook policies most let a hog run for ever.
+            // 2.4 can starve a task that is bound to a CPU which it did not use last: the others'
+            // rounds refill all counters. Of the textbook policies most let a hog run for ever.
             let fair = ["round_robin", "o_1", "rsdl", "sd", "cfs", "bfs", "eevdf", "rr"]
                 .contains(&name.split('@').next().unwrap_or(""));
             let until = now + 20 * SECOND;
@@ -251,9 +266,13 @@ fn whatever_is_done_to_whatever_world_nobody_is_lost_and_time_adds_up() {
                 .collect();
             let end = machine.run_to(until).unwrap();
             audit(&machine, &what);
-            for (task, &before) in before.iter().enumerate().filter(|_| fair && end == RunEnd::TimeUp) {
-                let ended =
-                    matches!(machine.task_state(TaskId(task as u32)), TaskState::Zombie | TaskState::Reaped);
+            for (task, &before) in
+                before.iter().enumerate().filter(|_| fair && end == RunEnd::TimeUp)
+            {
+                let ended = matches!(
+                    machine.task_state(TaskId(task as u32)),
+                    TaskState::Zombie | TaskState::Reaped
+                );
                 let ran = machine.observer().ran(task as u32, until);
                 assert!(ended || ran > before, "{what}: task {task} has not run for 20 s");
             }

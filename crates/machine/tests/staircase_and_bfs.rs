@@ -1,4 +1,5 @@
-//! Con Kolivas's schedulers on the machine: worked examples, and what they promise under random loads.
+//! Con Kolivas's schedulers on the machine: worked examples, and what they promise under random
+//! loads.
 
 use schedlab_machine::order::{Order, SplitMix64};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
@@ -6,7 +7,9 @@ use schedlab_sched::bfs::{self, Bfs};
 use schedlab_sched::interface::Load;
 use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::staircase::{Edition, Staircase};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker};
+use schedlab_sched::{
+    BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+};
 use std::convert::Infallible;
 
 const MS: u64 = 1_000_000;
@@ -141,7 +144,11 @@ impl Observer for Notes {
     }
 }
 
-fn machine<S: Scheduler>(cpus: u32, scheduler: S, programs: &[Program]) -> Machine<S, Programs, Notes> {
+fn machine<S: Scheduler>(
+    cpus: u32,
+    scheduler: S,
+    programs: &[Program],
+) -> Machine<S, Programs, Notes> {
     let programs = Programs(programs.iter().map(|program| (program.clone(), false)).collect());
     Machine::new(Config::idealised(cpus, 1000), scheduler, programs, Notes::default())
 }
@@ -190,7 +197,16 @@ fn sd_a_worse_nice_level_stands_between_the_slots_of_a_better_one() {
     let notes = run(1, sd(1), &[hog(0), hog(0), hog(10)], 100);
     assert_eq!(
         slices(&notes, 0, 40),
-        [(0, 6, 0), (6, 12, 1), (12, 15, 2), (15, 21, 0), (21, 27, 1), (27, 33, 0), (33, 39, 1), (39, 42, 2)]
+        [
+            (0, 6, 0),
+            (6, 12, 1),
+            (12, 15, 2),
+            (15, 21, 0),
+            (21, 27, 1),
+            (27, 33, 0),
+            (33, 39, 1),
+            (39, 42, 2)
+        ]
     );
 }
 
@@ -208,7 +224,11 @@ fn sd_a_sleeper_sinks_by_what_it_runs_only() {
     assert_eq!(levels, [101, 101, 101, 103, 103, 103]);
     let Ok(_) = machine.run(130 * MS);
     let notes = machine.into_parts().2;
-    assert_eq!(slices(&notes, 28, 60), [(28, 30, 1), (30, 50, 0), (50, 52, 1), (52, 72, 0)], "at once");
+    assert_eq!(
+        slices(&notes, 28, 60),
+        [(28, 30, 1), (30, 50, 0), (50, 52, 1), (52, 72, 0)],
+        "at once"
+    );
 }
 
 #[test]
@@ -229,9 +249,17 @@ fn sd_rotations_of_hogs() {
         // The instant of the start leaves CPU 0 busy: it counts rotations from here.
         for (rotation, end_ms) in ends_ms.into_iter().enumerate() {
             let Ok(_) = machine.run_to(end_ms * MS);
-            assert_eq!(machine.scheduler().prio_rotation(CpuId(0)), rotation as u64, "before {end_ms}");
+            assert_eq!(
+                machine.scheduler().prio_rotation(CpuId(0)),
+                rotation as u64,
+                "before {end_ms}"
+            );
             let Ok(_) = machine.run_to(end_ms * MS + 1);
-            assert_eq!(machine.scheduler().prio_rotation(CpuId(0)), rotation as u64 + 1, "at {end_ms}");
+            assert_eq!(
+                machine.scheduler().prio_rotation(CpuId(0)),
+                rotation as u64 + 1,
+                "at {end_ms}"
+            );
         }
     }
 }
@@ -250,7 +278,8 @@ fn rsdl_worse_nice_levels_come_in_a_clump() {
     let notes = run(1, rsdl(), &[hog(0), hog(10)], 400);
     let mut expected = vec![(0, 60, 0)];
     expected.extend((0..20).map(|turn| (60 + 6 * turn, 66 + 6 * turn, 1 - (turn % 2) as u32)));
-    // B's last turn ended at 174; A has the last of this rotation and the first ten levels of the next.
+    // B's last turn ended at 174; A has the last of this rotation and the first ten levels of the
+    // next.
     *expected.last_mut().unwrap() = (174, 240, 0);
     assert_eq!(slices(&notes, 0, 200), expected);
     assert_eq!(notes.longest_wait_ns, [6 * MS, 66 * MS]);
@@ -267,7 +296,8 @@ fn rsdl_hogs_of_one_nice_level_take_turns() {
 fn bfs_deadlines_of_a_worse_nice_level_come_in_time() {
     for scheduler in [bfs_404(1), bfs_316(1)] {
         let notes = run(1, scheduler, &[hog(0), hog(0), hog(10)], 200);
-        let of_c: Vec<_> = slices(&notes, 0, 160).into_iter().filter(|slice| slice.2 == 2).collect();
+        let of_c: Vec<_> =
+            slices(&notes, 0, 160).into_iter().filter(|slice| slice.2 == 2).collect();
         assert_eq!(of_c, [(72, 78, 2), (150, 156, 2)]);
         assert_eq!(slices(&notes, 0, 13), [(0, 6, 0), (6, 12, 1), (12, 18, 0)]);
     }
@@ -338,7 +368,11 @@ impl Workload for Chaos {
         self.born = self.tasks;
         (0..self.tasks)
             .map(|number| NewTask {
-                attr: TaskAttr { sched: self.attr(), address_space: number / 2, ..TaskAttr::default() },
+                attr: TaskAttr {
+                    sched: self.attr(),
+                    address_space: number / 2,
+                    ..TaskAttr::default()
+                },
                 start_ns: 0,
             })
             .collect()
@@ -346,20 +380,25 @@ impl Workload for Chaos {
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
         let whom = TaskId(self.random.below(u64::from(self.tasks)) as u32);
-        let reason =
-            if self.random.below(4) == 0 { BlockReason::Uninterruptible } else { BlockReason::Interruptible };
+        let reason = if self.random.below(4) == 0 {
+            BlockReason::Uninterruptible
+        } else {
+            BlockReason::Interruptible
+        };
         // Whole milliseconds now and then, so that things fall on ticks and on each other.
         let grain = [1, 1000, MS][self.random.below(3) as usize];
         Ok(match self.random.below(if self.ordinary { 11 } else { 17 }) {
             0..=5 => Op::Run { ns: (1 + self.random.below(12 * MS) / grain) * grain },
-            6..=8 => {
-                Op::Sleep { until_ns: now_ns + (1 + self.random.below(15 * MS) / grain) * grain, reason }
-            }
+            6..=8 => Op::Sleep {
+                until_ns: now_ns + (1 + self.random.below(15 * MS) / grain) * grain,
+                reason,
+            },
             9 => Op::Yield,
             10 => Op::Wake { task: whom, sync: self.random.below(2) == 0 },
-            11..=12 => {
-                Op::SetAttr { task: if self.random.below(2) == 0 { task } else { whom }, attr: self.attr() }
-            }
+            11..=12 => Op::SetAttr {
+                task: if self.random.below(2) == 0 { task } else { whom },
+                attr: self.attr(),
+            },
             13..=14 => Op::SetAffinity {
                 task: if self.random.below(2) == 0 { task } else { whom },
                 allowed: self.allowed(),
@@ -392,7 +431,8 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
         if random.below(2) == 0 {
             config.order = Order::Shuffled(SplitMix64::new(seed));
             let tick = 1_000_000_000 / u64::from(config.hz);
-            config.tick_offsets_ns = (0..u64::from(cpus)).map(|cpu| tick * cpu / u64::from(cpus)).collect();
+            config.tick_offsets_ns =
+                (0..u64::from(cpus)).map(|cpu| tick * cpu / u64::from(cpus)).collect();
         }
         let scheduler = build(&BuildConfig::flat(cpus, config.hz));
         let chaos = Chaos { random, cpus, tasks, born: 0, nice, ordinary };

@@ -87,7 +87,14 @@ impl Log {
 }
 
 impl Observer for Log {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         assert_eq!(cpu, CpuId(0));
         self.close(now_ns);
         self.running = next.map(|task| (task, now_ns));
@@ -102,11 +109,16 @@ fn run(rules: Rules, knobs: &[(&str, u64)], jobs: &[Job], until: u64) -> String 
     let jobs = jobs.to_vec();
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
     let workload = Jobs { jobs, ran: vec![] };
-    let mut machine =
-        Machine::clairvoyant(Config::idealised(1, 1000), Textbook::new(1, rules), workload, Log::default());
+    let mut machine = Machine::clairvoyant(
+        Config::idealised(1, 1000),
+        Textbook::new(1, rules),
+        workload,
+        Log::default(),
+    );
     for &(name, value) in knobs {
-        machine
-            .administer(|scheduler, platform| scheduler.set_tunable(platform, name, value as i64).unwrap());
+        machine.administer(|scheduler, platform| {
+            scheduler.set_tunable(platform, name, value as i64).unwrap()
+        });
     }
     let Ok(_) = machine.run(until * MS);
     machine.scheduler().audit().unwrap();
@@ -215,7 +227,10 @@ fn example_9_aging() {
         run(PRIORITY_RULES, &[("aging_ns", 3 * MS)], &jobs, 100),
         "H1 4, H2 8, H3 12, L 14, H4 18, H5 22"
     );
-    assert!(run(PRIORITY_RULES, &[], &jobs, 100).ends_with("L 22"), "without aging L waits to the end");
+    assert!(
+        run(PRIORITY_RULES, &[], &jobs, 100).ends_with("L 22"),
+        "without aging L waits to the end"
+    );
 }
 
 #[test]

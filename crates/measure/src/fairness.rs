@@ -2,41 +2,50 @@
 //!
 //! # The fluid machine
 //!
-//! The ideal machine serves all runnable tasks at the same time, each at a **rate** in proportion to its weight, but none
-//! faster than one CPU. With m CPUs, the runnable tasks' weights w_i and their sum W:
+//! The ideal machine serves all runnable tasks at the same time, each at a **rate** in proportion
+//! to its weight, but none faster than one CPU. With m CPUs, the runnable tasks' weights w_i and
+//! their sum W:
 //!
 //! ```text
 //!     r_i = m w_i / W
 //!     while some r_i > 1: those get 1; what is left of the m CPUs is divided among the others by weight
 //! ```
 //!
-//! So where there are no more tasks than CPUs, each gets a whole one. What a task would have got so far is the integral
-//! S_i(t) of its rate; what it did get is its CPU time c_i(t); its **lag** is S_i - c_i, positive if it is owed time.
+//! So where there are no more tasks than CPUs, each gets a whole one. What a task would have got so
+//! far is the integral S_i(t) of its rate; what it did get is its CPU time c_i(t); its **lag** is
+//! S_i - c_i, positive if it is owed time.
 //!
-//! Weights are those of the kernel's nice values (nice 0 = 1024). A task in a group counts with its share of its group's share
-//! of what the group's parent has, and so on up, counting only those that are runnable. All schedulers are held to this one
-//! standard, also those that never promised it.
+//! Weights are those of the kernel's nice values (nice 0 = 1024). A task in a group counts with its
+//! share of its group's share of what the group's parent has, and so on up, counting only those
+//! that are runnable. All schedulers are held to this one standard, also those that never promised
+//! it.
 //!
 //! # Who stands outside
 //!
-//! Real-time and deadline tasks have no weight, and no share that could be fair. They take what they take: at every moment the
-//! fluid machine has as many CPUs as are *not* running such a task just then, and shares those among the ordinary ones. They
-//! have no lag, and are in none of the figures. A task that changes its policy is counted for the time that it was ordinary.
+//! Real-time and deadline tasks have no weight, and no share that could be fair. They take what
+//! they take: at every moment the fluid machine has as many CPUs as are *not* running such a task
+//! just then, and shares those among the ordinary ones. They have no lag, and are in none of the
+//! figures. A task that changes its policy is counted for the time that it was ordinary.
 //!
-//! Affinity is left out of account: a task that is tied to a busy CPU is owed what the others give away elsewhere.
+//! Affinity is left out of account: a task that is tied to a busy CPU is owed what the others give
+//! away elsewhere.
 //!
 //! # How it is computed
 //!
-//! Tasks of one group and one weight have the same rate, so one integral for each such **class** will do; a task keeps the
-//! difference between its own and its class's. Rates change only when the set of runnable tasks does (or a real-time task gets
-//! or leaves a CPU): O(groups + classes) then, whatever the number of tasks, and O(1) for a switch. Between two switches of
-//! its own a task's lag only rises (waiting) or only falls (running), so looking at it at its switches finds every extreme.
+//! Tasks of one group and one weight have the same rate, so one integral for each such **class**
+//! will do; a task keeps the difference between its own and its class's. Rates change only when the
+//! set of runnable tasks does (or a real-time task gets or leaves a CPU): O(groups + classes) then,
+//! whatever the number of tasks, and O(1) for a switch. Between two switches of its own a task's
+//! lag only rises (waiting) or only falls (running), so looking at it at its switches finds every
+//! extreme.
 //!
-//! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to 2^-56 CPUs; everything that is
-//! summed up is an integer.
+//! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
+//! 2^-56 CPUs; everything that is summed up is an integer.
 
 use schedlab_machine::Observer;
-use schedlab_sched::{BlockReason, CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable, Waker};
+use schedlab_sched::{
+    BlockReason, CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable, Waker,
+};
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
 const SHIFT: u32 = 56;
@@ -116,7 +125,8 @@ struct Class {
     weight: u64,
     /// How many of them are runnable.
     active: u64,
-    /// What one of them would have got, had it been runnable all the time, as of [`Fairness::at_ns`]; 2^-56 ns.
+    /// What one of them would have got, had it been runnable all the time, as of
+    /// [`Fairness::at_ns`]; 2^-56 ns.
     service: i128,
     /// What each runnable one gets at present, 2^-56 CPUs.
     rate: u64,
@@ -163,11 +173,12 @@ pub struct TaskFairness {
 /// How fair a whole run was.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FairnessReport {
-    /// Jain's index over CPU time / what the fluid machine would have given. It credits a task that slept with no more than it
-    /// asked for. None if no ordinary task was ever runnable.
+    /// Jain's index over CPU time / what the fluid machine would have given. It credits a task that
+    /// slept with no more than it asked for. None if no ordinary task was ever runnable.
     pub jain_by_share: Option<f64>,
-    /// Jain's index over CPU time / weight (in groups: its part of the machine, were all tasks of the run runnable all the
-    /// time). A task that slept counts as one that was given little. None if no ordinary task had CPU time.
+    /// Jain's index over CPU time / weight (in groups: its part of the machine, were all tasks of
+    /// the run runnable all the time). A task that slept counts as one that was given little. None
+    /// if no ordinary task had CPU time.
     pub jain_by_weight: Option<f64>,
     /// The largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
@@ -179,8 +190,8 @@ pub struct FairnessReport {
     pub owed_end: Option<(u64, TaskId)>,
 }
 
-/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same). None if there are no values, or all
-/// are 0.
+/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same). None if
+/// there are no values, or all are 0.
 pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for value in values {
@@ -193,8 +204,8 @@ pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Fairness {
-    /// For a machine of `cpus` CPUs. `groups[i]` is group i + 1 (the root is not among them). There is room for `tasks` tasks
-    /// before more has to be made.
+    /// For a machine of `cpus` CPUs. `groups[i]` is group i + 1 (the root is not among them). There
+    /// is room for `tasks` tasks before more has to be made.
     ///
     /// # Panics
     /// If a group's parent does not come before it.
@@ -227,7 +238,8 @@ impl Fairness {
         }
     }
 
-    /// Sums up what the fluid machine has given since the last time, up to `now_ns`. To be called before anything changes.
+    /// Sums up what the fluid machine has given since the last time, up to `now_ns`. To be called
+    /// before anything changes.
     fn advance(&mut self, now_ns: u64) {
         let passed_ns = now_ns - self.at_ns;
         if passed_ns == 0 {
@@ -251,7 +263,8 @@ impl Fairness {
             return;
         }
         self.entitle();
-        // What part of the machine those are entitled to who have not been found to be worth more than a CPU.
+        // What part of the machine those are entitled to who have not been found to be worth more
+        // than a CPU.
         let mut parts = 1.0;
         loop {
             let a_part = left as f64 / parts;
@@ -293,7 +306,8 @@ impl Fairness {
 
     /// The class of `weight` in `group`; made if there is none.
     fn class(&mut self, group: usize, weight: u64) -> u32 {
-        let found = self.classes.iter().position(|class| class.group == group && class.weight == weight);
+        let found =
+            self.classes.iter().position(|class| class.group == group && class.weight == weight);
         found.unwrap_or_else(|| {
             self.classes.push(Class {
                 group,
@@ -479,7 +493,8 @@ impl Fairness {
         }
     }
 
-    /// For each class what part of the machine one of its tasks would be entitled to if all tasks of the run were runnable.
+    /// For each class what part of the machine one of its tasks would be entitled to if all tasks
+    /// of the run were runnable.
     fn static_parts(&self) -> Vec<f64> {
         let mut all = self.clone_without_tasks();
         for (number, (_, account)) in self.tasks.iter().enumerate() {
@@ -515,7 +530,9 @@ impl Fairness {
 
 /// The largest of all figures with its task, the first among equals; none if all are 0.
 fn first_largest(figures: impl Iterator<Item = (u64, TaskId)>) -> Option<(u64, TaskId)> {
-    figures.filter(|&(figure, _)| figure > 0).max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
+    figures
+        .filter(|&(figure, _)| figure > 0)
+        .max_by_key(|&(figure, task)| (figure, std::cmp::Reverse(task)))
 }
 
 /// From 2^-56 ns to ns, to the nearest.
@@ -599,7 +616,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Weights by nice value that are easy on the eye: nice n weighs n, for n from 1 on; nice 0 weighs 1024.
+    /// Weights by nice value that are easy on the eye: nice n weighs n, for n from 1 on; nice 0
+    /// weighs 1024.
     fn plain_weights() -> Weights {
         let mut by_nice = [1; 40];
         by_nice[20] = 1024;
@@ -647,8 +665,12 @@ mod tests {
 
     #[test]
     fn a_task_in_a_group_has_its_share_of_the_groups_share() {
-        // Root: a task of 1024, and group 1 of 1024 with a task of 1 and group 2 of 3 with two tasks.
-        let groups = [Group { parent: GroupId::ROOT, shares: 1024 }, Group { parent: GroupId(1), shares: 3 }];
+        // Root: a task of 1024, and group 1 of 1024 with a task of 1 and group 2 of 3 with two
+        // tasks.
+        let groups = [
+            Group { parent: GroupId::ROOT, shares: 1024 },
+            Group { parent: GroupId(1), shares: 3 },
+        ];
         let tasks = [(0, 0), (1, 1), (5, 2), (5, 2)];
         assert_eq!(
             after_a_second(machine(1, &groups, &tasks)),
@@ -691,7 +713,10 @@ mod tests {
         assert_eq!(two.lag_max_ns, quantum_ns / 2);
         assert_eq!(two.owed_max, Some((quantum_ns / 2, TaskId(1))));
         assert_eq!(two.ahead_max, Some((quantum_ns / 2, TaskId(0))));
-        assert_eq!((two.owed_end, two.jain_by_share, two.jain_by_weight), (None, Some(1.0), Some(1.0)));
+        assert_eq!(
+            (two.owed_end, two.jain_by_share, two.jain_by_weight),
+            (None, Some(1.0), Some(1.0))
+        );
         // The last of n is owed (n - 1) q / n when its turn comes.
         for tasks in [3, 5, 6] {
             let report = round_robin(tasks, quantum_ns, 2);
@@ -732,11 +757,13 @@ mod tests {
 
     #[test]
     fn a_real_time_task_takes_what_it_takes() {
-        // Two CPUs, three ordinary tasks, and one real-time task that holds a CPU from 0.2 to 0.6 s.
+        // Two CPUs, three ordinary tasks, and one real-time task that holds a CPU from 0.2 to 0.6
+        // s.
         let mut fairness = machine(2, &[], &flat(&[0, 0, 0, 0]));
         let rt = TaskId(4);
         let tenth = SECOND / 10;
-        let realtime = TaskAttr { sched: SchedAttr::realtime(Policy::Fifo, 50), ..TaskAttr::default() };
+        let realtime =
+            TaskAttr { sched: SchedAttr::realtime(Policy::Fifo, 50), ..TaskAttr::default() };
         fairness.born(tenth, rt, None, &realtime);
         fairness.started(tenth, rt, CpuId(0));
         fairness.switched(2 * tenth, CpuId(0), None, false, Some(rt));
@@ -752,7 +779,10 @@ mod tests {
     fn renicing_counts_from_then_on() {
         let mut fairness = machine(1, &[], &flat(&[1, 1]));
         fairness.attr_changed(SECOND / 2, TaskId(0), &SchedAttr::nice(3));
-        assert_eq!(after_a_second(fairness), [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]);
+        assert_eq!(
+            after_a_second(fairness),
+            [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]
+        );
     }
 
     #[test]

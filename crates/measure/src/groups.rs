@@ -1,5 +1,5 @@
-//! CPU time of control groups, as `cpuacct.usage` and `cpuacct.usage_percpu` count it: of all tasks, of any policy, by the group
-//! that each was in at the time; with a group, all below it.
+//! CPU time of control groups, as `cpuacct.usage` and `cpuacct.usage_percpu` count it: of all
+//! tasks, of any policy, by the group that each was in at the time; with a group, all below it.
 
 use schedlab_machine::Observer;
 use schedlab_sched::{CpuId, GroupId, TaskAttr, TaskId, TaskTable};
@@ -10,7 +10,8 @@ pub struct GroupUsage {
     /// The group that each is in, by number from 1 on.
     parents: Vec<GroupId>,
     cpus: usize,
-    /// CPU time of the tasks in each group itself, ns, a row of all CPUs for each group; the root first.
+    /// CPU time of the tasks in each group itself, ns, a row of all CPUs for each group; the root
+    /// first.
     own_ns: Vec<u64>,
     group_of: TaskTable<GroupId>,
     /// For each CPU the group of the task that it runs, and since when.
@@ -18,7 +19,8 @@ pub struct GroupUsage {
 }
 
 impl GroupUsage {
-    /// Nothing has been used on `cpus` CPUs. `parents`: the group that each group is in, from group 1 on; parents have lower numbers.
+    /// Nothing has been used on `cpus` CPUs. `parents`: the group that each group is in, from group
+    /// 1 on; parents have lower numbers.
     pub fn new(cpus: u32, parents: Vec<GroupId>) -> GroupUsage {
         let cpus = cpus as usize;
         GroupUsage {

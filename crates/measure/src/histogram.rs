@@ -1,7 +1,8 @@
 //! How durations are spread: [`Histogram`].
 //!
-//! Values up to 511 ns stand in a bucket each. Above, every power of two is cut into 256 equal buckets, so a value read back
-//! is at most 1/256 (under 0.4 %) above the true one, at any size. Count, sum, smallest and largest are exact.
+//! Values up to 511 ns stand in a bucket each. Above, every power of two is cut into 256 equal
+//! buckets, so a value read back is at most 1/256 (under 0.4 %) above the true one, at any size.
+//! Count, sum, smallest and largest are exact.
 
 /// Linear buckets to a power of two.
 const PER_POWER: u64 = 256;
@@ -12,8 +13,8 @@ const BUCKETS: usize = (EXACT_BELOW + PER_POWER * (64 - 9)) as usize;
 
 /// A histogram of durations in ns.
 ///
-/// All buckets are there from the start (about 115 KB of zeros, of which an operating system hands out only the pages that are
-/// written), so noting a value never allocates.
+/// All buckets are there from the start (about 115 KB of zeros, of which an operating system hands
+/// out only the pages that are written), so noting a value never allocates.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -44,11 +45,12 @@ impl Histogram {
         &self.moments
     }
 
-    /// The percentile by nearest rank: the k-th smallest value with k = ceil(numerator / denominator x count), at least 1.
-    /// `percentile(99, 100)` is the 99th percentile. None if nothing was noted.
+    /// The percentile by nearest rank: the k-th smallest value with k = ceil(numerator /
+    /// denominator x count), at least 1. `percentile(99, 100)` is the 99th percentile. None if
+    /// nothing was noted.
     ///
-    /// What is returned is the upper end of the value's bucket, or the exact maximum if that is less: never below the true
-    /// value, and less than 0.4 % above it.
+    /// What is returned is the upper end of the value's bucket, or the exact maximum if that is
+    /// less: never below the true value, and less than 0.4 % above it.
     pub fn percentile(&self, numerator: u64, denominator: u64) -> Option<u64> {
         let rank = nearest_rank(numerator, denominator, self.moments.count)?;
         let mut seen = 0;
@@ -61,7 +63,8 @@ impl Histogram {
         unreachable!("the buckets hold as many values as were counted")
     }
 
-    /// The buckets that hold anything, rising: smallest and largest value that belong there, and how many were noted.
+    /// The buckets that hold anything, rising: smallest and largest value that belong there, and
+    /// how many were noted.
     pub fn filled(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let filled = self.buckets.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (lower_end(bucket), upper_end(bucket), count))
@@ -163,9 +166,11 @@ impl Moments {
     /// The sum of squared deviations from the mean: sum of squares - sum^2 / n.
     fn squared_deviations(&self) -> f64 {
         let count = u128::from(self.count);
-        // With sum = q n + r: sum^2 / n = q sum + r q + r^2 / n. The whole part of the difference is exact.
+        // With sum = q n + r: sum^2 / n = q sum + r q + r^2 / n. The whole part of the difference
+        // is exact.
         let (q, r) = (self.sum / count, self.sum % count);
-        let whole = self.sum_of_squares.saturating_sub(q.saturating_mul(self.sum).saturating_add(r * q));
+        let whole =
+            self.sum_of_squares.saturating_sub(q.saturating_mul(self.sum).saturating_add(r * q));
         whole as f64 - (r as f64) * (r as f64) / count as f64
     }
 }

@@ -1,10 +1,12 @@
 //! Observers of a run: what is worth knowing about it, computed from the stream of events.
 //!
-//! Each observer is one file, keeps only what it needs, and costs nothing when it is left out of the machine's type. Two in a
-//! pair are one observer: `(Stats, (Fairness, SliceRecorder))`. None allocates while the run goes on, but for making room for
-//! tasks that are forked and for the slices and spans that are recorded.
+//! Each observer is one file, keeps only what it needs, and costs nothing when it is left out of
+//! the machine's type. Two in a pair are one observer: `(Stats, (Fairness, SliceRecorder))`. None
+//! allocates while the run goes on, but for making room for tasks that are forked and for the
+//! slices and spans that are recorded.
 //!
-//! * [`stats`]: CPU time, waiting, latencies, switches and migrations, for each task, each CPU and the whole machine.
+//! * [`stats`]: CPU time, waiting, latencies, switches and migrations, for each task, each CPU and
+//!   the whole machine.
 //! * [`fairness`]: how far each task was from what an ideal machine would have given it.
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.

@@ -16,7 +16,8 @@ pub struct Slice {
     pub task: TaskId,
 }
 
-/// Records all slices. Adjoining slices of one task on one CPU are one; those without length are left out.
+/// Records all slices. Adjoining slices of one task on one CPU are one; those without length are
+/// left out.
 #[derive(Clone, Debug, Default)]
 pub struct SliceRecorder {
     slices: Vec<Slice>,
@@ -104,7 +105,10 @@ mod tests {
         let slices = recorder.into_slices();
         assert_eq!(
             slices,
-            [Slice { cpu, start_ns: 0, end_ns: 7, task: a }, Slice { cpu, start_ns: 7, end_ns: 9, task: b }]
+            [
+                Slice { cpu, start_ns: 0, end_ns: 7, task: a },
+                Slice { cpu, start_ns: 7, end_ns: 9, task: b }
+            ]
         );
     }
 }

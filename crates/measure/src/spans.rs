@@ -1,5 +1,5 @@
-//! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had or not. Together with the
-//! slices it tells waiting from sleeping.
+//! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
+//! or not. Together with the slices it tells waiting from sleeping.
 
 use schedlab_machine::Observer;
 use schedlab_sched::{BlockReason, CpuId, TaskId, TaskTable, Waker};
@@ -15,8 +15,8 @@ pub struct Span {
     pub task: TaskId,
 }
 
-/// Records all spans. Those without length are left out; one that follows on another without a gap stays apart from it only
-/// if the task slept in between, for no time.
+/// Records all spans. Those without length are left out; one that follows on another without a gap
+/// stays apart from it only if the task slept in between, for no time.
 #[derive(Clone, Debug, Default)]
 pub struct SpanRecorder {
     spans: Vec<Span>,

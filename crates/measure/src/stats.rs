@@ -1,6 +1,7 @@
 //! What each task, each CPU and the whole machine did: [`Stats`].
 //!
-//! A task is at every moment in one of four states, and its time is divided among them without gap or overlap:
+//! A task is at every moment in one of four states, and its time is divided among them without gap
+//! or overlap:
 //!
 //! ```text
 //!            started                switched in
@@ -10,24 +11,29 @@
 //!                        +---------- blocked <---------+------> ended
 //! ```
 //!
-//! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never stopped running: its latency is 0.
+//! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never
+//! stopped running: its latency is 0.
 //!
 //! # Words
 //!
-//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU. The first time on a CPU after the start is
-//!   counted apart, as the **start latency** (the textbooks' response time of a batch task).
-//! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time of an interactive task).
-//! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A yield counts as
-//!   involuntary, as in the kernel.
-//! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler tells. **CPU migration**: it
-//!   got another CPU than the one it had had last. With one runqueue for all CPUs there are only the latter; a task that is
-//!   moved to and fro between two turns has only the former.
+//! * **wakeup latency**: from a wakeup to the moment the task next has a CPU. The first time on a
+//!   CPU after the start is counted apart, as the **start latency** (the textbooks' response time
+//!   of a batch task).
+//! * **burst response**: from a wakeup to the next time the task blocks or ends (the response time
+//!   of an interactive task).
+//! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
+//!   yield counts as involuntary, as in the kernel.
+//! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler
+//!   tells. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
+//!   for all CPUs there are only the latter; a task that is moved to and fro between two turns has
+//!   only the former.
 
 use crate::histogram::{Histogram, Moments};
 use schedlab_machine::Observer;
 use schedlab_sched::{BlockReason, CpuId, TaskAttr, TaskId, TaskTable, Waker};
 
-/// So many keys at most have a latency histogram of their own; those after them have count, sum and maximum only.
+/// So many keys at most have a latency histogram of their own; those after them have count, sum and
+/// maximum only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
 
 /// What a task did.
@@ -43,9 +49,11 @@ pub struct TaskStats {
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest such wait in one piece, ns; one that had not ended with the run counts as far as it got.
+    /// The longest such wait in one piece, ns; one that had not ended with the run counts as far as
+    /// it got.
     pub wait_max_ns: u64,
-    /// Of a wait that had not ended with the run: how long it was by then, ns; 0 = it was not waiting.
+    /// Of a wait that had not ended with the run: how long it was by then, ns; 0 = it was not
+    /// waiting.
     pub wait_open_ns: u64,
     /// Time asleep or stopped, ns.
     pub blocked_ns: u64,
@@ -159,9 +167,9 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// For a machine of `cpus` CPUs. `keys[i]` is the key of task i (any small number; tasks of one key have a latency
-    /// histogram in common). Tasks beyond the end have no key, but for those that a task with a key forks: they have their
-    /// parent's.
+    /// For a machine of `cpus` CPUs. `keys[i]` is the key of task i (any small number; tasks of one
+    /// key have a latency histogram in common). Tasks beyond the end have no key, but for those
+    /// that a task with a key forks: they have their parent's.
     pub fn new(cpus: u32, keys: &[u32]) -> Stats {
         let mut tasks = TaskTable::new();
         if let Some(last) = keys.len().checked_sub(1) {
@@ -442,7 +450,8 @@ mod tests {
 
     #[test]
     fn a_life_by_hand() {
-        // A: starts at 10, runs 12..20, waits to 25, runs to 30, sleeps to 40, waits to 43, runs to 50 and ends.
+        // A: starts at 10, runs 12..20, waits to 25, runs to 30, sleeps to 40, waits to 43, runs to
+        // 50 and ends.
         let mut stats = Stats::new(1, &[0, 0]);
         start(&mut stats, 10, A);
         stats.switched(12, CPU0, None, false, Some(A));

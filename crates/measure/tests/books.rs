@@ -94,25 +94,32 @@ fn check(cpus: u32, scheduler: impl Scheduler, script: Script) -> Result<(), Tes
         // It is out as often as it was in, but for the last time.
         let out = task.voluntary + task.involuntary;
         prop_assert!(task.switches_in == out || task.switches_in == out + 1);
-        let in_slices: u64 = slices.iter().filter(|s| s.task == id).map(|s| s.end_ns - s.start_ns).sum();
-        let in_spans: u64 = spans.iter().filter(|s| s.task == id).map(|s| s.end_ns - s.start_ns).sum();
+        let in_slices: u64 =
+            slices.iter().filter(|s| s.task == id).map(|s| s.end_ns - s.start_ns).sum();
+        let in_spans: u64 =
+            spans.iter().filter(|s| s.task == id).map(|s| s.end_ns - s.start_ns).sum();
         prop_assert_eq!(in_slices, task.cpu_ns);
         prop_assert_eq!(in_spans, task.cpu_ns + task.wait_ns);
         latencies += task.latencies;
     }
     prop_assert_eq!(stats.latency().moments().count, latencies);
     let of_keys: u64 = stats.keys().iter().map(|key| key.latency.count).sum();
-    let delayed: u64 =
-        stats.tasks().filter(|&(id, _)| stats.key_of(id).is_none()).map(|(_, task)| task.latencies).sum();
+    let delayed: u64 = stats
+        .tasks()
+        .filter(|&(id, _)| stats.key_of(id).is_none())
+        .map(|(_, task)| task.latencies)
+        .sum();
     prop_assert_eq!(of_keys + delayed, latencies);
 
     let report = fairness.report();
-    let most_ns = report.owed_max.map_or(0, |(ns, _)| ns).max(report.ahead_max.map_or(0, |(ns, _)| ns));
+    let most_ns =
+        report.owed_max.map_or(0, |(ns, _)| ns).max(report.ahead_max.map_or(0, |(ns, _)| ns));
     prop_assert_eq!(report.lag_max_ns, most_ns);
     for (id, task) in stats.tasks() {
         let Some(fared) = fairness.task(id) else { continue };
         prop_assert!(fared.cpu_ns <= task.cpu_ns);
-        // Nobody is given more than he wanted to run for, nor (but for the rounding) owed what he was given.
+        // Nobody is given more than he wanted to run for, nor (but for the rounding) owed what he
+        // was given.
         prop_assert!(fared.share_ns <= task.cpu_ns + task.wait_ns + 1);
         prop_assert!(fared.lag_end_ns.abs_diff(fared.share_ns as i64 - fared.cpu_ns as i64) <= 1);
         prop_assert!(fared.lag_end_ns <= fared.owed_max_ns as i64);

@@ -91,7 +91,8 @@ impl Catalogue {
     /// [`PapersError::File`], also if an experiment names a contradiction that there is not.
     pub fn with_contradictions(self, (name, text): (&str, &str)) -> Result<Catalogue, PapersError> {
         let contradictions = contradictions::parse(text);
-        let contradictions = contradictions.map_err(|error| PapersError::File(name.into(), error))?;
+        let contradictions =
+            contradictions.map_err(|error| PapersError::File(name.into(), error))?;
         for file in &self.experiments {
             let unknown = |id: &&String| !contradictions.iter().any(|known| known.id == **id);
             if let Some(id) = file.contradictions.iter().find(unknown) {
@@ -102,7 +103,8 @@ impl Catalogue {
         Ok(Catalogue { contradictions, ..self })
     }
 
-    /// Those whose ids are asked for; `HB` means all that begin with `HB-`, `DIS-4` with `DIS-4.`, and `DIS-4.7` also `DIS-4.7a`. No ids: all.
+    /// Those whose ids are asked for; `HB` means all that begin with `HB-`, `DIS-4` with `DIS-4.`,
+    /// and `DIS-4.7` also `DIS-4.7a`. No ids: all.
     ///
     /// # Errors
     /// [`PapersError::Unknown`].
@@ -112,13 +114,16 @@ impl Catalogue {
             let goes_on = match rest.chars().next() {
                 None | Some('-' | '.') => true,
                 // The parts of an experiment, but not its tenth neighbour.
-                Some(next) => next.is_ascii_alphabetic() && id.ends_with(|last: char| last.is_ascii_digit()),
+                Some(next) => {
+                    next.is_ascii_alphabetic() && id.ends_with(|last: char| last.is_ascii_digit())
+                }
             };
             start.eq_ignore_ascii_case(id) && goes_on
         };
         for id in ids {
             if !self.experiments.iter().any(|file| means(id, file)) {
-                let known: Vec<&str> = self.experiments.iter().map(|file| file.id.as_str()).collect();
+                let known: Vec<&str> =
+                    self.experiments.iter().map(|file| file.id.as_str()).collect();
                 return Err(PapersError::Unknown(id.clone(), known.join(", ")));
             }
         }
@@ -126,8 +131,8 @@ impl Catalogue {
         Ok(self.experiments.iter().filter(chosen).collect())
     }
 
-    /// Runs `chosen` and judges them. `progress` is told how many simulations of how many are done; if it answers false no further
-    /// one is begun.
+    /// Runs `chosen` and judges them. `progress` is told how many simulations of how many are done;
+    /// if it answers false no further one is begun.
     ///
     /// # Errors
     /// [`PapersError`].
@@ -179,7 +184,11 @@ impl Catalogue {
         if done.len() < simulations.len() {
             return Err(PapersError::Interrupted);
         }
-        chosen.iter().zip(&plans).map(|(file, planned)| self.outcome(file, planned, &done, reduced)).collect()
+        chosen
+            .iter()
+            .zip(&plans)
+            .map(|(file, planned)| self.outcome(file, planned, &done, reduced))
+            .collect()
     }
 
     fn outcome(
@@ -206,7 +215,8 @@ impl Catalogue {
     pub fn forgotten(&self) -> Vec<&Row> {
         let of_no_file = |row: &&Row| !self.experiments.iter().any(|file| file.id == row.id);
         let mut forgotten: Vec<&Row> = self.rows.iter().filter(of_no_file).collect();
-        forgotten.extend(self.experiments.iter().flat_map(|file| judge::forgotten(file, &self.rows)));
+        forgotten
+            .extend(self.experiments.iter().flat_map(|file| judge::forgotten(file, &self.rows)));
         forgotten
     }
 }
@@ -229,7 +239,8 @@ pub fn count(outcomes: &[Outcome]) -> Vec<(Verdict, usize)> {
 mod tests {
     use super::*;
 
-    const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
+    const TARGETS: &str =
+        "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
 
     const HOGS: &str = r#"
 id = "X-1"
@@ -265,7 +276,8 @@ test = "end.cfs == 20 and end.eevdf == 20"
     #[test]
     fn an_experiment_is_run_and_judged() {
         let outcomes = run(HOGS).expect("it runs");
-        let verdicts: Vec<Verdict> = outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
+        let verdicts: Vec<Verdict> =
+            outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
     }
@@ -273,15 +285,28 @@ test = "end.cfs == 20 and end.eevdf == 20"
     #[test]
     fn what_makes_no_sense_is_told_and_does_not_panic() {
         let deep = "(".repeat(20_000);
-        let axes: String = (0..9).map(|n| format!("for.n{n} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
+        let axes: String =
+            (0..9).map(|n| format!("for.n{n} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
         for (from, to, part) in [
             ("cpus = 1", "cpus = 0", "X-1: cpus: 0; a machine has 1 to 4096"),
             ("cpus = 1", "cpus = 1\nseeds = 0", "hogs.toml: run 1: seeds is 0; give 1 to 10000"),
             ("cpus = 1", "cpus = 1\nseeds = 9223372036854775807", "give 1 to 10000"),
-            ("cpus = 1", "cpus = 1\ncosts = { switch = nan }", "a cost is a number of ns from 0 to"),
+            (
+                "cpus = 1",
+                "cpus = 1\ncosts = { switch = nan }",
+                "a cost is a number of ns from 0 to",
+            ),
             ("cpus = 1", "cpus = 1\ncosts = { switch = 1e30 }", "costs: switch: 1000000"),
-            ("cpus = 1", "cpus = 1\nreduced = { n = [1] }", "there is no for.n that it could replace"),
-            ("for.scheduler", &format!("{axes}for.scheduler"), "run 1: for has 2000000000 combinations"),
+            (
+                "cpus = 1",
+                "cpus = 1\nreduced = { n = [1] }",
+                "there is no for.n that it could replace",
+            ),
+            (
+                "for.scheduler",
+                &format!("{axes}for.scheduler"),
+                "run 1: for has 2000000000 combinations",
+            ),
             ("cpu-ratio a b", "cpu-ratio a z", "there is no such task"),
             ("cpu-ratio a b", "cpu a b", "\"b\" is a word too many"),
             ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
@@ -290,7 +315,8 @@ test = "end.cfs == 20 and end.eevdf == 20"
             let told = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
             assert!(told.contains(part), "{to}: {told}");
         }
-        let read = |targets: String| Catalogue::read([("hogs.toml", HOGS)], ("t.csv", targets.as_str()));
+        let read =
+            |targets: String| Catalogue::read([("hogs.toml", HOGS)], ("t.csv", targets.as_str()));
         for (from, to) in [("1.2,", "nan,"), ("1.2,", "1.4,")] {
             let told = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
             assert!(told.starts_with("t.csv: line 2: "), "{told}");
@@ -301,7 +327,8 @@ test = "end.cfs == 20 and end.eevdf == 20"
     fn an_id_may_be_the_beginning_of_several() {
         let texts = ["X-1", "X-10", "X-1a", "X-2.3", "XY-1"].map(|id| HOGS.replacen("X-1", id, 1));
         let files = texts.iter().map(|text| ("file", text.as_str()));
-        let catalogue = Catalogue::read(files, ("targets.csv", TARGETS)).expect("it is well formed");
+        let catalogue =
+            Catalogue::read(files, ("targets.csv", TARGETS)).expect("it is well formed");
         for (id, expected) in [
             ("x", &["X-1", "X-10", "X-1a", "X-2.3"][..]),
             ("X-1", &["X-1", "X-1a"]),

@@ -1,4 +1,5 @@
-//! Where the published documents contradict each other, or what they write about: `contradictions.toml`.
+//! Where the published documents contradict each other, or what they write about:
+//! `contradictions.toml`.
 
 use serde::Deserialize;
 

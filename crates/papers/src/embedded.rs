@@ -52,7 +52,8 @@ pub const FILES: &[(&str, &str)] = files![
 ];
 
 /// The ranges.
-pub const TARGETS: (&str, &str) = ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
+pub const TARGETS: (&str, &str) =
+    ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
 
 /// Where the documents contradict each other.
 pub const CONTRADICTIONS: (&str, &str) =
@@ -76,8 +77,8 @@ mod tests {
     fn every_file_of_the_directory_is_there_and_means_something() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
         let entries = std::fs::read_dir(directory).expect("it is there");
-        let names =
-            entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
+        let names = entries
+            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
         let mut listed: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
         names.sort();
@@ -89,8 +90,9 @@ mod tests {
         }
     }
 
-    /// In the reduced form demands about what was not simulated are passed over, and with them slips of the pen. Here every value that the
-    /// full form would measure is there, so that no slip can hide; nothing is simulated.
+    /// In the reduced form demands about what was not simulated are passed over, and with them
+    /// slips of the pen. Here every value that the full form would measure is there, so that no
+    /// slip can hide; nothing is simulated.
     #[test]
     fn every_expression_of_every_file_means_something() {
         let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));
@@ -100,17 +102,22 @@ mod tests {
             for run in &file.runs {
                 for planned in run.plan(false).unwrap_or_else(|error| panic!("{id}: {error}")) {
                     for (name, _) in &planned.values {
-                        values.add(name.clone(), 1.0).unwrap_or_else(|error| panic!("{id}: {error}"));
-                        for spread in ["sd", "cv"].iter().filter(|_| planned.simulations.len() > 1) {
+                        values
+                            .add(name.clone(), 1.0)
+                            .unwrap_or_else(|error| panic!("{id}: {error}"));
+                        for spread in ["sd", "cv"].iter().filter(|_| planned.simulations.len() > 1)
+                        {
                             let name = format!("{name}.{spread}");
                             values.add(name, 1.0).unwrap_or_else(|error| panic!("{id}: {error}"));
                         }
                     }
                 }
             }
-            judge::judge(file, &catalogue.rows, &values, false).unwrap_or_else(|error| panic!("{error}"));
+            judge::judge(file, &catalogue.rows, &values, false)
+                .unwrap_or_else(|error| panic!("{error}"));
             for figure in &file.figures {
-                figures::chart(figure, &values, false).unwrap_or_else(|error| panic!("{id}: {error}"));
+                figures::chart(figure, &values, false)
+                    .unwrap_or_else(|error| panic!("{id}: {error}"));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Writes out what a file says once for many: `{name}` in a text stands for each value of an axis in turn.
+//! Writes out what a file says once for many: `{name}` in a text stands for each value of an axis
+//! in turn.
 
 use crate::file::For;
 use std::collections::BTreeMap;
@@ -43,7 +44,9 @@ pub fn combinations(axes: &For) -> Vec<Binding> {
                 let mut binding = binding.clone();
                 match value {
                     Value::Table(several) => {
-                        binding.extend(several.iter().map(|(name, value)| (name.clone(), text_of(value))));
+                        binding.extend(
+                            several.iter().map(|(name, value)| (name.clone(), text_of(value))),
+                        );
                     }
                     one => {
                         binding.insert(name.clone(), text_of(one));
@@ -57,7 +60,8 @@ pub fn combinations(axes: &For) -> Vec<Binding> {
     all
 }
 
-/// `text` with every `{name}` of the binding replaced. Other braces stay: workloads are full of them.
+/// `text` with every `{name}` of the binding replaced. Other braces stay: workloads are full of
+/// them.
 pub fn fill(text: &str, binding: &Binding) -> String {
     let mut filled = text.to_string();
     for (name, value) in binding {
@@ -81,7 +85,8 @@ mod tests {
         ));
         let texts: Vec<String> =
             all.iter().map(|binding| fill("{short}{n}{long} {\"run\": {n}}", binding)).collect();
-        let expected = ["a1aa {\"run\": 1}", "a2aa {\"run\": 2}", "b1bb {\"run\": 1}", "b2bb {\"run\": 2}"];
+        let expected =
+            ["a1aa {\"run\": 1}", "a2aa {\"run\": 2}", "b1bb {\"run\": 1}", "b2bb {\"run\": 2}"];
         assert_eq!(texts, expected);
         assert_eq!(combinations(&For::new()).len(), 1);
         assert_eq!(check(&axes("n = [1, 2]")), Ok(()));

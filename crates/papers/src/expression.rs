@@ -1,4 +1,5 @@
-//! The small language in which criteria are written: arithmetic, comparisons and a few functions over measured values.
+//! The small language in which criteria are written: arithmetic, comparisons and a few functions
+//! over measured values.
 //!
 //! ```text
 //! time.o_n.8.200 > time.o_n.4.200
@@ -6,11 +7,12 @@
 //! falling(time.o_1.*.100) and max(gap.*) < 5
 //! ```
 //!
-//! A name is what a run's file calls a value; with a `*` it is the list of all values whose names match, in the order in which they
-//! were measured. `and` and `or` join truths. Functions of lists: `min`, `max`, `mean`, `sum`, `count`, `variance` (divisor n - 1),
-//! `sd`, `cv` (sd / mean), `population_variance`, `rising`, `falling` (strictly, in order), `slope` (least squares of the logarithms
-//! of the second list against those of the first), `r2` (of a straight line through both lists); of numbers: `abs`, `ratio(a, b)`
-//! (the larger over the smaller).
+//! A name is what a run's file calls a value; with a `*` it is the list of all values whose names
+//! match, in the order in which they were measured. `and` and `or` join truths. Functions of lists:
+//! `min`, `max`, `mean`, `sum`, `count`, `variance` (divisor n - 1), `sd`, `cv` (sd / mean),
+//! `population_variance`, `rising`, `falling` (strictly, in order), `slope` (least squares of the
+//! logarithms of the second list against those of the first), `r2` (of a straight line through both
+//! lists); of numbers: `abs`, `ratio(a, b)` (the larger over the smaller).
 
 use std::collections::HashMap;
 
@@ -45,7 +47,11 @@ impl ValuesByName {
     }
 
     fn matching(&self, pattern: &str) -> Vec<f64> {
-        self.values.iter().filter(|(name, _)| matches(pattern, name)).map(|(_, value)| *value).collect()
+        self.values
+            .iter()
+            .filter(|(name, _)| matches(pattern, name))
+            .map(|(_, value)| *value)
+            .collect()
     }
 }
 
@@ -93,9 +99,9 @@ pub fn number(text: &str, values: &ValuesByName) -> Result<f64, ExpressionError>
 pub fn truth(text: &str, values: &ValuesByName) -> Result<bool, ExpressionError> {
     match evaluate(text, values)? {
         Outcome::Truth(value) => Ok(value),
-        other => {
-            Err(ExpressionError(format!("`{text}` comes to {other:?}, which is neither true nor false")))
-        }
+        other => Err(ExpressionError(format!(
+            "`{text}` comes to {other:?}, which is neither true nor false"
+        ))),
     }
 }
 
@@ -133,7 +139,8 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
         if first.is_ascii_digit() {
             let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
             let number = rest[..end].parse();
-            let number = number.map_err(|_| ExpressionError(format!("`{}` is no number", &rest[..end])))?;
+            let number =
+                number.map_err(|_| ExpressionError(format!("`{}` is no number", &rest[..end])))?;
             tokens.push(Token::Number(number));
             rest = &rest[end..];
         } else if is_name_part(first) {
@@ -231,7 +238,9 @@ impl Reader<'_> {
     fn comparison(&mut self) -> Evaluated {
         let mut left = self.sum()?;
         let mut all = None;
-        while let Some(sign) = ["<=", ">=", "==", "<", ">"].into_iter().find(|sign| self.takes(sign)) {
+        while let Some(sign) =
+            ["<=", ">=", "==", "<", ">"].into_iter().find(|sign| self.takes(sign))
+        {
             let right = self.sum()?;
             let (a, b) = (self.as_number(left)?, self.as_number(right)?);
             let holds = match sign {
@@ -279,7 +288,9 @@ impl Reader<'_> {
 
     fn factor(&mut self) -> Evaluated {
         if self.depth == DEPTH_MAX {
-            return Err(ExpressionError(format!("an expression is nested more than {DEPTH_MAX} deep")));
+            return Err(ExpressionError(format!(
+                "an expression is nested more than {DEPTH_MAX} deep"
+            )));
         }
         self.depth += 1;
         let value = self.factor_within();
@@ -349,9 +360,17 @@ impl Reader<'_> {
             self.needs(")")?;
             let [x, y] = lists;
             if x.len() != y.len() || x.len() < 2 {
-                return Err(self.error(&format!("gives {function} lists of {} and {}", x.len(), y.len())));
+                return Err(self.error(&format!(
+                    "gives {function} lists of {} and {}",
+                    x.len(),
+                    y.len()
+                )));
             }
-            return Ok(Outcome::Number(if function == "slope" { log_slope(&x, &y) } else { r2(&x, &y) }));
+            return Ok(Outcome::Number(if function == "slope" {
+                log_slope(&x, &y)
+            } else {
+                r2(&x, &y)
+            }));
         }
         let list = self.items(")")?;
         if list.is_empty() {
@@ -372,9 +391,9 @@ impl Reader<'_> {
             "falling" => Ok(Outcome::Truth(list.windows(2).all(|pair| pair[0] > pair[1]))),
             "abs" if list.len() == 1 => number(list[0].abs()),
             "ratio" if list.len() == 2 => number((list[0] / list[1]).max(list[1] / list[0])),
-            _ => {
-                Err(self.error(&format!("calls {function}, which there is not, or not with so many values")))
-            }
+            _ => Err(self.error(&format!(
+                "calls {function}, which there is not, or not with so many values"
+            ))),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The figures of an experiment, drawn again: what was simulated as curves, what was published as points.
+//! The figures of an experiment, drawn again: what was simulated as curves, what was published as
+//! points.
 
 use crate::expression::{self, Outcome, ValuesByName};
 use crate::file::{Figure, Series};
@@ -10,11 +11,14 @@ use schedlab_report::plot::{self, Chart, Point};
 /// Says in which series what is wrong.
 pub fn check(figure: &Figure) -> Result<(), String> {
     for series in &figure.series {
-        let wrong =
-            |what: &str| Err(format!("figure \"{}\", series \"{}\": {what}", figure.title, series.name));
+        let wrong = |what: &str| {
+            Err(format!("figure \"{}\", series \"{}\": {what}", figure.title, series.name))
+        };
         match (&series.y, series.published.len()) {
             (None, 0) => return wrong("needs a `y`, or numbers that were `published`"),
-            (Some(_), 1..) => return wrong("has a `y` and `published`; only one of them belongs there"),
+            (Some(_), 1..) => {
+                return wrong("has a `y` and `published`; only one of them belongs there");
+            }
             (None, count) if count != series.x.len() => {
                 return wrong(&format!("{count} published numbers at {} places", series.x.len()));
             }
@@ -36,8 +40,9 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
             Some(y) if reduced => Ok(simulated_of(series, y, values)),
             Some(y) => simulated(series, y, values),
         };
-        let mut points = points
-            .map_err(|error| format!("figure \"{}\", series \"{}\": {error}", figure.title, series.name))?;
+        let mut points = points.map_err(|error| {
+            format!("figure \"{}\", series \"{}\": {error}", figure.title, series.name)
+        })?;
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Ok(plot::Series { name: series.name.clone(), points, published: series.y.is_none() })
     };
@@ -61,24 +66,30 @@ fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Poin
         Outcome::Truth(_) => return Err(format!("`{y}` is no list of numbers")),
     };
     if heights.len() != series.x.len() {
-        return Err(format!("`{y}` comes to {} numbers, for {} places", heights.len(), series.x.len()));
+        return Err(format!(
+            "`{y}` comes to {} numbers, for {} places",
+            heights.len(),
+            series.x.len()
+        ));
     }
     Ok(pairs(&series.x, &heights))
 }
 
-/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has those at 50 and 200, and of a list
-/// `[a, b, c]` those have points that can be evaluated.
+/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has
+/// those at 50 and 200, and of a list `[a, b, c]` those have points that can be evaluated.
 fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
     let y = y.trim();
     let listed = items(y).filter(|items| items.len() == series.x.len());
     if let Some(items) = listed {
-        let point = |(x, item): (&f64, &str)| Some(Point::new(*x, expression::number(item, values).ok()?));
+        let point =
+            |(x, item): (&f64, &str)| Some(Point::new(*x, expression::number(item, values).ok()?));
         return series.x.iter().zip(items).filter_map(point).collect();
     }
     let star = y.split('.').position(|part| part == "*");
     let places: Option<Vec<Point>> = star.and_then(|star| {
         let named = values.iter().filter(|(name, _)| expression::matches(y, name));
-        let place = |name: &str| name.split('.').nth(star)?.parse().ok().filter(|x| series.x.contains(x));
+        let place =
+            |name: &str| name.split('.').nth(star)?.parse().ok().filter(|x| series.x.contains(x));
         named.map(|(name, value)| Some(Point::new(place(name)?, value))).collect()
     });
     places.unwrap_or_else(|| simulated(series, y, values).unwrap_or_default())
@@ -125,13 +136,22 @@ mod tests {
     #[test]
     fn simulated_and_published_points_are_drawn_by_rising_x() {
         assert_eq!(drawn("x = [50, 200]\ny = \"t.*\"", false), Ok(vec![(50.0, 1.0), (200.0, 4.0)]));
-        assert_eq!(drawn("x = [2, 1]\npublished = [3, 4]", false), Ok(vec![(1.0, 4.0), (2.0, 3.0)]));
-        assert_eq!(drawn("x = [1, 2]\ny = \"[u.b, 1 + u.a]\"", false), Ok(vec![(1.0, 6.0), (2.0, 6.0)]));
+        assert_eq!(
+            drawn("x = [2, 1]\npublished = [3, 4]", false),
+            Ok(vec![(1.0, 4.0), (2.0, 3.0)])
+        );
+        assert_eq!(
+            drawn("x = [1, 2]\ny = \"[u.b, 1 + u.a]\"", false),
+            Ok(vec![(1.0, 6.0), (2.0, 6.0)])
+        );
     }
 
     #[test]
     fn the_reduced_form_shows_the_points_that_there_are_at_their_places() {
-        assert_eq!(drawn("x = [50, 100, 200]\ny = \"t.*\"", true), Ok(vec![(50.0, 1.0), (200.0, 4.0)]));
+        assert_eq!(
+            drawn("x = [50, 100, 200]\ny = \"t.*\"", true),
+            Ok(vec![(50.0, 1.0), (200.0, 4.0)])
+        );
         assert_eq!(drawn("x = [1, 2]\ny = \"u.*\"", true), Ok(vec![(1.0, 5.0), (2.0, 6.0)]));
         assert_eq!(drawn("x = [1, 2, 3]\ny = \"u.*\"", true), Ok(vec![]));
         assert_eq!(drawn("x = [1, 2]\ny = \"nothing.*\"", true), Ok(vec![]));
@@ -150,7 +170,10 @@ mod tests {
             ("x = [1]\ny = \"w\"", "nobody measured"),
         ] {
             let error = drawn(series, false).expect_err(series);
-            assert!(error.starts_with("figure \"T\", series \"s\": ") && error.contains(part), "{error}");
+            assert!(
+                error.starts_with("figure \"T\", series \"s\": ") && error.contains(part),
+                "{error}"
+            );
         }
     }
 }

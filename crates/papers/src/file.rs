@@ -70,7 +70,8 @@ impl File {
             run.check().map_err(|error| format!("run {}: {error}", number + 1))?;
         }
         for target in &self.targets {
-            expand::check(&target.axes).map_err(|error| format!("target `{}`: {error}", target.case))?;
+            expand::check(&target.axes)
+                .map_err(|error| format!("target `{}`: {error}", target.case))?;
         }
         for criterion in &self.criteria {
             let wrong = |error| format!("criterion `{}`: {error}", criterion.says);
@@ -83,7 +84,9 @@ impl File {
             if let (Some(low), Some(high)) = (bound(&criterion.low), bound(&criterion.high))
                 && low > high
             {
-                return Err(wrong(format!("low is {low} and high {high}: nothing lies between them")));
+                return Err(wrong(format!(
+                    "low is {low} and high {high}: nothing lies between them"
+                )));
             }
         }
         Ok(())
@@ -103,7 +106,8 @@ impl Run {
     }
 }
 
-/// What `{name}` stands for in the texts of a run or a criterion: every combination of one value of each.
+/// What `{name}` stands for in the texts of a run or a criterion: every combination of one value of
+/// each.
 ///
 /// A value is a number or a text; or a table, which gives several names values at once.
 pub type For = BTreeMap<String, Vec<Value>>;
@@ -136,7 +140,8 @@ pub struct Run {
     /// The scheduler: `o_1@2.6.22`. A rule needs none.
     #[serde(default)]
     pub scheduler: String,
-    /// The number of equal CPUs, or of the machine's that are used; a number, or a text with names in it.
+    /// The number of equal CPUs, or of the machine's that are used; a number, or a text with names
+    /// in it.
     pub cpus: Option<Value>,
     /// A machine of `schedlab list --machines`, with what things cost there.
     pub machine: Option<String>,
@@ -155,10 +160,12 @@ pub struct Run {
     pub set: BTreeMap<String, Value>,
     /// The run is ended after so many seconds.
     pub duration_s: Option<Value>,
-    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` tell how they spread.
+    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` tell
+    /// how they spread.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// The values by name, and what each is: a figure of the benchmark, or one of those that `measure.rs` knows.
+    /// The values by name, and what each is: a figure of the benchmark, or one of those that
+    /// `measure.rs` knows.
     pub values: BTreeMap<String, String>,
 }
 

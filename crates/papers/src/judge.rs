@@ -69,7 +69,8 @@ pub struct Judged {
 /// What is wrong with a file.
 pub type Mistake = String;
 
-/// Judges all that `file` demands. In the reduced form demands about values that were not measured are passed over.
+/// Judges all that `file` demands. In the reduced form demands about values that were not measured
+/// are passed over.
 ///
 /// # Errors
 /// What in the file means nothing.
@@ -120,8 +121,9 @@ pub fn forgotten<'a>(file: &File, rows: &'a [Row]) -> Vec<&'a Row> {
             meant.push((fill(&target.case, &binding), fill(&target.quantity, &binding)));
         }
     }
-    let is_meant =
-        |row: &Row| meant.iter().any(|(case, quantity)| *case == row.case && *quantity == row.quantity);
+    let is_meant = |row: &Row| {
+        meant.iter().any(|(case, quantity)| *case == row.case && *quantity == row.quantity)
+    };
     rows.iter().filter(|row| row.id == file.id && !is_meant(row)).collect()
 }
 
@@ -149,10 +151,12 @@ impl Target {
         fill: &dyn Fn(&str) -> String,
     ) -> Result<Judged, Mistake> {
         let (case, quantity) = (fill(&self.case), fill(&self.quantity));
-        let row = rows.iter().find(|row| row.id == id && row.case == case && row.quantity == quantity);
-        let row = row.ok_or_else(|| format!("{id}: targets.csv has no row `{case}`, `{quantity}`"))?;
-        let value =
-            expression::number(&fill(&self.value), values).map_err(|error| format!("{id}: {error}"))?;
+        let row =
+            rows.iter().find(|row| row.id == id && row.case == case && row.quantity == quantity);
+        let row =
+            row.ok_or_else(|| format!("{id}: targets.csv has no row `{case}`, `{quantity}`"))?;
+        let value = expression::number(&fill(&self.value), values)
+            .map_err(|error| format!("{id}: {error}"))?;
         let range = (row.low, row.high);
         let met = within(value, range);
         Ok(Judged {
@@ -168,11 +172,17 @@ impl Target {
 }
 
 impl Criterion {
-    fn judge(&self, values: &ValuesByName, fill: &dyn Fn(&str) -> String) -> Result<Judged, Mistake> {
+    fn judge(
+        &self,
+        values: &ValuesByName,
+        fill: &dyn Fn(&str) -> String,
+    ) -> Result<Judged, Mistake> {
         let says = fill(&self.says);
         let mistake = |error: expression::ExpressionError| format!("`{says}`: {error}");
         let bound = |bound: &Option<Value>| match bound {
-            Some(bound) => expression::number(&fill(&text_of(bound)), values).map(Some).map_err(mistake),
+            Some(bound) => {
+                expression::number(&fill(&text_of(bound)), values).map(Some).map_err(mistake)
+            }
             None => Ok(None),
         };
         let range = (bound(&self.low)?, bound(&self.high)?);
@@ -185,14 +195,20 @@ impl Criterion {
             None => None,
         };
         let met = match (simulated, test) {
-            (None, None) => return Err(format!("`{says}`: needs a `value` with a range, or a `test`")),
+            (None, None) => {
+                return Err(format!("`{says}`: needs a `value` with a range, or a `test`"));
+            }
             (Some(_), None) if range == (None, None) => {
                 return Err(format!("`{says}`: needs `low`, `high` or a `test`"));
             }
             (value, test) => value.is_none_or(|value| within(value, range)) && test.unwrap_or(true),
         };
         Ok(Judged {
-            published: self.published.as_ref().map(text_of).map_or(String::new(), |text| fill(&text)),
+            published: self
+                .published
+                .as_ref()
+                .map(text_of)
+                .map_or(String::new(), |text| fill(&text)),
             simulated,
             unit: self.unit.clone(),
             range,
@@ -238,7 +254,11 @@ mod tests {
         };
         assert_eq!(target("a.{n}"), Ok(vec![Verdict::HardMet]));
         assert_eq!(target("a.2"), Ok(vec![Verdict::HardMissed]));
-        assert_eq!(target("0 / 0"), Ok(vec![Verdict::HardMissed]), "what is no number is never right");
+        assert_eq!(
+            target("0 / 0"),
+            Ok(vec![Verdict::HardMissed]),
+            "what is no number is never right"
+        );
         assert!(target("b").is_err());
         assert!(verdicts("[[target]]\ncase = \"other\"\nquantity = \"q\"\nvalue = \"1\"").is_err());
     }
@@ -256,8 +276,9 @@ mod tests {
 
     #[test]
     fn criteria_have_ranges_or_tests() {
-        let criterion =
-            |rest: &str| verdicts(&format!("[[criterion]]\ngrade = \"soft\"\nsays = \"x\"\n{rest}"));
+        let criterion = |rest: &str| {
+            verdicts(&format!("[[criterion]]\ngrade = \"soft\"\nsays = \"x\"\n{rest}"))
+        };
         assert_eq!(criterion("value = \"a.1\"\nhigh = \"a.2\""), Ok(vec![Verdict::SoftMet]));
         assert_eq!(criterion("value = \"a.1\"\nlow = 1.6"), Ok(vec![Verdict::SoftMissed]));
         assert_eq!(criterion("test = \"rising(a.*)\""), Ok(vec![Verdict::SoftMet]));
@@ -282,7 +303,8 @@ mod tests {
         let rows = [row("X-1"), row("X-2")];
         assert_eq!(forgotten(&file(""), &rows).len(), 1);
         assert!(
-            forgotten(&file("[[target]]\ncase = \"c\"\nquantity = \"q\"\nvalue = \"1\""), &rows).is_empty()
+            forgotten(&file("[[target]]\ncase = \"c\"\nquantity = \"q\"\nvalue = \"1\""), &rows)
+                .is_empty()
         );
     }
 }

@@ -1,8 +1,9 @@
 //! Published experiments, run again and judged.
 //!
-//! Each experiment is a file in `papers/` of the project: what is run, what is measured, and what must come out. A [`Catalogue`] reads
-//! them; [`Catalogue::run`] simulates, in parallel, what they need, and judges it by the ranges of `targets.csv`. Nothing here adjusts
-//! anything to pass: a miss is shown as a miss.
+//! Each experiment is a file in `papers/` of the project: what is run, what is measured, and what
+//! must come out. A [`Catalogue`] reads them; [`Catalogue::run`] simulates, in parallel, what they
+//! need, and judges it by the ranges of `targets.csv`. Nothing here adjusts anything to pass: a
+//! miss is shown as a miss.
 //!
 //! * [`file`]: the form of the files.
 //! * [`expand`]: writes out what a file says once for many.

@@ -45,8 +45,8 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, String> {
     let mut words = what.split_whitespace();
     let words_most = match words.next().unwrap_or_default() {
         "cpu-ratio" => 2,
-        "switches" | "switches-per-cpu-s" | "migrations" | "jobs" | "busy" | "cpu-busy-spread" | "joules"
-        | "watts" | "ended-by" => 0,
+        "switches" | "switches-per-cpu-s" | "migrations" | "jobs" | "busy" | "cpu-busy-spread"
+        | "joules" | "watts" | "ended-by" => 0,
         _ => 1,
     };
     match words.nth(words_most) {
@@ -96,13 +96,17 @@ fn value_of(report: &RunReport, what: &str) -> Result<f64, String> {
         "turnaround-min" => least(&turnarounds()?),
         "turnaround-max" => most(&turnarounds()?),
         "end" => most(&some(tasks().filter_map(end_s).collect())?),
-        "wait-max" => most(&some(tasks().map(|task| task.wait_max_ns as f64 / NS_PER_S).collect())?),
+        "wait-max" => {
+            most(&some(tasks().map(|task| task.wait_max_ns as f64 / NS_PER_S).collect())?)
+        }
         "latency-mean" => {
-            let means = tasks().filter_map(|task| task.latency_mean_ns.map(|ns| ns as f64 / NS_PER_MS));
+            let means =
+                tasks().filter_map(|task| task.latency_mean_ns.map(|ns| ns as f64 / NS_PER_MS));
             mean(&some(means.collect())?)
         }
         "latency-max" => {
-            let maxima = tasks().filter_map(|task| task.latency_max_ns.map(|ns| ns as f64 / NS_PER_MS));
+            let maxima =
+                tasks().filter_map(|task| task.latency_max_ns.map(|ns| ns as f64 / NS_PER_MS));
             most(&some(maxima.collect())?)
         }
         "migrations-max" => most(&some(tasks().map(|task| task.migrations_cpu as f64).collect())?),
@@ -132,13 +136,18 @@ fn value_of(report: &RunReport, what: &str) -> Result<f64, String> {
         "ended-by" => report.end.at_ns as f64 / NS_PER_S,
         "tunable" => {
             let found = report.tunables.iter().find(|tunable| tunable.name == key);
-            found.ok_or_else(|| format!("{what}: {} has no such knob", report.scheduler.name))?.value as f64
+            found
+                .ok_or_else(|| format!("{what}: {} has no such knob", report.scheduler.name))?
+                .value as f64
         }
-        _ => return Err(format!("`{what}` is neither a figure of the benchmark nor known of runs")),
+        _ => {
+            return Err(format!("`{what}` is neither a figure of the benchmark nor known of runs"));
+        }
     })
 }
 
-/// The cell, or what several come to, that `place` names: `TABLE/ROW/COLUMN`, or `min/TABLE/*/COLUMN`.
+/// The cell, or what several come to, that `place` names: `TABLE/ROW/COLUMN`, or
+/// `min/TABLE/*/COLUMN`.
 ///
 /// # Errors
 /// Says what is not there.

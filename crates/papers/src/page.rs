@@ -1,6 +1,7 @@
 //! The results as a page for a browser: one file that needs nothing else.
 //!
-//! What was missed stands first. The page has no date and names no machine: the same results make the same bytes.
+//! What was missed stands first. The page has no date and names no machine: the same results make
+//! the same bytes.
 
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
@@ -33,7 +34,9 @@ const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::HardMissed => "should follow from the scheduler's rules, and did not come out",
         Verdict::SoftMet => "should come out with sensible costs, and did",
         Verdict::SoftMissed => "should come out with sensible costs, and did not",
-        Verdict::Fitted => "a cost was chosen so that this number agrees: that it does says nothing",
+        Verdict::Fitted => {
+            "a cost was chosen so that this number agrees: that it does says nothing"
+        }
         Verdict::NotAsked => "was published, and cannot or should not be reproduced",
     }
 }
@@ -98,7 +101,10 @@ impl Page<'_> {
             html,
             "<footer><p>Written by schedlab {version}, <code>schedlab papers --report DIR</code>. All values that"
         );
-        put!(html, "were simulated are in the CSV files beside this page.</p></footer>\n</body>\n</html>");
+        put!(
+            html,
+            "were simulated are in the CSV files beside this page.</p></footer>\n</body>\n</html>"
+        );
         html
     }
 
@@ -119,7 +125,11 @@ impl Page<'_> {
             );
             put!(html, "about what was not simulated are left out.</p>");
         }
-        put!(html, "<p class=\"counts\">{}</p>\n<dl class=\"verdicts\">", escaped(&summary(self.outcomes)));
+        put!(
+            html,
+            "<p class=\"counts\">{}</p>\n<dl class=\"verdicts\">",
+            escaped(&summary(self.outcomes))
+        );
         for (verdict, count) in count(self.outcomes) {
             put!(html, "<dt>{} <b>{count}</b></dt><dd>{}</dd>", badge(verdict), meaning(verdict));
         }
@@ -134,7 +144,12 @@ impl Page<'_> {
         }
         for outcome in self.outcomes.iter().filter(missed) {
             let file = &outcome.file;
-            put!(html, "<h3><a href=\"#{0}\">{0}</a> {1}</h3>", escaped(&file.id), escaped(&file.title));
+            put!(
+                html,
+                "<h3><a href=\"#{0}\">{0}</a> {1}</h3>",
+                escaped(&file.id),
+                escaped(&file.title)
+            );
             misses(html, outcome, Verdict::HardMissed);
         }
         put!(html, "</section>");
@@ -252,8 +267,9 @@ impl Page<'_> {
                 .outcomes
                 .iter()
                 .filter(|outcome| outcome.file.contradictions.contains(&contradiction.id));
-            let by: Vec<String> =
-                by.map(|outcome| format!("<a href=\"#{0}\">{0}</a>", escaped(&outcome.file.id))).collect();
+            let by: Vec<String> = by
+                .map(|outcome| format!("<a href=\"#{0}\">{0}</a>", escaped(&outcome.file.id)))
+                .collect();
             let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
             put!(html, "<dt id=\"{id}\">{id}</dt><dd>{text}{by}</dd>");
         }
@@ -272,7 +288,8 @@ fn or_dash(text: &str) -> String {
 
 /// What is demanded and what came out.
 fn table(html: &mut String, judged: &[Judged]) {
-    let asked: Vec<&Judged> = judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked).collect();
+    let asked: Vec<&Judged> =
+        judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked).collect();
     if asked.is_empty() {
         put!(html, "<p>Nothing is asked.</p>");
         return;
@@ -320,8 +337,13 @@ fn misses(html: &mut String, outcome: &Outcome, verdict: Verdict) {
             let mut words = escaped(&judged.says);
             if let Some(value) = judged.simulated {
                 let range = range(judged.range);
-                let asked = if range.is_empty() { String::new() } else { format!("; asked: {range}") };
-                let unit = if judged.unit.is_empty() { String::new() } else { format!(" {}", judged.unit) };
+                let asked =
+                    if range.is_empty() { String::new() } else { format!("; asked: {range}") };
+                let unit = if judged.unit.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {}", judged.unit)
+                };
                 words += &escaped(&format!(": simulated {}{asked}{unit}", number(value)));
             }
             if !judged.published.is_empty() {
@@ -329,7 +351,8 @@ fn misses(html: &mut String, outcome: &Outcome, verdict: Verdict) {
             }
             put!(html, "<li>{} {words}</li>", badge(verdict));
         }
-        let because = if because.is_empty() { "No explanation is known.".into() } else { escaped(because) };
+        let because =
+            if because.is_empty() { "No explanation is known.".into() } else { escaped(because) };
         put!(html, "</ul>\n<p class=\"because\">{because}</p>");
     }
 }
@@ -340,8 +363,7 @@ mod tests {
     use crate::catalogue::Catalogue;
     use std::num::NonZeroUsize;
 
-    const TARGETS: &str =
-        "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\nX-2,c,q,s,1,,\n";
+    const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\nX-2,c,q,s,1,,\n";
 
     const HOGS: &str = r#"
 id = "X-1"
@@ -460,7 +482,9 @@ published = [1.25]
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }
-        assert!(!html.contains("<b>hogs") && !html.contains("<what>") && !html.contains("http-equiv"));
+        assert!(
+            !html.contains("<b>hogs") && !html.contains("<what>") && !html.contains("http-equiv")
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Rules that are computed without a machine: what a program or a scheduler would make of given numbers.
+//! Rules that are computed without a machine: what a program or a scheduler would make of given
+//! numbers.
 //!
 //! ```text
 //! interbench-x SHARE STEPS              interbench's X with a constant share of a CPU: figures `mean`, `max` in ms

@@ -98,10 +98,13 @@ impl Run {
                 Some(Value::Boolean(false)) => return Ok(vec![]),
                 Some(Value::Boolean(true)) => {}
                 Some(Value::Table(fewer)) => {
-                    let fewer: For = fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
+                    let fewer: For =
+                        fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
                     axes.extend(fewer);
                 }
-                Some(other) => return Err(format!("reduced: {other} is neither false nor a table of lists")),
+                Some(other) => {
+                    return Err(format!("reduced: {other} is neither false nor a table of lists"));
+                }
             }
         }
         combinations(&axes).iter().map(|binding| self.planned(binding)).collect()
@@ -118,7 +121,11 @@ impl Run {
             }
             (None, Some(text), None) => {
                 let lines = |lines: &[String]| lines.iter().map(|line| fill(line)).collect();
-                Subject::Workload { text: fill(text), groups: lines(&self.groups), at: lines(&self.at) }
+                Subject::Workload {
+                    text: fill(text),
+                    groups: lines(&self.groups),
+                    at: lines(&self.at),
+                }
             }
             _ => return Err("a run needs a `bench`, a `workload` or a `rule`, one of them".into()),
         };
@@ -126,7 +133,8 @@ impl Run {
             text.parse::<i64>().map_err(|_| format!("{name}: \"{text}\" is no whole number"))
         };
         let counted = |name: &str, text: String| {
-            text.parse::<u32>().map_err(|_| format!("{name}: \"{text}\" is no whole number from 0 on"))
+            text.parse::<u32>()
+                .map_err(|_| format!("{name}: \"{text}\" is no whole number from 0 on"))
         };
         let cpus = match &self.cpus {
             Some(value) => {
@@ -141,7 +149,8 @@ impl Run {
         let limit_ns = match &self.duration_s {
             Some(value) => {
                 let text = filled(value);
-                let seconds: Option<f64> = text.parse().ok().filter(|seconds| (1e-9..=1e9).contains(seconds));
+                let seconds: Option<f64> =
+                    text.parse().ok().filter(|seconds| (1e-9..=1e9).contains(seconds));
                 let wrong = || format!("duration_s: \"{text}\" is no number of seconds above 0");
                 Some((seconds.ok_or_else(wrong)? * 1e9) as u64)
             }
@@ -196,7 +205,10 @@ impl Planned {
     ///
     /// # Errors
     /// A value is neither a figure of the benchmark nor known of runs.
-    pub fn values(&self, done: &BTreeMap<Simulation, Simulated>) -> Result<Vec<(String, f64)>, String> {
+    pub fn values(
+        &self,
+        done: &BTreeMap<Simulation, Simulated>,
+    ) -> Result<Vec<(String, f64)>, String> {
         let mut values = vec![];
         for (name, what) in &self.values {
             let mut of_seeds = vec![];
@@ -242,14 +254,18 @@ impl Simulation {
         let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
         let machine = match &self.machine {
             Some(name) => {
-                let machine = description::find(name).and_then(|machine| machine.with_first(self.cpus));
+                let machine =
+                    description::find(name).and_then(|machine| machine.with_first(self.cpus));
                 Some(machine.map_err(|error| error.to_string())?)
             }
             None => None,
         };
-        let cpus = machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());
+        let cpus =
+            machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());
         match &self.subject {
-            Subject::Bench { name, parameters } => self.run_bench(&choice, machine, cpus, name, parameters),
+            Subject::Bench { name, parameters } => {
+                self.run_bench(&choice, machine, cpus, name, parameters)
+            }
             Subject::Workload { text, groups, at } => {
                 self.run_workload(&choice, machine, cpus, (text, groups, at))
             }
@@ -265,10 +281,13 @@ impl Simulation {
         name: &str,
         parameters: &[(String, String)],
     ) -> Result<Simulated, String> {
-        let benchmark = schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+        let benchmark =
+            schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
         let mut values = Values::defaults(benchmark.parameters());
         for (name, text) in parameters {
-            values = values.with(benchmark.parameters(), name, text).map_err(|error| error.to_string())?;
+            values = values
+                .with(benchmark.parameters(), name, text)
+                .map_err(|error| error.to_string())?;
         }
         let bench = Bench {
             values,
@@ -294,10 +313,13 @@ impl Simulation {
 
     /// What things cost: nothing without a machine, or on an idealised one.
     fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, String> {
-        let mut costs = machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
+        let mut costs =
+            machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
         for (name, thousandths) in &self.costs {
             let costs = costs.get_or_insert_default();
-            costs.set(name, *thousandths as f64 / 1000.0).map_err(|error| format!("costs: {error}"))?;
+            costs
+                .set(name, *thousandths as f64 / 1000.0)
+                .map_err(|error| format!("costs: {error}"))?;
         }
         Ok(costs)
     }
@@ -312,7 +334,8 @@ impl Simulation {
         let target = Target { cpus, limited: self.limit_ns.is_some() };
         let model = rt_app::load("workload", text, &target).map_err(|error| error.to_string())?;
         let mut settings = GroupSettings::default();
-        settings.add(groups::parse("groups", &lines.join("\n")).map_err(|error| error.to_string())?);
+        settings
+            .add(groups::parse("groups", &lines.join("\n")).map_err(|error| error.to_string())?);
         let mut timetable = Timetable::default();
         for action in at {
             timetable.add(Timetable::parse_option(action).map_err(|error| error.to_string())?);

@@ -77,8 +77,9 @@ mod tests {
 
     #[test]
     fn rows_are_read_with_open_ranges_and_quoted_commas() {
-        let text =
-            format!("{HEAD}\nHB-1,a case,slope,,1.3,,1.429\nIB-0,\"exec 99 ms, enough\",nice_add,,0,0,\n");
+        let text = format!(
+            "{HEAD}\nHB-1,a case,slope,,1.3,,1.429\nIB-0,\"exec 99 ms, enough\",nice_add,,0,0,\n"
+        );
         let rows = parse(&text).expect("it is well formed");
         assert_eq!((rows[0].low, rows[0].high), (Some(1.3), None));
         assert_eq!((rows[1].case.as_str(), rows[1].published.as_str()), ("exec 99 ms, enough", ""));
@@ -88,7 +89,10 @@ mod tests {
     fn mistakes_are_told_with_their_line() {
         assert!(parse("id\n").is_err());
         assert_eq!(parse(&format!("{HEAD}\na,b\n")), Err("line 2: 2 fields where 7 belong".into()));
-        assert_eq!(parse(&format!("{HEAD}\na,b,c,,x,,\n")), Err("line 2: \"x\" is no number".into()));
+        assert_eq!(
+            parse(&format!("{HEAD}\na,b,c,,x,,\n")),
+            Err("line 2: \"x\" is no number".into())
+        );
         assert!(parse(&format!("{HEAD}\na,\"b\n")).is_err());
     }
 }

@@ -46,7 +46,12 @@ pub fn simulated(judged: &Judged) -> String {
 }
 
 /// An empty table for the terminal; the columns `numbers` are of numbers.
-pub(crate) fn table(width: u16, unicode: bool, header: &[&str], numbers: std::ops::Range<usize>) -> Table {
+pub(crate) fn table(
+    width: u16,
+    unicode: bool,
+    header: &[&str],
+    numbers: std::ops::Range<usize>,
+) -> Table {
     let mut table = Table::new();
     let line = if unicode { '─' } else { '-' };
     table
@@ -67,7 +72,8 @@ pub(crate) fn table(width: u16, unicode: bool, header: &[&str], numbers: std::op
 pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
     let file = &outcome.file;
     let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
-    let mut table = table(width, unicode, &["", "published", "simulated", "range", "verdict"], 0..0);
+    let mut table =
+        table(width, unicode, &["", "published", "simulated", "range", "verdict"], 0..0);
     for judged in outcome.judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked) {
         table.add_row([
             judged.says.clone(),
@@ -93,8 +99,10 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
 
 /// How often each verdict was given, in a line.
 pub fn summary(outcomes: &[Outcome]) -> String {
-    let counted: Vec<String> =
-        count(outcomes).into_iter().map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
+    let counted: Vec<String> = count(outcomes)
+        .into_iter()
+        .map(|(verdict, count)| format!("{count} {}", verdict.name()))
+        .collect();
     let plural = if outcomes.len() == 1 { "" } else { "s" };
     format!("{} experiment{plural}: {}", outcomes.len(), counted.join(", "))
 }

@@ -3,7 +3,8 @@
 use schedlab_lab::parallel;
 use schedlab_papers::{Verdict, embedded};
 
-/// The hard demands that are missed in the reduced form: experiment, demand, why. Nothing else may be missed, and all of these are.
+/// The hard demands that are missed in the reduced form: experiment, demand, why. Nothing else may
+/// be missed, and all of these are.
 const MISSED: &[(&str, &str, &str)] = &[
     (
         "HB-4",
@@ -29,9 +30,9 @@ fn hard_demands_are_met_but_for_those_that_are_known_to_be_missed() {
     let outcomes = catalogue.run(&all, true, parallel::cores(), |_, _| true);
     let outcomes = outcomes.unwrap_or_else(|error| panic!("{error}"));
     let judged = || {
-        outcomes
-            .iter()
-            .flat_map(|outcome| outcome.judged.iter().map(|judged| (outcome.file.id.as_str(), judged)))
+        outcomes.iter().flat_map(|outcome| {
+            outcome.judged.iter().map(|judged| (outcome.file.id.as_str(), judged))
+        })
     };
     let missed: Vec<(&str, &str)> = judged()
         .filter(|(_, judged)| judged.verdict == Verdict::HardMissed)

@@ -1,12 +1,13 @@
-//! The figures for spreadsheets. Comma-separated, one heading line, numbers bare (durations in ns), fields that hold a comma, a
-//! quote or a line break in quotes (RFC 4180, but for lines that end in a bare newline). A figure that a run does not have is an
-//! empty field.
+//! The figures for spreadsheets. Comma-separated, one heading line, numbers bare (durations in ns),
+//! fields that hold a comma, a quote or a line break in quotes (RFC 4180, but for lines that end in
+//! a bare newline). A figure that a run does not have is an empty field.
 
 use crate::metrics::compared;
 use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 
-/// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are those of
-/// [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`, `1/s`, `index`, `count` or `W`.
+/// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
+/// those of [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`,
+/// `1/s`, `index`, `count` or `W`.
 pub fn comparison(report: &Report) -> String {
     let mut text = String::from("scheduler,release,metric,value,unit\n");
     for run in &report.runs {
@@ -90,8 +91,8 @@ const TASK_COLUMNS: &[Column] = &[
     ("lag_end_ns", |task| optional(task.lag_end_ns)),
 ];
 
-/// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in the JSON document, under the
-/// same names.
+/// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in
+/// the JSON document, under the same names.
 pub fn tasks(report: &Report) -> String {
     let mut text = String::new();
     let names: Vec<&str> = TASK_COLUMNS.iter().map(|&(name, _)| name).collect();

@@ -5,7 +5,8 @@ use crate::{Style, text_width};
 /// Units of time, with their length in ns.
 const UNITS: [(u64, &str); 4] = [(1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
 
-/// A duration in three digits: `0 ns`, `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`; whole seconds beyond 1000 s.
+/// A duration in three digits: `0 ns`, `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`; whole seconds
+/// beyond 1000 s.
 pub fn duration(ns: u64, unicode: bool) -> String {
     for (unit_ns, unit) in UNITS {
         if let Some(number) = three_digits(ns, unit_ns, unit == "s") {
@@ -20,7 +21,8 @@ fn ascii_unit(unit: &str) -> &str {
     if unit == "µs" { "us" } else { unit }
 }
 
-/// `value / unit` in three digits, rounded to the nearest; None if that is 1000 or more, unless it is the `last` unit.
+/// `value / unit` in three digits, rounded to the nearest; None if that is 1000 or more, unless it
+/// is the `last` unit.
 fn three_digits(value: u64, unit: u64, last: bool) -> Option<String> {
     if unit == 1 {
         return (value < 1000).then(|| value.to_string());
@@ -102,7 +104,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The unit of time that suits for durations of `most` `unit`s, and how many `unit`s it is; None if that is no unit of time.
+/// The unit of time that suits for durations of `most` `unit`s, and how many `unit`s it is; None if
+/// that is no unit of time.
 pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
     const UNITS_OF_TIME: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
     let (own, unit_ns) = UNITS_OF_TIME.into_iter().find(|(name, _)| *name == unit)?;
@@ -112,8 +115,8 @@ pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
 }
 
 /// An amount in a unit as people read it. `ns`, `part`, `count`, `1/s` and `index` are those of
-/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get the unit that suits, with four digits; others
-/// are put behind the number.
+/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get the unit that
+/// suits, with four digits; others are put behind the number.
 pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     match unit {
         "ns" if value >= 0.0 => return duration(value.round() as u64, unicode),
@@ -131,7 +134,8 @@ pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     }
 }
 
-/// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs, no more.
+/// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs,
+/// no more.
 pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     if ns == 0 {
         return "0".into();
@@ -150,7 +154,11 @@ pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
         decimals.push((b'0' + (rest / scale) as u8) as char);
         rest %= scale;
     }
-    if decimals.is_empty() { format!("{whole} {unit}") } else { format!("{whole}.{decimals} {unit}") }
+    if decimals.is_empty() {
+        format!("{whole} {unit}")
+    } else {
+        format!("{whole}.{decimals} {unit}")
+    }
 }
 
 /// Writes phrases, separated, on as few lines as they fit on.

@@ -21,16 +21,20 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Form(error) => write!(f, "not a {SCHEMA} document: {error}"),
-            ReadError::Content(what) => write!(f, "this {SCHEMA} document contradicts itself: {what}"),
-            ReadError::Schema(found) => write!(f, "this is a `{found}` document; {SCHEMA} is understood"),
+            ReadError::Content(what) => {
+                write!(f, "this {SCHEMA} document contradicts itself: {what}")
+            }
+            ReadError::Schema(found) => {
+                write!(f, "this is a `{found}` document; {SCHEMA} is understood")
+            }
         }
     }
 }
 
 impl std::error::Error for ReadError {}
 
-/// The report as a document, ending in a newline. Indented down to the lists of tasks, CPUs and slices, whose rows take a line
-/// each. The same report gives the same bytes, anywhere.
+/// The report as a document, ending in a newline. Indented down to the lists of tasks, CPUs and
+/// slices, whose rows take a line each. The same report gives the same bytes, anywhere.
 pub fn to_json(report: &Report) -> String {
     document(report)
 }
@@ -38,13 +42,17 @@ pub fn to_json(report: &Report) -> String {
 /// Any document in this form.
 pub(crate) fn document(report: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
-    report.serialize(&mut serializer).expect("numbers, strings and lists can always be written to memory");
+    let mut serializer =
+        serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
+    report
+        .serialize(&mut serializer)
+        .expect("numbers, strings and lists can always be written to memory");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-/// Reads a document back. Fields that are not known are passed over, as later minor additions may bring some.
+/// Reads a document back. Fields that are not known are passed over, as later minor additions may
+/// bring some.
 ///
 /// # Errors
 /// If it is not one.
@@ -90,7 +98,8 @@ fn check(run: &RunReport) -> Result<(), String> {
     Ok(())
 }
 
-/// How deep lines are broken: document, `runs`, a run, one of its lists. What is in those stands on a line.
+/// How deep lines are broken: document, `runs`, a run, one of its lists. What is in those stands on
+/// a line.
 const BROKEN_DEPTH: usize = 4;
 
 /// Breaks lines down to [`BROKEN_DEPTH`].
@@ -140,7 +149,11 @@ impl Formatter for RowFormatter {
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.close(writer, b"]")
     }
-    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         self.item(writer, first)
     }
     fn end_array_value<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
@@ -153,7 +166,11 @@ impl Formatter for RowFormatter {
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.close(writer, b"}")
     }
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         self.item(writer, first)
     }
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! What people read of a run: tables, timelines, JSON, CSV. Pure functions from data to text.
 //!
-//! * [`model`]: a run as data, and how it is put together from what the observers saw. Everything below is made from it.
+//! * [`model`]: a run as data, and how it is put together from what the observers saw. Everything
+//!   below is made from it.
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
@@ -21,8 +22,8 @@ pub mod table;
 pub mod timeline;
 
 pub use model::{
-    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo,
-    TaskInfo, WorkloadInfo,
+    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport,
+    SchedulerInfo, TaskInfo, WorkloadInfo,
 };
 pub use timeline::{Lanes, TimelineOptions};
 
@@ -31,9 +32,11 @@ pub use timeline::{Lanes, TimelineOptions};
 pub struct Style {
     /// Columns of text, at least 40 (less is taken as 40).
     pub width: usize,
-    /// Whether escape sequences for bold and colour are understood: a terminal, and not a file or a pipe.
+    /// Whether escape sequences for bold and colour are understood: a terminal, and not a file or a
+    /// pipe.
     pub color: bool,
-    /// Whether block characters and µ may be used. If not, all is ASCII (but for names that are not).
+    /// Whether block characters and µ may be used. If not, all is ASCII (but for names that are
+    /// not).
     pub unicode: bool,
 }
 

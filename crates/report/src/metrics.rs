@@ -76,9 +76,10 @@ impl Value {
     pub fn number(self) -> String {
         match self {
             Value::Duration(number) | Value::Count(number) => number.to_string(),
-            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) | Value::Watts(number) => {
-                number.to_string()
-            }
+            Value::Part(number)
+            | Value::PerSecond(number)
+            | Value::Index(number)
+            | Value::Watts(number) => number.to_string(),
         }
     }
 
@@ -98,25 +99,31 @@ impl Value {
     pub fn as_f64(self) -> f64 {
         match self {
             Value::Duration(number) | Value::Count(number) => number as f64,
-            Value::Part(number) | Value::PerSecond(number) | Value::Index(number) | Value::Watts(number) => {
-                number
-            }
+            Value::Part(number)
+            | Value::PerSecond(number)
+            | Value::Index(number)
+            | Value::Watts(number) => number,
         }
     }
 }
 
-/// For each value whether it is the best of them. None is where all that are there are equal, or it cannot be said.
+/// For each value whether it is the best of them. None is where all that are there are equal, or it
+/// cannot be said.
 pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
     let numbers = || values.iter().flatten().map(|value| value.as_f64());
-    let (least, most) = numbers().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
-        (least.min(number), most.max(number))
-    });
+    let (least, most) = numbers()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
+            (least.min(number), most.max(number))
+        });
     let best = match better {
         Better::Less => least,
         Better::More => most,
         Better::Neither => return vec![false; values.len()],
     };
-    values.iter().map(|value| least < most && value.is_some_and(|value| value.as_f64() == best)).collect()
+    values
+        .iter()
+        .map(|value| least < most && value.is_some_and(|value| value.as_f64() == best))
+        .collect()
 }
 
 /// What schedulers are compared by, in the order of the table.
@@ -267,7 +274,8 @@ pub const MODELLED: &[Metric] = &[
     },
 ];
 
-/// What the runs of `report` are compared by: of machines on which nothing costs anything, not what it costs.
+/// What the runs of `report` are compared by: of machines on which nothing costs anything, not what
+/// it costs.
 pub fn compared(report: &Report) -> impl Iterator<Item = &'static Metric> {
     let modelled = report.runs.iter().any(|run| run.kernel.is_some());
     COMPARED.iter().chain(MODELLED.iter().filter(move |_| modelled))
@@ -279,7 +287,9 @@ mod tests {
 
     #[test]
     fn the_best_is_told_only_where_there_is_a_difference() {
-        let ns = |values: &[u64]| -> Vec<_> { values.iter().map(|&ns| Some(Value::Duration(ns))).collect() };
+        let ns = |values: &[u64]| -> Vec<_> {
+            values.iter().map(|&ns| Some(Value::Duration(ns))).collect()
+        };
         assert_eq!(best(&ns(&[3, 1, 2, 1]), Better::Less), [false, true, false, true]);
         assert_eq!(best(&ns(&[3, 1]), Better::More), [true, false]);
         assert_eq!(best(&ns(&[3, 1]), Better::Neither), [false, false]);

@@ -1,7 +1,8 @@
 //! A run as data: [`RunReport`], and several runs of one workload: [`Report`].
 //!
-//! This is what the JSON document holds (`docs/json-schema.md` tells every field) and what tables, timelines and CSV are made
-//! from. Times are integers in ns. Floating-point numbers are ratios and rates only, rounded to six decimals.
+//! This is what the JSON document holds (`docs/json-schema.md` tells every field) and what tables,
+//! timelines and CSV are made from. Times are integers in ns. Floating-point numbers are ratios and
+//! rates only, rounded to six decimals.
 
 use schedlab_machine::costs::{Energy, Overhead, Overheads};
 use schedlab_machine::{Counts, RunEnd};
@@ -11,8 +12,8 @@ use schedlab_sched::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The document's name and version. The number changes when a reader of the old form would go wrong; new fields alone do not
-/// change it.
+/// The document's name and version. The number changes when a reader of the old form would go
+/// wrong; new fields alone do not change it.
 pub const SCHEMA: &str = "schedlab-run/1";
 
 /// One workload under one or more schedulers.
@@ -103,7 +104,8 @@ pub struct RunReport {
     pub cpus: Vec<CpuFigures>,
     /// The tasks' figures by key.
     pub keys: Vec<KeyFigures>,
-    /// Each control group's figures, in the order in which they were made. Empty if there are none but the root.
+    /// Each control group's figures, in the order in which they were made. Empty if there are none
+    /// but the root.
     #[serde(default)]
     pub groups: Vec<GroupFigures>,
     /// Each task's figures, by number.
@@ -123,7 +125,8 @@ pub struct KernelFigures {
     pub with_task_ns: u64,
     /// The same for idle time, ns.
     pub idle_ns: u64,
-    /// By kind, ns. What had been begun and not ended when the run did is here in full, so the sum may be a little larger.
+    /// By kind, ns. What had been begun and not ended when the run did is here in full, so the sum
+    /// may be a little larger.
     pub kinds: Vec<KindRow>,
     /// Inter-processor interrupts.
     pub interrupts: u64,
@@ -367,7 +370,8 @@ pub struct KeyFigures {
     pub wakeup_latency: Spread,
 }
 
-/// A control group's figures, of all that was in it or below it: what `cpuacct` and `cpu.stat` of the group would show.
+/// A control group's figures, of all that was in it or below it: what `cpuacct` and `cpu.stat` of
+/// the group would show.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GroupFigures {
     /// Its path.
@@ -389,7 +393,8 @@ pub struct ThrottleFigures {
     pub nr_periods: u64,
     /// Those of them in which it was throttled.
     pub nr_throttled: u64,
-    /// How long its CPUs' queues were throttled, summed over CPUs, ns (`throttled_usec`, version 1's `throttled_time`).
+    /// How long its CPUs' queues were throttled, summed over CPUs, ns (`throttled_usec`, version
+    /// 1's `throttled_time`).
     pub throttled_ns: u64,
     /// Periods in which it used more than its quota, from what it had saved.
     pub nr_bursts: u64,
@@ -466,8 +471,8 @@ pub struct TaskFigures {
     pub migrations_queue: u64,
     /// Times it got another CPU than it had had last.
     pub migrations_cpu: u64,
-    /// What the ideal fluid machine would have given it, ns. This and what follows: none for a task that stands outside it (a
-    /// real-time or deadline task), or if fairness was not measured.
+    /// What the ideal fluid machine would have given it, ns. This and what follows: none for a task
+    /// that stands outside it (a real-time or deadline task), or if fairness was not measured.
     pub share_ns: Option<u64>,
     /// The most that it was owed at any time, ns.
     pub owed_max_ns: Option<u64>,
@@ -485,8 +490,8 @@ pub struct SliceRow(pub u32, pub u64, pub u64, pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpanRow(pub u64, pub u64, pub u32);
 
-/// A bucket of a histogram: smallest and largest value that belong there (ns), and how many were noted. An array of three in
-/// JSON.
+/// A bucket of a histogram: smallest and largest value that belong there (ns), and how many were
+/// noted. An array of three in JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BucketRow(pub u64, pub u64, pub u64);
 
@@ -598,7 +603,11 @@ impl RunReport {
     }
 }
 
-fn task_figures(infos: &[TaskInfo], stats: &Stats, fairness: Option<&Fairness>) -> Vec<TaskFigures> {
+fn task_figures(
+    infos: &[TaskInfo],
+    stats: &Stats,
+    fairness: Option<&Fairness>,
+) -> Vec<TaskFigures> {
     let never = TaskStats::default();
     (0..stats.task_count().max(infos.len()))
         .map(|number| {
@@ -692,7 +701,11 @@ fn cpu_figures(stats: &Stats) -> Vec<CpuFigures> {
     .collect()
 }
 
-fn group_figures(groups: &[GroupInfo], usage: Option<&GroupUsage>, stats: &Stats) -> Vec<GroupFigures> {
+fn group_figures(
+    groups: &[GroupInfo],
+    usage: Option<&GroupUsage>,
+    stats: &Stats,
+) -> Vec<GroupFigures> {
     let Some(usage) = usage else { return Vec::new() };
     let capacity_ns = stats.cpus().iter().map(|cpu| cpu.busy_ns + cpu.idle_ns).sum::<u64>();
     let figures = |(group, number): (&GroupInfo, u32)| {
@@ -735,7 +748,8 @@ fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
         latency.max_ns = latency.max_ns.max(task.latency_max_ns);
     }
     for (number, key) in keys.iter_mut().enumerate() {
-        // What was counted under the key while the run went on, unless tasks that were forked since have keys of their own.
+        // What was counted under the key while the run went on, unless tasks that were forked since
+        // have keys of their own.
         match stats.keys().get(number) {
             Some(did) if did.latency.count == key.wakeup_latency.count => {
                 key.wakeup_latency = match &did.histogram {
@@ -851,7 +865,8 @@ fn ratio(value: f64) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the name up to the dash.
+    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
+    /// name up to the dash.
     pub fn empty_run(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let mut stats = Stats::new(cpus, &[]);
         schedlab_machine::Observer::finished(&mut stats, end_ns);

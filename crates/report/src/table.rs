@@ -6,18 +6,23 @@ use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::{Style, shortened, text_width};
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-/// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each other there are several blocks, all
-/// with the same rows. With colour, the best value of a row is bold, if it can be said which that is.
+/// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each
+/// other there are several blocks, all with the same rows. With colour, the best value of a row is
+/// bold, if it can be said which that is.
 pub fn comparison(report: &Report, style: Style) -> String {
     if report.runs.is_empty() {
         return "no runs\n".into();
     }
     // Rows of which no scheduler has a value say nothing.
-    let metrics: Vec<&Metric> =
-        compared(report).filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some())).collect();
+    let metrics: Vec<&Metric> = compared(report)
+        .filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some()))
+        .collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
-    let columns: Vec<Vec<Option<Value>>> =
-        report.runs.iter().map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect()).collect();
+    let columns: Vec<Vec<Option<Value>>> = report
+        .runs
+        .iter()
+        .map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect())
+        .collect();
     let winners: Vec<Vec<bool>> = (0..metrics.len())
         .map(|row| {
             let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
@@ -50,9 +55,13 @@ pub(crate) struct GridColumn {
     pub bold: Vec<bool>,
 }
 
-/// A table: columns of labels (heading, a label a row), and columns that, where they do not all fit beside each other, come in
-/// several blocks with the same labels.
-pub(crate) fn grid(labels: &[(String, Vec<String>)], columns: &[GridColumn], style: Style) -> String {
+/// A table: columns of labels (heading, a label a row), and columns that, where they do not all fit
+/// beside each other, come in several blocks with the same labels.
+pub(crate) fn grid(
+    labels: &[(String, Vec<String>)],
+    columns: &[GridColumn],
+    style: Style,
+) -> String {
     let label_width = |(head, cells): &(String, Vec<String>)| {
         widest(cells.iter().map(String::as_str).chain(head.lines())) + MARGIN
     };
@@ -82,17 +91,20 @@ pub(crate) fn grid(labels: &[(String, Vec<String>)], columns: &[GridColumn], sty
     text
 }
 
-/// The control groups: a row for each group's part of the machine, and more for what its quota did, if it was ever throttled; a
-/// column a scheduler. Empty if there are none.
+/// The control groups: a row for each group's part of the machine, and more for what its quota did,
+/// if it was ever throttled; a column a scheduler. Empty if there are none.
 pub fn groups(report: &Report, style: Style) -> String {
-    let Some(longest) = report.runs.iter().map(|run| &run.groups).max_by_key(|groups| groups.len()) else {
+    let Some(longest) = report.runs.iter().map(|run| &run.groups).max_by_key(|groups| groups.len())
+    else {
         return String::new();
     };
-    let of = |run: &RunReport, path: &str| run.groups.iter().find(|group| group.path == path).cloned();
+    let of =
+        |run: &RunReport, path: &str| run.groups.iter().find(|group| group.path == path).cloned();
     let mut labels: Vec<String> = Vec::new();
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in longest {
-        let found: Vec<Option<GroupFigures>> = report.runs.iter().map(|run| of(run, &group.path)).collect();
+        let found: Vec<Option<GroupFigures>> =
+            report.runs.iter().map(|run| of(run, &group.path)).collect();
         let mut add = |label: String, text: &dyn Fn(&GroupFigures) -> Option<String>| {
             let text = |group: &Option<GroupFigures>| {
                 group.as_ref().and_then(text).unwrap_or_else(|| none_text(style).into())
@@ -131,8 +143,11 @@ pub fn groups(report: &Report, style: Style) -> String {
         }
         let mut table = new_table(style);
         let heads = block.clone().map(|run| &report.runs[run].scheduler);
-        let heads = heads.map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
-        table.set_header(std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)));
+        let heads =
+            heads.map(|scheduler| Cell::new(format!("{}\n{}", scheduler.name, scheduler.release)));
+        table.set_header(
+            std::iter::once(Cell::new("group,\nof the machine")).chain(heads.map(right)),
+        );
         for (label, row) in labels.iter().zip(&rows) {
             let cells = block.clone().map(|run| right(Cell::new(&row[run])));
             table.add_row(std::iter::once(Cell::new(label)).chain(cells));
@@ -145,8 +160,8 @@ pub fn groups(report: &Report, style: Style) -> String {
 /// Paths longer than this are cut.
 const GROUP_WIDTH: usize = 28;
 
-/// What the figures do not say by themselves: who was still waiting when the run ended, beyond what is ordinary. Latencies know
-/// nothing of it.
+/// What the figures do not say by themselves: who was still waiting when the run ended, beyond what
+/// is ordinary. Latencies know nothing of it.
 fn notes(report: &Report, style: Style) -> String {
     let mut phrases = vec![];
     for run in report.runs.iter().filter(|run| run.totals.waiting_at_end > 0) {
@@ -237,9 +252,15 @@ const TASK_COLUMNS: &[Column] = &[
     Column {
         head: "% of\none",
         rank: 4,
-        of: |task, run, _| (run.end.at_ns > 0).then(|| percent(task.cpu_ns as f64 / run.end.at_ns as f64)),
+        of: |task, run, _| {
+            (run.end.at_ns > 0).then(|| percent(task.cpu_ns as f64 / run.end.at_ns as f64))
+        },
     },
-    Column { head: "fluid\nshare", rank: 6, of: |task, _, unicode| Some(duration(task.share_ns?, unicode)) },
+    Column {
+        head: "fluid\nshare",
+        rank: 6,
+        of: |task, _, unicode| Some(duration(task.share_ns?, unicode)),
+    },
     Column {
         head: "largest\nlag",
         rank: 5,
@@ -250,7 +271,11 @@ const TASK_COLUMNS: &[Column] = &[
         rank: 7,
         of: |task, _, unicode| Some(signed_duration(task.lag_end_ns?, unicode)),
     },
-    Column { head: "waited", rank: 1, of: |task, _, unicode| Some(duration(task.wait_ns, unicode)) },
+    Column {
+        head: "waited",
+        rank: 1,
+        of: |task, _, unicode| Some(duration(task.wait_ns, unicode)),
+    },
     Column {
         head: "longest\nwait",
         rank: 3,
@@ -272,17 +297,27 @@ const TASK_COLUMNS: &[Column] = &[
         of: |task, _, unicode| Some(duration(task.turnaround_ns?, unicode)),
     },
     Column { head: "jobs", rank: 6, of: |task, _, _| Some(count(task.jobs)) },
-    Column { head: "switches\nvol.", rank: 9, of: |task, _, _| Some(count(task.switches_voluntary)) },
-    Column { head: "switches\ninvol.", rank: 4, of: |task, _, _| Some(count(task.switches_involuntary)) },
+    Column {
+        head: "switches\nvol.",
+        rank: 9,
+        of: |task, _, _| Some(count(task.switches_voluntary)),
+    },
+    Column {
+        head: "switches\ninvol.",
+        rank: 4,
+        of: |task, _, _| Some(count(task.switches_involuntary)),
+    },
     Column { head: "moves\nof CPU", rank: 8, of: |task, _, _| Some(count(task.migrations_cpu)) },
 ];
 
-/// The tasks of one run, a row each, with as many columns as fit (none that would be empty). At most `rows` tasks are shown, if
-/// given; how many are left out is said.
+/// The tasks of one run, a row each, with as many columns as fit (none that would be empty). At
+/// most `rows` tasks are shown, if given; how many are left out is said.
 pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let shown = &run.tasks[..rows.unwrap_or(usize::MAX).min(run.tasks.len())];
-    let names: Vec<String> = shown.iter().map(|task| shortened(&task.name, NAME_WIDTH, style)).collect();
-    let mut room = style.columns().saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
+    let names: Vec<String> =
+        shown.iter().map(|task| shortened(&task.name, NAME_WIDTH, style)).collect();
+    let mut room =
+        style.columns().saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
 
     // Those that matter most are given room first; they stand in their own order.
     let mut by_rank: Vec<usize> = (0..TASK_COLUMNS.len()).collect();
@@ -290,7 +325,8 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let mut columns: Vec<Option<Vec<String>>> = vec![None; TASK_COLUMNS.len()];
     for column in by_rank {
         let Column { head, of, .. } = TASK_COLUMNS[column];
-        let values: Vec<Option<String>> = shown.iter().map(|task| of(task, run, style.unicode)).collect();
+        let values: Vec<Option<String>> =
+            shown.iter().map(|task| of(task, run, style.unicode)).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }
@@ -304,8 +340,12 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     }
 
     let mut table = new_table(style);
-    let kept =
-        || TASK_COLUMNS.iter().zip(&columns).filter_map(|(column, texts)| Some((column, texts.as_ref()?)));
+    let kept = || {
+        TASK_COLUMNS
+            .iter()
+            .zip(&columns)
+            .filter_map(|(column, texts)| Some((column, texts.as_ref()?)))
+    };
     let heads = kept().map(|(column, _)| right(Cell::new(column.head)));
     table.set_header(std::iter::once(Cell::new("task")).chain(heads));
     for (row, name) in names.iter().enumerate() {

@@ -9,8 +9,8 @@ use schedlab_measure::{Fairness, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
 use schedlab_report::timeline::{self, TimelineError};
 use schedlab_report::{
-    Lanes, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, Style, TaskInfo, TimelineOptions,
-    WorkloadInfo, csv, json, table,
+    Lanes, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, Style, TaskInfo,
+    TimelineOptions, WorkloadInfo, csv, json, table,
 };
 use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{BlockReason, SchedAttr, Scheduler, TaskAttr};
@@ -32,12 +32,21 @@ fn program(&(_, nice, start_ms, steps, times): &Program) -> (u64, TaskAttr, Vec<
     (start_ms * MS, attr, ops)
 }
 
-fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs: &[Program]) -> RunReport {
+fn run(
+    name: &str,
+    release: &str,
+    cpus: u32,
+    scheduler: impl Scheduler,
+    programs: &[Program],
+) -> RunReport {
     let infos: Vec<TaskInfo> = programs
         .iter()
         .enumerate()
         .map(|(number, &(key, nice, _, _, times))| TaskInfo {
-            name: format!("{key}-{}", programs[..number].iter().filter(|other| other.0 == key).count()),
+            name: format!(
+                "{key}-{}",
+                programs[..number].iter().filter(|other| other.0 == key).count()
+            ),
             key: key.into(),
             group: String::new(),
             attr: SchedAttr::nice(nice),
@@ -58,7 +67,11 @@ fn run(name: &str, release: &str, cpus: u32, scheduler: impl Scheduler, programs
     let counts = machine.counts();
     let (scheduler, _, ((stats, fairness), (slices, spans))) = machine.into_parts();
     RunReport::new(RunInputs {
-        scheduler: SchedulerInfo { name: name.into(), release: release.into(), title: name.to_uppercase() },
+        scheduler: SchedulerInfo {
+            name: name.into(),
+            release: release.into(),
+            title: name.to_uppercase(),
+        },
         machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
         tunables: &scheduler.tunables(),
         seed: None,
@@ -109,11 +122,13 @@ fn assert_fits(text: &str, width: usize) {
     }
 }
 
-/// Round robin of Linux 1.0 with two hogs, worked out by hand: each has 15 ticks of 10 ms, and the older goes first.
+/// Round robin of Linux 1.0 with two hogs, worked out by hand: each has 15 ticks of 10 ms, and the
+/// older goes first.
 #[test]
 fn two_hogs_under_round_robin() {
     let run = round_robin(&[("hog", 0, 0, &[400], 1), ("hog", 0, 0, &[400], 1)]);
-    let slices: Vec<_> = run.slices.as_ref().unwrap().iter().map(|s| (s.1 / MS, s.2 / MS, s.3)).collect();
+    let slices: Vec<_> =
+        run.slices.as_ref().unwrap().iter().map(|s| (s.1 / MS, s.2 / MS, s.3)).collect();
     assert_eq!(
         slices,
         [(0, 150, 0), (150, 300, 1), (300, 450, 0), (450, 600, 1), (600, 700, 0), (700, 800, 1)]
@@ -126,8 +141,8 @@ fn two_hogs_under_round_robin() {
     assert_eq!((run.totals.wait_mean_ns, run.totals.wait_max_ns), (Some(350 * MS), 150 * MS));
     assert_eq!((run.totals.switches_voluntary, run.totals.switches_involuntary), (2, 4));
     let fairness = run.fairness.as_ref().unwrap();
-    // Each was owed half of what the other had had; the last 100 ms the second had alone. By share 400 of 350 ms, and 400 of
-    // 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
+    // Each was owed half of what the other had had; the last 100 ms the second had alone. By share
+    // 400 of 350 ms, and 400 of 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
     assert_eq!((fairness.lag_max_ns, fairness.owed_max_task), (75 * MS, Some(1)));
     assert_eq!((fairness.owed_end_ns, fairness.jain_by_share), (50 * MS, Some(0.984615)));
     assert_eq!(fairness.jain_by_weight, Some(1.0));
@@ -168,7 +183,9 @@ fn timelines_in_ascii() {
         assert!(text.is_ascii(), "{text}");
         assert_fits(&text, 80);
     }
-    for text in [table::comparison(&report(), style), table::tasks(&round_robin(MIXED), style, None)] {
+    for text in
+        [table::comparison(&report(), style), table::tasks(&round_robin(MIXED), style, None)]
+    {
         assert!(text.is_ascii(), "{text}");
     }
     insta::assert_snapshot!("ascii", draw(&one_queue(2, MIXED), Lanes::Auto, style));
@@ -203,8 +220,11 @@ fn many_tasks_are_drawn_by_key_and_many_cpus_together() {
 #[test]
 fn a_window_shows_its_part() {
     let run = round_robin(MIXED);
-    let options =
-        TimelineOptions { from_ns: Some(95 * MS), to_ns: Some(155 * MS), ..TimelineOptions::default() };
+    let options = TimelineOptions {
+        from_ns: Some(95 * MS),
+        to_ns: Some(155 * MS),
+        ..TimelineOptions::default()
+    };
     insta::assert_snapshot!("window", timeline::draw(&run, options, Style::plain(80)).unwrap());
 }
 
@@ -281,7 +301,10 @@ fn a_starved_task_is_told_of() {
     let run = one_queue(1, &[("hog", 0, 0, &[1100], 1), ("late", 0, 995, &[50], 1)]);
     assert_eq!((run.totals.waiting_at_end, run.tasks[1].wait_open_ns), (1, 5 * MS));
     let text = table::comparison(&Report::new(workload(), vec![run]), Style::plain(80));
-    assert!(text.ends_with("longest waits that were not over at the end:\none_queue@1 5.00 ms\n"), "{text}");
+    assert!(
+        text.ends_with("longest waits that were not over at the end:\none_queue@1 5.00 ms\n"),
+        "{text}"
+    );
 }
 
 #[test]

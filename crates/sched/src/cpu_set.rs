@@ -7,8 +7,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// A set of CPUs, of any size the project knows (4096). Copies are cheap: sets within the first 64 CPUs are one word, larger
-/// ones are shared.
+/// A set of CPUs, of any size the project knows (4096). Copies are cheap: sets within the first 64
+/// CPUs are one word, larger ones are shared.
 #[derive(Clone, Debug, Default)]
 pub enum CpuSet {
     /// Every CPU there is.

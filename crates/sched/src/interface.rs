@@ -1,7 +1,7 @@
 //! What a scheduler is: the [`Scheduler`] trait.
 //!
-//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns the runqueues of *all*
-//! CPUs and is told, at each hook, on which CPU the kernel is acting.
+//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns
+//! the runqueues of *all* CPUs and is told, at each hook, on which CPU the kernel is acting.
 //!
 //! # A task's life, as a scheduler is told of it
 //!
@@ -17,15 +17,17 @@
 //!
 //! # An instant
 //!
-//! Everything that happens at one nanosecond happens before any rescheduling of that nanosecond: work that ends
-//! ([`block`](Scheduler::block), [`yield_now`](Scheduler::yield_now), forks and wakeups by running tasks), then tasks that
-//! start or wake, timers, ticks by CPU. Hooks ask for reschedules with [`Platform::resched`]; afterwards the machine calls
-//! [`schedule`](Scheduler::schedule) on every CPU that was asked, in rising order, round after round until none asks. A task
-//! that blocked therefore stays its CPU's current task through the rest of its instant.
+//! Everything that happens at one nanosecond happens before any rescheduling of that nanosecond:
+//! work that ends ([`block`](Scheduler::block), [`yield_now`](Scheduler::yield_now), forks and
+//! wakeups by running tasks), then tasks that start or wake, timers, ticks by CPU. Hooks ask for
+//! reschedules with [`Platform::resched`]; afterwards the machine calls
+//! [`schedule`](Scheduler::schedule) on every CPU that was asked, in rising order, round after
+//! round until none asks. A task that blocked therefore stays its CPU's current task through the
+//! rest of its instant.
 
 use crate::{
-    CpuId, CpuSet, GroupId, Locking, Platform, SchedAttr, TaskAttr, TaskId, TimerKey, Tunable, TunableError,
-    tunables,
+    CpuId, CpuSet, GroupId, Locking, Platform, SchedAttr, TaskAttr, TaskId, TimerKey, Tunable,
+    TunableError, tunables,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -34,9 +36,10 @@ use alloc::vec::Vec;
 /// Who brings a new task into being.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parent {
-    /// Nobody who holds a CPU or whose own state matters: a parent that is neither interactive nor a hog. The child gets what
-    /// the kernel gives a fresh child, undiminished, and starts on the allowed CPU with the fewest runnable tasks, the lowest
-    /// number among equals. (How the golden schedules' tasks, and those that a workload file starts, come about.)
+    /// Nobody who holds a CPU or whose own state matters: a parent that is neither interactive nor
+    /// a hog. The child gets what the kernel gives a fresh child, undiminished, and starts on the
+    /// allowed CPU with the fewest runnable tasks, the lowest number among equals. (How the golden
+    /// schedules' tasks, and those that a workload file starts, come about.)
     Outside,
     /// A running task forked: the release's own rules for parent and child.
     Task {
@@ -100,18 +103,20 @@ pub enum BlockReason {
     Dead,
 }
 
-/// What an algorithm promises, for the checks that hold every scheduler to it. `None` = it promises nothing of the kind.
+/// What an algorithm promises, for the checks that hold every scheduler to it. `None` = it promises
+/// nothing of the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Promises {
     /// The longest that a CPU may idle while a task that may run there waits elsewhere, ns.
     pub idle_beside_waiting_ns: Option<u64>,
-    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given to
-    /// [`Scheduler::promises`], no real-time task being about, ns.
+    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given
+    /// to [`Scheduler::promises`], no real-time task being about, ns.
     pub wait_ns: Option<u64>,
     /// How far apart the CPU times of equal hogs that share one CPU may drift, ns.
     pub hog_spread_ns: Option<u64>,
-    /// On the CPU to which a real-time task belongs while it waits ([`Scheduler::cpu_of`]) nobody less urgent runs, once an instant
-    /// is over. (Limits on real-time tasks apart, as `sched_rt_runtime_us`.)
+    /// On the CPU to which a real-time task belongs while it waits ([`Scheduler::cpu_of`]) nobody
+    /// less urgent runs, once an instant is over. (Limits on real-time tasks apart, as
+    /// `sched_rt_runtime_us`.)
     pub real_time_first: bool,
 }
 
@@ -131,14 +136,15 @@ pub struct Load {
 /// What a task group has used and suffered (`cpuacct.usage`, `cpu.stat`), all CPUs together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupStats {
-    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. What a task used before it came to the
-    /// group is not in it.
+    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. What a
+    /// task used before it came to the group is not in it.
     pub usage_ns: u64,
     /// Periods of the quota that have ended.
     pub nr_periods: u64,
     /// Those of them in which it was throttled.
     pub nr_throttled: u64,
-    /// How long its CPUs' queues were throttled, summed over CPUs, as of the last time each was let go, ns.
+    /// How long its CPUs' queues were throttled, summed over CPUs, as of the last time each was let
+    /// go, ns.
     pub throttled_ns: u64,
     /// Periods in which it used more than its quota, from what it had saved.
     pub nr_bursts: u64,
@@ -148,53 +154,59 @@ pub struct GroupStats {
 
 /// A process scheduler: what one kernel release does.
 ///
-/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless said otherwise a hook that makes a
-/// reschedule necessary asks for it with [`Platform::resched`].
+/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless said otherwise a
+/// hook that makes a reschedule necessary asks for it with [`Platform::resched`].
 pub trait Scheduler {
     /// A new task. The scheduler chooses its CPU, queues it and decides about preemption.
     ///
-    /// `task` is a number never used so far. Numbers follow the order in which tasks are written in the workload, so those
-    /// that start late come out of turn; [`TaskTable`](crate::TaskTable) makes room for them.
+    /// `task` is a number never used so far. Numbers follow the order in which tasks are written in
+    /// the workload, so those that start late come out of turn; [`TaskTable`](crate::TaskTable)
+    /// makes room for them.
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent);
 
-    /// `task`, asleep (or blocked in this very nanosecond and still its CPU's current), becomes runnable.
+    /// `task`, asleep (or blocked in this very nanosecond and still its CPU's current), becomes
+    /// runnable.
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker);
 
-    /// The task that runs on `cpu` stops being runnable. It stays current until the reschedule of `cpu`, which the machine
-    /// sees to: the hook need not ask for it.
+    /// The task that runs on `cpu` stops being runnable. It stays current until the reschedule of
+    /// `cpu`, which the machine sees to: the hook need not ask for it.
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason);
 
     /// The tick of `cpu`, with the balancing that it raises.
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId);
 
-    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the CPU idles.
+    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the
+    /// CPU idles.
     ///
-    /// The request of `cpu` has been cleared before the call; if it is set when the call returns, `cpu` reschedules again in
-    /// the next round.
+    /// The request of `cpu` has been cleared before the call; if it is set when the call returns,
+    /// `cpu` reschedules again in the next round.
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
 
-    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of `cpu` if the kernel would call
-    /// `schedule()`; if it does not, the task goes on at once.
+    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of
+    /// `cpu` if the kernel would call `schedule()`; if it does not, the task goes on at once.
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId);
 
-    /// `sched_setattr(2)`, `setpriority(2)`: `task`, in whatever state, gets other attributes. `by` is the CPU on which the
-    /// call is executed. The machine has checked that the values are in range and that something differs.
+    /// `sched_setattr(2)`, `setpriority(2)`: `task`, in whatever state, gets other attributes. `by`
+    /// is the CPU on which the call is executed. The machine has checked that the values are in
+    /// range and that something differs.
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId);
 
-    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of the machine is in it). A
-    /// running task on a forbidden CPU must leave it.
+    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of
+    /// the machine is in it). A running task on a forbidden CPU must leave it.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet);
 
-    /// Whether the release has affinity masks at all. Where it has none, tasks run wherever they get a CPU.
+    /// Whether the release has affinity masks at all. Where it has none, tasks run wherever they
+    /// get a CPU.
     fn honours_affinity(&self) -> bool {
         true
     }
 
-    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was over when its sleep was). It
-    /// is not any CPU's current.
+    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was
+    /// over when its sleep was). It is not any CPU's current.
     fn kill(&mut self, platform: &mut Platform, task: TaskId);
 
-    /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init does.
+    /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init
+    /// does.
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
         let _ = (platform, task, parent);
     }
@@ -205,8 +217,8 @@ pub trait Scheduler {
         unreachable!("a timer fired for a scheduler that arms none");
     }
 
-    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's affair; second locks are told with
-    /// [`Platform::double_lock`].)
+    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's
+    /// affair; second locks are told with [`Platform::double_lock`].)
     fn locking(&self) -> Locking {
         Locking::PerCpu
     }
@@ -214,11 +226,12 @@ pub trait Scheduler {
     /// The CPU whose runqueue `task` belongs to, or last belonged to.
     fn cpu_of(&self, task: TaskId) -> CpuId;
 
-    /// `cpu` is about to go off line (it is not the last that is on line). From now on the scheduler leaves it out of its
-    /// balancing and does as the release does with what depends on the number of CPUs on line. It has not to move tasks: the
-    /// machine next narrows the affinity of every task to the CPUs that are left, and tasks leave as they would after
-    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks nothing, and is not heard of until
-    /// [`cpu_online`](Scheduler::cpu_online).
+    /// `cpu` is about to go off line (it is not the last that is on line). From now on the
+    /// scheduler leaves it out of its balancing and does as the release does with what depends on
+    /// the number of CPUs on line. It has not to move tasks: the machine next narrows the affinity
+    /// of every task to the CPUs that are left, and tasks leave as they would after
+    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks
+    /// nothing, and is not heard of until [`cpu_online`](Scheduler::cpu_online).
     ///
     /// # Errors
     /// A message, if the release cannot take CPUs off line, or refuses. Nothing has changed then.
@@ -227,8 +240,8 @@ pub trait Scheduler {
         Err("this release cannot take CPUs off line".into())
     }
 
-    /// `cpu`, which was off line, is back: it ticks again, and balances as it did. Next the machine tells which tasks may use
-    /// it, and asks it to reschedule.
+    /// `cpu`, which was off line, is back: it ticks again, and balances as it did. Next the machine
+    /// tells which tasks may use it, and asks it to reschedule.
     ///
     /// # Errors
     /// A message, if the release cannot.
@@ -237,8 +250,8 @@ pub trait Scheduler {
         Err("this release cannot bring CPUs back".into())
     }
 
-    /// Makes a task group below `parent`, with `shares` (v1 `cpu.shares`; 1024 is the default weight). Groups are numbered
-    /// from 1 in the order of their making.
+    /// Makes a task group below `parent`, with `shares` (v1 `cpu.shares`; 1024 is the default
+    /// weight). Groups are numbered from 1 in the order of their making.
     ///
     /// # Errors
     /// A message, if the release has no task groups, or not so deep.
@@ -266,12 +279,14 @@ pub trait Scheduler {
         Err("this scheduler has no task groups".into())
     }
 
-    /// Limits the CPU time of a group: at most `quota_us` in each `period_us`, all CPUs together, and up to `burst_us` of unused
-    /// quota saved for later (`cpu.cfs_quota_us`, `cpu.cfs_period_us`, `cpu.cfs_burst_us`; `cpu.max`, `cpu.max.burst`). No quota
-    /// = no limit. All in us: quota at least 1000, period 1000 to 1000000, burst at most the quota.
+    /// Limits the CPU time of a group: at most `quota_us` in each `period_us`, all CPUs together,
+    /// and up to `burst_us` of unused quota saved for later (`cpu.cfs_quota_us`,
+    /// `cpu.cfs_period_us`, `cpu.cfs_burst_us`; `cpu.max`, `cpu.max.burst`). No quota = no limit.
+    /// All in us: quota at least 1000, period 1000 to 1000000, burst at most the quota.
     ///
     /// # Errors
-    /// A message, if the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the numbers.
+    /// A message, if the release has no quotas (they came with 3.2) or no burst (5.14), or refuses
+    /// the numbers.
     fn group_set_quota(
         &mut self,
         platform: &mut Platform,
@@ -284,12 +299,17 @@ pub trait Scheduler {
         Err("this scheduler has no quotas: cfs@3.2 and eevdf have".into())
     }
 
-    /// Writes a group's `cpu.idle`: whether all of it counts as `SCHED_IDLE` (weight 3) beside its siblings. Taken back, it has
-    /// the default weight, 1024.
+    /// Writes a group's `cpu.idle`: whether all of it counts as `SCHED_IDLE` (weight 3) beside its
+    /// siblings. Taken back, it has the default weight, 1024.
     ///
     /// # Errors
     /// A message, if the release has no such groups (they came with 5.15).
-    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
         let _ = (platform, group, idle);
         Err("this scheduler has no idle groups: eevdf has".into())
     }
@@ -307,7 +327,12 @@ pub trait Scheduler {
     ///
     /// # Errors
     /// A message, if the release has no task groups or refuses the move.
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         let _ = (platform, task, group);
         Err("this scheduler has no task groups".into())
     }
@@ -321,7 +346,12 @@ pub trait Scheduler {
     ///
     /// # Errors
     /// Unknown name, or a value that the kernel would refuse.
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         let _ = platform;
         tunables::check(&self.tunables(), name, value)
     }
@@ -332,13 +362,14 @@ pub trait Scheduler {
         Promises::default()
     }
 
-    /// The scheduling domains that it has built of the machine, in words (what `/proc/sys/kernel/sched_domain` shows); None for
-    /// schedulers that have none.
+    /// The scheduling domains that it has built of the machine, in words (what
+    /// `/proc/sys/kernel/sched_domain` shows); None for schedulers that have none.
     fn describe_domains(&self) -> Option<String> {
         None
     }
 
-    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and the stress driver.
+    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and
+    /// the stress driver.
     ///
     /// # Errors
     /// What does not add up.
@@ -428,19 +459,34 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     ) -> Result<(), String> {
         (**self).group_set_quota(platform, group, quota_us, period_us, burst_us)
     }
-    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
         (**self).group_set_idle(platform, group, idle)
     }
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
         (**self).group_stats(group)
     }
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         (**self).set_group(platform, task, group)
     }
     fn tunables(&self) -> Vec<Tunable> {
         (**self).tunables()
     }
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         (**self).set_tunable(platform, name, value)
     }
     fn promises(&self, load: &Load) -> Promises {

@@ -1,8 +1,10 @@
-//! The process schedulers of the Linux line, each true to its release, and the interface that they fill.
+//! The process schedulers of the Linux line, each true to its release, and the interface that they
+//! fill.
 //!
-//! A scheduler here sees what a kernel's scheduler sees and no more: wakeups, blocks, ticks, forks, exits, yields and changes
-//! of a task's attributes. It answers by putting tasks on runqueues, asking CPUs to reschedule, and picking. Nothing in this
-//! crate knows how long a task is going to run, where a workload came from, or whether time is real or simulated.
+//! A scheduler here sees what a kernel's scheduler sees and no more: wakeups, blocks, ticks, forks,
+//! exits, yields and changes of a task's attributes. It answers by putting tasks on runqueues,
+//! asking CPUs to reschedule, and picking. Nothing in this crate knows how long a task is going to
+//! run, where a workload came from, or whether time is real or simulated.
 //!
 //! Where to look:
 //!

@@ -1,13 +1,14 @@
 //! What a scheduler may ask of the machine: the time, a reschedule, a timer.
 //!
-//! The machine hands a [`Platform`] to every hook. It answers the few questions that a kernel's scheduler puts to hardware
-//! and timekeeping, and takes the few orders it gives. It knows nothing of what tasks are going to do.
+//! The machine hands a [`Platform`] to every hook. It answers the few questions that a kernel's
+//! scheduler puts to hardware and timekeeping, and takes the few orders it gives. It knows nothing
+//! of what tasks are going to do.
 
 use crate::{CpuId, TaskId, Touched};
 use alloc::vec::Vec;
 
-/// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill, hrtick). The scheduler chooses
-/// the number; at most one expiry is pending for each.
+/// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill,
+/// hrtick). The scheduler chooses the number; at most one expiry is pending for each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimerKey(pub u32);
 
@@ -23,8 +24,8 @@ pub enum TimerPhase {
 /// An order to the machine about a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerOrder {
-    /// Fire at `at_ns`; what was pending for the key is forgotten. A time already past fires at the present nanosecond, after
-    /// the ticks.
+    /// Fire at `at_ns`; what was pending for the key is forgotten. A time already past fires at the
+    /// present nanosecond, after the ticks.
     Arm {
         /// Which timer.
         key: TimerKey,
@@ -86,19 +87,22 @@ pub struct Platform {
     resched: CpuBits,
     /// The CPU on which the present hook is executed, if requests to others are to be noted.
     acting: Option<CpuId>,
-    /// What schedulers have touched. They only ever add; whoever wants to know what one hook did clears it before.
+    /// What schedulers have touched. They only ever add; whoever wants to know what one hook did
+    /// clears it before.
     pub touched: Touched,
-    /// CPUs that another CPU asked to reschedule, which had not yet been asked: each is an inter-processor interrupt. Noted only
-    /// while [`set_acting`](Platform::set_acting) says who acts; the machine drains this after every hook.
+    /// CPUs that another CPU asked to reschedule, which had not yet been asked: each is an
+    /// inter-processor interrupt. Noted only while [`set_acting`](Platform::set_acting) says who
+    /// acts; the machine drains this after every hook.
     pub interrupts: Vec<CpuId>,
-    /// Runqueue locks taken while that of another CPU was held: the CPU whose was held, and the other. Noted, and drained, like
-    /// `interrupts`.
+    /// Runqueue locks taken while that of another CPU was held: the CPU whose was held, and the
+    /// other. Noted, and drained, like `interrupts`.
     pub second_locks: Vec<(CpuId, CpuId)>,
     /// Orders not yet carried out. The machine drains this after every hook.
     pub timer_orders: Vec<TimerOrder>,
     /// Moves not yet told to the observers. The machine drains this after every hook.
     pub migrations: Vec<Migration>,
-    /// System calls that failed, not yet told to the observers. The machine drains this after every hook.
+    /// System calls that failed, not yet told to the observers. The machine drains this after every
+    /// hook.
     pub refusals: Vec<(TaskId, Refusal)>,
 }
 
@@ -145,7 +149,8 @@ impl Platform {
         self.cpus
     }
 
-    /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on with user code.
+    /// Asks `cpu` to call [`Scheduler::schedule`](crate::Scheduler::schedule) before it goes on
+    /// with user code.
     #[inline]
     pub fn resched(&mut self, cpu: CpuId) {
         if self.acting.is_some_and(|acting| acting != cpu) && !self.resched.contains(cpu) {
@@ -154,7 +159,8 @@ impl Platform {
         self.resched.insert(cpu);
     }
 
-    /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`, `double_lock_balance`).
+    /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`,
+    /// `double_lock_balance`).
     pub fn double_lock(&mut self, held: CpuId, other: CpuId) {
         self.touched.double_locks += 1;
         if self.acting.is_some() && held != other {
@@ -178,13 +184,14 @@ impl Platform {
         self.timer_orders.push(TimerOrder::Cancel { key });
     }
 
-    /// Tells that `task` now belongs to the runqueue of `to`. For the figures; the scheduler has already moved it.
+    /// Tells that `task` now belongs to the runqueue of `to`. For the figures; the scheduler has
+    /// already moved it.
     pub fn migrated(&mut self, task: TaskId, from: CpuId, to: CpuId) {
         self.migrations.push(Migration { task, from, to });
     }
 
-    /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a new task starts as
-    /// `SCHED_OTHER`.
+    /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a
+    /// new task starts as `SCHED_OTHER`.
     pub fn refuse(&mut self, task: TaskId, why: Refusal) {
         self.refusals.push((task, why));
     }
@@ -196,8 +203,8 @@ impl Platform {
         self.now_ns = now_ns;
     }
 
-    /// For the driver of a scheduler: the hooks that follow are executed on `cpu`, and what they ask of others is to be noted.
-    /// None: it is not.
+    /// For the driver of a scheduler: the hooks that follow are executed on `cpu`, and what they
+    /// ask of others is to be noted. None: it is not.
     #[inline]
     pub fn set_acting(&mut self, cpu: Option<CpuId>) {
         self.acting = cpu;
@@ -209,21 +216,23 @@ impl Platform {
         self.jiffies = jiffies;
     }
 
-    /// For the driver of a scheduler: takes back the request of `cpu`, as it is about to call `schedule`.
+    /// For the driver of a scheduler: takes back the request of `cpu`, as it is about to call
+    /// `schedule`.
     #[inline]
     pub fn clear_resched(&mut self, cpu: CpuId) {
         self.resched.remove(cpu);
     }
 
-    /// For the driver of a scheduler: the lowest CPU from `from` on that has been asked to reschedule.
+    /// For the driver of a scheduler: the lowest CPU from `from` on that has been asked to
+    /// reschedule.
     #[inline]
     pub fn next_resched(&self, from: u32) -> Option<CpuId> {
         self.resched.next(from)
     }
 }
 
-/// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty one of 4096 is seen to be
-/// empty by one look.
+/// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
+/// one of 4096 is seen to be empty by one look.
 #[derive(Debug)]
 pub(crate) struct CpuBits {
     words: Vec<u64>,

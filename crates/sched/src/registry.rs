@@ -1,6 +1,7 @@
 //! Every scheduler by name and release.
 //!
-//! Users write `cfs`, `cfs@2.6.24`, `o_n@2.4.20`: a scheduler, and a release where there is more than one.
+//! Users write `cfs`, `cfs@2.6.24`, `o_n@2.4.20`: a scheduler, and a release where there is more
+//! than one.
 
 use crate::{Clairvoyant, Platform, Policy, Scheduler, Topology};
 use alloc::boxed::Box;
@@ -35,7 +36,8 @@ pub struct Release {
     pub also: &'static [&'static str],
     /// What is particular about it, in a line.
     pub summary: &'static str,
-    /// The names by which golden schedules know it: their `scheduler` and `kernel`. Empty where there are none.
+    /// The names by which golden schedules know it: their `scheduler` and `kernel`. Empty where
+    /// there are none.
     pub golden: &'static [(&'static str, &'static str)],
     /// Ticks a second of that time's usual build.
     pub hz_default: u32,
@@ -47,9 +49,9 @@ pub struct Release {
     pub policies: &'static [Policy],
     /// Whether it has task groups.
     pub groups: bool,
-    /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the mainline since 2.6.24, and what
-    /// was made for it. (i386 had it since 2.6.21, which no release here is built for where it would matter.) The textbooks'
-    /// schedulers do nothing at a tick.
+    /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the
+    /// mainline since 2.6.24, and what was made for it. (i386 had it since 2.6.21, which no release
+    /// here is built for where it would matter.) The textbooks' schedulers do nothing at a tick.
     pub nohz: bool,
     /// Makes one.
     pub build: Build,
@@ -77,7 +79,8 @@ pub struct Entry {
     pub releases: &'static [Release],
 }
 
-/// All schedulers: first those of Linux, in the order in which it had them, then those of the textbooks.
+/// All schedulers: first those of Linux, in the order in which it had them, then those of the
+/// textbooks.
 pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,

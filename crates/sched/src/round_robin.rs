@@ -2,15 +2,16 @@
 //!
 //! # The algorithm
 //!
-//! All tasks of the system, asleep or not, stand in one **ring** in the order of their birth. Each has a `priority` (15 ticks
-//! of 10 ms by default) and a `counter`: the ticks it may still run. [`schedule`](Scheduler::schedule) walks the whole ring and
-//! takes the runnable task with the **largest counter**, the oldest among equals. When the runnable tasks have used theirs up
-//! (the largest is 0) a new round begins: *every* task in the ring, sleepers too, keeps half of what it had left and gets its
-//! `priority` on top. The task that was found before that goes on.
+//! All tasks of the system, asleep or not, stand in one **ring** in the order of their birth. Each
+//! has a `priority` (15 ticks of 10 ms by default) and a `counter`: the ticks it may still run.
+//! [`schedule`](Scheduler::schedule) walks the whole ring and takes the runnable task with the
+//! **largest counter**, the oldest among equals. When the runnable tasks have used theirs up (the
+//! largest is 0) a new round begins: *every* task in the ring, sleepers too, keeps half of what it
+//! had left and gets its `priority` on top. The task that was found before that goes on.
 //!
-//! There is no runqueue, no policy and no dynamic priority but the counter itself. It is ration and rank in one: a task that
-//! slept through some rounds has up to `2 * priority - 1` ticks, and is ahead of every hog until it has burnt the surplus.
-//! That is the whole interactivity heuristic.
+//! There is no runqueue, no policy and no dynamic priority but the counter itself. It is ration and
+//! rank in one: a task that slept through some rounds has up to `2 * priority - 1` ticks, and is
+//! ahead of every hog until it has burnt the surplus. That is the whole interactivity heuristic.
 //!
 //! # Cost
 //!
@@ -18,14 +19,15 @@
 //!
 //! # Releases
 //!
-//! 1.0, and 1.2 (read in 1.2.13), which differs in three places: a woken task must be ahead by more than 3 ticks to ask for a
-//! reschedule, the tick asks only when the counter would fall below 0, and the idle task's counter is -100.
+//! 1.0, and 1.2 (read in 1.2.13), which differs in three places: a woken task must be ahead by more
+//! than 3 ticks to ask for a reschedule, the tick asks only when the counter would fall below 0,
+//! and the idle task's counter is -100.
 
 use crate::interface::Load;
 use crate::registry::{Build, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TaskTable, Waker,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Waker,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -121,7 +123,8 @@ pub struct RoundRobin {
     version: Version,
     /// Every task there ever was, by number.
     tasks: TaskTable<Task>,
-    /// The tasks there are, oldest first. (In the kernel a doubly linked ring headed by the idle task.)
+    /// The tasks there are, oldest first. (In the kernel a doubly linked ring headed by the idle
+    /// task.)
     ring: Vec<TaskId>,
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
@@ -194,15 +197,16 @@ impl Scheduler for RoundRobin {
     }
 
     fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
-        self.tasks[task].state = if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
+        self.tasks[task].state =
+            if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
     }
 
     fn tick(&mut self, platform: &mut Platform, _cpu: CpuId) {
         let Some(current) = self.current else { return };
         let counter = &mut self.tasks[current].counter;
         *counter = (*counter - 1).max(0);
-        // 1.2's tick itself asks only when the counter would fall below 0, but the return to user mode, which follows each
-        // tick, calls schedule() for a counter of 0 in both releases.
+        // 1.2's tick itself asks only when the counter would fall below 0, but the return to user
+        // mode, which follows each tick, calls schedule() for a counter of 0 in both releases.
         if *counter == 0 {
             platform.resched(CPU);
         }
@@ -214,12 +218,16 @@ impl Scheduler for RoundRobin {
         if let Some(next) = next
             && self.counter(next) == 0
         {
-            // The pick is not repeated: the oldest runnable task goes on, even if another now has more ticks.
+            // The pick is not repeated: the oldest runnable task goes on, even if another now has
+            // more ticks.
             platform.touched.recalculated += self.ring.len() as u64;
             self.recharge();
         }
         self.current = next;
-        debug_assert!(next.is_none_or(|task| self.counter(task) > 0), "a round leaves nobody without ticks");
+        debug_assert!(
+            next.is_none_or(|task| self.counter(task) > 0),
+            "a round leaves nobody without ticks"
+        );
         next
     }
 
@@ -254,7 +262,8 @@ impl Scheduler for RoundRobin {
 
     fn promises(&self, load: &Load) -> Promises {
         const TICK_NS: u64 = 10_000_000;
-        // Each of the others may have a full surplus of ticks and spend it, and a fresh round, before it is this one's turn.
+        // Each of the others may have a full surplus of ticks and spend it, and a fresh round,
+        // before it is this one's turn.
         let most_ticks = 2 * priority_of_nice(load.nice_min) as u64;
         Promises {
             idle_beside_waiting_ns: Some(0),
@@ -268,7 +277,10 @@ impl Scheduler for RoundRobin {
         for &task in &self.ring {
             let Task { counter, priority, .. } = self.tasks[task];
             if !(0..2 * 35).contains(&counter) || !(1..=35).contains(&priority) {
-                return Err(alloc::format!("task {}: counter {counter}, priority {priority}", task.0));
+                return Err(alloc::format!(
+                    "task {}: counter {counter}, priority {priority}",
+                    task.0
+                ));
             }
         }
         Ok(())

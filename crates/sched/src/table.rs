@@ -4,7 +4,8 @@ use crate::TaskId;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-/// A row for every task, found by the task's number. Tasks that start late leave their rows at `T::default()` until they come.
+/// A row for every task, found by the task's number. Tasks that start late leave their rows at
+/// `T::default()` until they come.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTable<T> {
     rows: Vec<T>,

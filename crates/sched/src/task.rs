@@ -2,7 +2,8 @@
 
 use crate::CpuSet;
 
-/// A task, by number: 0 for the first that was created, then counting up. Numbers are never used twice in a run.
+/// A task, by number: 0 for the first that was created, then counting up. Numbers are never used
+/// twice in a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
 
@@ -10,7 +11,8 @@ pub struct TaskId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CpuId(pub u32);
 
-/// A task group (control group with the `cpu` controller), by number; 0 is the root group, which always exists.
+/// A task group (control group with the `cpu` controller), by number; 0 is the root group, which
+/// always exists.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GroupId(pub u32);
 
@@ -49,7 +51,8 @@ pub enum Policy {
     Other,
     /// `SCHED_BATCH` (since 2.6.16): ordinary, but never counted as interactive.
     Batch,
-    /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): only what nobody else wants.
+    /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): only what nobody else
+    /// wants.
     Idle,
     /// `SCHED_FIFO`: real-time, runs until it blocks, yields or is preempted by a better one.
     Fifo,
@@ -79,8 +82,14 @@ impl Policy {
     }
 
     /// All policies.
-    pub const ALL: [Policy; 6] =
-        [Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin, Policy::Deadline];
+    pub const ALL: [Policy; 6] = [
+        Policy::Other,
+        Policy::Batch,
+        Policy::Idle,
+        Policy::Fifo,
+        Policy::RoundRobin,
+        Policy::Deadline,
+    ];
 }
 
 /// What `sched_setattr(2)` sets: policy and the numbers that go with it.
@@ -92,8 +101,8 @@ pub struct SchedAttr {
     pub nice: i32,
     /// Real-time priority, 1 to 99 (99 most urgent); 0 for the other policies.
     pub rt_priority: u32,
-    /// `SCHED_DEADLINE`: budget a period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the slice asked for, ns; 0 = the
-    /// default slice.
+    /// `SCHED_DEADLINE`: budget a period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the
+    /// slice asked for, ns; 0 = the default slice.
     pub runtime_ns: u64,
     /// `SCHED_DEADLINE`: relative deadline, ns.
     pub deadline_ns: u64,
@@ -104,7 +113,14 @@ pub struct SchedAttr {
 impl SchedAttr {
     /// `SCHED_OTHER` at the given nice value.
     pub const fn nice(nice: i32) -> SchedAttr {
-        SchedAttr { policy: Policy::Other, nice, rt_priority: 0, runtime_ns: 0, deadline_ns: 0, period_ns: 0 }
+        SchedAttr {
+            policy: Policy::Other,
+            nice,
+            rt_priority: 0,
+            runtime_ns: 0,
+            deadline_ns: 0,
+            period_ns: 0,
+        }
     }
 
     /// `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.

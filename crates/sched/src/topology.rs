@@ -1,14 +1,16 @@
 //! How the CPUs of a machine hang together.
 //!
-//! A CPU stands in a **core** (its hardware threads are the core's CPUs), the core in a group that shares a **cache**, that in a
-//! **package**, and all of it in a memory **node**. [`Topology::new`] is told for each CPU where it is, so that CPUs can be
-//! numbered as the machine numbers them and packages can differ, and checks that what is smaller lies within what is larger.
+//! A CPU stands in a **core** (its hardware threads are the core's CPUs), the core in a group that
+//! shares a **cache**, that in a **package**, and all of it in a memory **node**. [`Topology::new`]
+//! is told for each CPU where it is, so that CPUs can be numbered as the machine numbers them and
+//! packages can differ, and checks that what is smaller lies within what is larger.
 //!
-//! Schedulers look at it in two ways: by **levels** (which CPUs belong together, from the smallest groups to the largest: what
-//! scheduling domains are made of), and by **place** (how far is it from this CPU to that one).
+//! Schedulers look at it in two ways: by **levels** (which CPUs belong together, from the smallest
+//! groups to the largest: what scheduling domains are made of), and by **place** (how far is it
+//! from this CPU to that one).
 //!
-//! A package is a place and no level: what kernels balance at their `CPU`, `DIE` or `PKG` level is a memory node, of which the
-//! packages are the parts.
+//! A package is a place and no level: what kernels balance at their `CPU`, `DIE` or `PKG` level is
+//! a memory node, of which the packages are the parts.
 
 use crate::CpuId;
 use alloc::collections::BTreeMap;
@@ -22,12 +24,13 @@ pub enum LevelKind {
     Smt,
     /// Cores that share a cache (`MC`).
     MultiCore,
-    /// All CPUs of a node: its packages, or simply all CPUs of a flat machine (`CPU`, `DIE`, `PKG` by release).
+    /// All CPUs of a node: its packages, or simply all CPUs of a flat machine (`CPU`, `DIE`, `PKG`
+    /// by release).
     Cpu,
     /// Memory nodes (`NODE`, `NUMA`).
     Node,
-    /// All nodes of a machine with more of them than one domain of nodes holds (`ALLNODES`). Topologies have no such level;
-    /// releases that have it make it.
+    /// All nodes of a machine with more of them than one domain of nodes holds (`ALLNODES`).
+    /// Topologies have no such level; releases that have it make it.
     AllNodes,
 }
 
@@ -49,13 +52,13 @@ impl LevelKind {
 pub struct Level {
     /// What kind of level.
     pub kind: LevelKind,
-    /// For every CPU the number of its span at this level: CPUs with equal numbers form one domain. Numbered from 0 without
-    /// gaps.
+    /// For every CPU the number of its span at this level: CPUs with equal numbers form one domain.
+    /// Numbered from 0 without gaps.
     pub span_of: Vec<u32>,
 }
 
-/// Where a CPU is. The numbers are the machine's own and count across it: core 0 of package 1 is not core 0 of package 0. What they
-/// are does not matter, only which are equal.
+/// Where a CPU is. The numbers are the machine's own and count across it: core 0 of package 1 is
+/// not core 0 of package 0. What they are does not matter, only which are equal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// Its core. CPUs of one core are hardware threads.
@@ -128,7 +131,9 @@ pub enum TopologyError {
 impl fmt::Display for TopologyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TopologyError::Cpus(cpus) => write!(f, "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}"),
+            TopologyError::Cpus(cpus) => {
+                write!(f, "a machine has 1 to {CPUS_MAX} CPUs, not {cpus}")
+            }
             TopologyError::DoesNotNest { shared: (what, number), torn, cpus: (a, b) } => write!(
                 f,
                 "{what} {number} is torn: CPUs {a} and {b} are both in it, but in different {torn}s; give them the same \
@@ -138,7 +143,9 @@ impl fmt::Display for TopologyError {
                 write!(f, "no CPU is in node {node}: nodes are numbered from 0 without gaps")
             }
             TopologyError::DistanceTable { nodes, row, entries } => match entries {
-                None => write!(f, "{row} rows of distances for {nodes} nodes: give a row for each node"),
+                None => {
+                    write!(f, "{row} rows of distances for {nodes} nodes: give a row for each node")
+                }
                 Some(entries) => write!(
                     f,
                     "row {row} of the distances has {entries} entries for {nodes} nodes: give one for each node"
@@ -154,8 +161,8 @@ impl fmt::Display for TopologyError {
 impl core::error::Error for TopologyError {}
 
 impl Topology {
-    /// `cpus` equal CPUs, all equally far from each other: one level of kind [`LevelKind::Cpu`] that spans them all, none at
-    /// all for a single CPU.
+    /// `cpus` equal CPUs, all equally far from each other: one level of kind [`LevelKind::Cpu`]
+    /// that spans them all, none at all for a single CPU.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
@@ -167,12 +174,14 @@ impl Topology {
         }
     }
 
-    /// The machine whose CPU i is at `places[i]`. `distances`: a row for each node with its distance to each; empty where nothing
-    /// is known ([`REMOTE_DISTANCE`] from each to each other).
+    /// The machine whose CPU i is at `places[i]`. `distances`: a row for each node with its
+    /// distance to each; empty where nothing is known ([`REMOTE_DISTANCE`] from each to each
+    /// other).
     ///
     /// # Errors
-    /// If something smaller does not lie within something larger (core in cache, cache in package and in node; packages and nodes
-    /// may contain each other, but not overlap), or distances are not those of the nodes.
+    /// If something smaller does not lie within something larger (core in cache, cache in package
+    /// and in node; packages and nodes may contain each other, but not overlap), or distances are
+    /// not those of the nodes.
     pub fn new(places: Vec<Place>, distances: &[Vec<u32>]) -> Result<Topology, TopologyError> {
         if places.is_empty() || places.len() > CPUS_MAX as usize {
             return Err(TopologyError::Cpus(places.len()));
@@ -185,7 +194,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// `cpus` CPUs that hang together as `levels` say, smallest level first. Places are made up from them.
+    /// `cpus` CPUs that hang together as `levels` say, smallest level first. Places are made up
+    /// from them.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
@@ -209,8 +219,8 @@ impl Topology {
         Topology { cpus, places, nodes, distances: uniform_distances(nodes), levels }
     }
 
-    /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so many, or `cpus` is 0. Nodes that
-    /// are left without CPUs are gone.
+    /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so
+    /// many, or `cpus` is 0. Nodes that are left without CPUs are gone.
     pub fn first(&self, cpus: u32) -> Option<Topology> {
         let left = self.places.get(..cpus as usize).filter(|left| !left.is_empty())?;
         let mut nodes: Vec<u32> = left.iter().map(|place| place.node).collect();
@@ -235,9 +245,9 @@ impl Topology {
         (0..self.cpus).map(CpuId)
     }
 
-    /// The levels, smallest first. Levels at which nobody shares anything new are left out: a machine without hardware threads has
-    /// no [`LevelKind::Smt`]. Each distance of nodes that divides them cleanly is a level of kind [`LevelKind::Node`]; the largest
-    /// always does.
+    /// The levels, smallest first. Levels at which nobody shares anything new are left out: a
+    /// machine without hardware threads has no [`LevelKind::Smt`]. Each distance of nodes that
+    /// divides them cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
@@ -288,8 +298,9 @@ impl Topology {
         levels
     }
 
-    /// For each node the number of those that are within `reach` of each other; None if they overlap instead of dividing the
-    /// machine (in a ring each node is near two others, which are not near each other).
+    /// For each node the number of those that are within `reach` of each other; None if they
+    /// overlap instead of dividing the machine (in a ring each node is near two others, which are
+    /// not near each other).
     fn nodes_within(&self, reach: u32) -> Option<Vec<u32>> {
         let near = |a, b| self.distance(a, b) <= reach;
         let first: Vec<u32> = (0..self.nodes)
@@ -359,7 +370,8 @@ fn check_within(
 }
 
 fn uniform_distances(nodes: u32) -> Vec<u32> {
-    let all = |from| (0..nodes).map(move |to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE });
+    let all =
+        |from| (0..nodes).map(move |to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE });
     (0..nodes).flat_map(all).collect()
 }
 
@@ -431,7 +443,8 @@ mod tests {
 
     #[test]
     fn levels_come_from_places_however_cpus_are_numbered() {
-        // Two nodes of one package each, two cores of two threads; siblings are i and i + 4, packages alternate.
+        // Two nodes of one package each, two cores of two threads; siblings are i and i + 4,
+        // packages alternate.
         let places = (0..8).map(|cpu| place(cpu % 4, cpu % 2 + 10, cpu % 2, cpu % 2));
         let topology = Topology::new(places.collect(), &[]).unwrap();
         assert_eq!(
@@ -472,7 +485,8 @@ mod tests {
 
     #[test]
     fn what_does_not_nest_is_refused_with_the_two_cpus_that_show_it() {
-        let refuse = |places: &[Place]| Topology::new(places.to_vec(), &[]).unwrap_err().to_string();
+        let refuse =
+            |places: &[Place]| Topology::new(places.to_vec(), &[]).unwrap_err().to_string();
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 0), place(1, 2, 0, 0)]),
             "core 1 is torn: CPUs 1 and 2 are both in it, but in different caches; give them the same cache, or different \

@@ -1,11 +1,13 @@
 //! What a scheduler's work consists of: the things it looked at and moved, counted.
 //!
-//! A scheduler decides in no time; what deciding costs is the machine's affair. But only the scheduler knows how much it had to look
-//! at, so it counts as it goes: a few additions to plain numbers, whether anybody asks or not. A machine with a cost model clears the
-//! counts before each hook and turns them into nanoseconds after it.
+//! A scheduler decides in no time; what deciding costs is the machine's affair. But only the
+//! scheduler knows how much it had to look at, so it counts as it goes: a few additions to plain
+//! numbers, whether anybody asks or not. A machine with a cost model clears the counts before each
+//! hook and turns them into nanoseconds after it.
 //!
-//! What is counted is what the *kernel's* data structures would have done. Where a scheduler here is quicker than the kernel was (a
-//! walk cut short by an index, say), it counts the kernel's steps and not its own.
+//! What is counted is what the *kernel's* data structures would have done. Where a scheduler here
+//! is quicker than the kernel was (a walk cut short by an index, say), it counts the kernel's steps
+//! and not its own.
 
 /// Counts of what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +64,8 @@ impl Touched {
 pub enum Locking {
     /// One lock for everything: `runqueue_lock` of 2.4, `grq.lock` of BFS.
     Global,
-    /// A lock for each CPU's runqueue. Who needs two takes the one of the lower CPU first, giving up what it holds if need be.
+    /// A lock for each CPU's runqueue. Who needs two takes the one of the lower CPU first, giving
+    /// up what it holds if need be.
     PerCpu,
 }
 

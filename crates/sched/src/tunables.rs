@@ -48,6 +48,8 @@ impl Tunable {
 pub fn check(tunables: &[Tunable], name: &str, value: i64) -> Result<(), TunableError> {
     match tunables.iter().find(|tunable| tunable.name == name) {
         Some(tunable) => tunable.check(value),
-        None => Err(TunableError::Unknown { known: tunables.iter().map(|tunable| tunable.name).collect() }),
+        None => Err(TunableError::Unknown {
+            known: tunables.iter().map(|tunable| tunable.name).collect(),
+        }),
     }
 }

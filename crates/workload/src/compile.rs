@@ -67,7 +67,8 @@ pub fn compile(model: Model, dialect: Dialect, costs: &Costs) -> Compiled {
     let mut compiler = Compiler::new(&model, dialect, costs);
     let programs = model.tasks.iter().map(|task| compiler.program(task)).collect();
     let needed = barriers(&model);
-    let first_start_us = model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_us).min();
+    let first_start_us =
+        model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_us).min();
     let barriers = compiler
         .barriers
         .names
@@ -213,8 +214,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// For each phase that says something of policy or priority: what is in force in it in the task's first round, and in all
-    /// later ones.
+    /// For each phase that says something of policy or priority: what is in force in it in the
+    /// task's first round, and in all later ones.
     fn attrs_of_phases(&mut self, task: &Task, mut in_force: InForce) -> Vec<Option<(u32, u32)>> {
         let mut passes: Vec<Vec<u32>> = Vec::new();
         for _ in 0..2 {
@@ -231,7 +232,8 @@ impl<'a> Compiler<'a> {
             .iter()
             .enumerate()
             .map(|(number, phase)| {
-                says_how_to_schedule(&phase.properties).then(|| (passes[0][number], passes[1][number]))
+                says_how_to_schedule(&phase.properties)
+                    .then(|| (passes[0][number], passes[1][number]))
             })
             .collect()
     }
@@ -253,7 +255,12 @@ impl<'a> Compiler<'a> {
                 let unique = name.starts_with("unique");
                 let names = if unique { &mut out.unique_timers } else { &mut self.timers };
                 let timer = names.number(name);
-                out.put(Instr::Timer { timer, unique, absolute: *absolute, period_ns: ns(period_us) });
+                out.put(Instr::Timer {
+                    timer,
+                    unique,
+                    absolute: *absolute,
+                    period_ns: ns(period_us),
+                });
             }
             Action::Lock(name) => {
                 let mutex = self.mutexes.number(name);
@@ -264,7 +271,8 @@ impl<'a> Compiler<'a> {
                 out.put(Instr::Unlock { mutex });
             }
             Action::Wait { condition, mutex } => {
-                let (condition, mutex) = (self.conditions.number(condition), self.mutexes.number(mutex));
+                let (condition, mutex) =
+                    (self.conditions.number(condition), self.mutexes.number(mutex));
                 out.put(Instr::Wait { condition, mutex });
             }
             Action::Signal(name) => {
@@ -276,7 +284,8 @@ impl<'a> Compiler<'a> {
                 out.put(Instr::Broad { condition });
             }
             Action::Sync { condition, mutex } => {
-                let (condition, mutex) = (self.conditions.number(condition), self.mutexes.number(mutex));
+                let (condition, mutex) =
+                    (self.conditions.number(condition), self.mutexes.number(mutex));
                 out.put(Instr::Lock { mutex });
                 out.put(Instr::Signal { condition });
                 out.put(Instr::Wait { condition, mutex });

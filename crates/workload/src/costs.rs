@@ -2,7 +2,8 @@
 
 use crate::model::{MemRun, MemRunKind};
 
-/// The cost model of `mem`, `memrun` and `iorun`. The default is no particular machine's; it says what was assumed.
+/// The cost model of `mem`, `memrun` and `iorun`. The default is no particular machine's; it says
+/// what was assumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
     /// Bytes read or written in one ns.

@@ -1,4 +1,5 @@
-//! A place in a file that has been read, from which values are taken with their types and ranges checked.
+//! A place in a file that has been read, from which values are taken with their types and ranges
+//! checked.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::json::{Kind, Member, Value};
@@ -33,7 +34,13 @@ impl<'a> Cursor<'a> {
 
     /// An item of the array at the cursor.
     pub fn item<'b>(&'b self, item: &'b Value) -> Cursor<'b> {
-        Cursor { source: self.source, parent: Some(self), key: "", key_span: item.span, value: item }
+        Cursor {
+            source: self.source,
+            parent: Some(self),
+            key: "",
+            key_span: item.span,
+            value: item,
+        }
     }
 
     /// The key under which the value stands.
@@ -131,7 +138,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number within `range`; `what` says what it counts, e.g. "a whole number of microseconds".
+    /// A whole number within `range`; `what` says what it counts, e.g. "a whole number of
+    /// microseconds".
     pub fn integer(&self, what: &str, range: RangeInclusive<i64>) -> Result<i64, Diagnostic> {
         match self.value.kind {
             Kind::Integer(value) if range.contains(&value) => Ok(value),

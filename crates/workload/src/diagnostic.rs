@@ -55,8 +55,8 @@ const EXCERPT_CHARS: usize = 100;
 const EXCERPT_BEFORE: usize = 40;
 
 impl Diagnostic {
-    /// About something that stands in no file, such as a workload that was made by a program. `file` names it, `path` tells
-    /// the place in it.
+    /// About something that stands in no file, such as a workload that was made by a program.
+    /// `file` names it, `path` tells the place in it.
     pub fn without_source(file: &str, path: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             report: Box::new(Report {
@@ -105,8 +105,8 @@ impl Diagnostic {
         self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.column)
     }
 
-    /// The place in terms of the file's keys, e.g. `tasks.video.phases.decode.run0`. Empty where the file could not be
-    /// understood even so far.
+    /// The place in terms of the file's keys, e.g. `tasks.video.phases.decode.run0`. Empty where
+    /// the file could not be understood even so far.
     pub fn path(&self) -> &str {
         &self.report.path
     }
@@ -173,11 +173,16 @@ impl Source<'_> {
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
         let before = self.text[line_start..start].chars().count();
         let marked = self.text[start..end.min(line_end)].chars().count();
-        let skipped = if before + marked > EXCERPT_CHARS { before.saturating_sub(EXCERPT_BEFORE) } else { 0 };
+        let skipped =
+            if before + marked > EXCERPT_CHARS { before.saturating_sub(EXCERPT_BEFORE) } else { 0 };
         // What would upset the layout is shown as a space.
         let shown = |c: char| if c.is_control() { ' ' } else { c };
-        let mut text: String =
-            self.text[line_start..line_end].chars().skip(skipped).take(EXCERPT_CHARS).map(shown).collect();
+        let mut text: String = self.text[line_start..line_end]
+            .chars()
+            .skip(skipped)
+            .take(EXCERPT_CHARS)
+            .map(shown)
+            .collect();
         text.truncate(text.trim_end().len());
         Excerpt {
             line: self.text[..line_start].matches('\n').count() + 1,
@@ -194,8 +199,9 @@ impl Source<'_> {
     }
 }
 
-/// Those of `known` that a misspelt `word` may stand for, the closest first, at most three: about a quarter of the letters differ,
-/// or one begins with the other. Capitals and marks between words do not count.
+/// Those of `known` that a misspelt `word` may stand for, the closest first, at most three: about a
+/// quarter of the letters differ, or one begins with the other. Capitals and marks between words do
+/// not count.
 pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     /// What is longer is nobody's misspelling.
     const LONGEST: usize = 64;
@@ -208,7 +214,8 @@ pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     let close = |other: &'a str| {
         let candidate = plain(other);
         let candidate_length = candidate.chars().count();
-        let is_part = |whole: &str, part: &str, length: usize| length >= 2 && whole.starts_with(part);
+        let is_part =
+            |whole: &str, part: &str, length: usize| length >= 2 && whole.starts_with(part);
         let far = distance(&wanted, &candidate);
         let near = far <= 1 + length / 4
             || is_part(&candidate, &wanted, length)
@@ -222,7 +229,10 @@ pub fn close_names<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
 }
 
 /// "did you mean ...?", if something known is close to `word`.
-pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn did_you_mean<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
     close_names(word, known).first().map(|known| format!("did you mean `{known}`?"))
 }
 

@@ -1,7 +1,8 @@
-//! Makes workloads: plain ones for benchmarks, and random ones that use the whole language for stress and property tests.
+//! Makes workloads: plain ones for benchmarks, and random ones that use the whole language for
+//! stress and property tests.
 //!
-//! What is made depends on the arguments alone. A workload can be saved with [`rt_app::write`](crate::rt_app::write), and
-//! loaded again.
+//! What is made depends on the arguments alone. A workload can be saved with
+//! [`rt_app::write`](crate::rt_app::write), and loaded again.
 
 mod world;
 
@@ -16,15 +17,16 @@ pub fn hogs(n: u32, nice: i32) -> Model {
     model("hogs", vec![hog])
 }
 
-/// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give it a limit.
+/// `n` tasks that compute for `run_us` and sleep for `sleep_us` by turns. The run is endless: give
+/// it a limit.
 pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
     let events = vec![event("run", Action::Run(run_us)), event("sleep", Action::Sleep(sleep_us))];
     model("sleepers", vec![flat_task("sleeper", n, events)])
 }
 
-/// `n` tasks such as a machine in use has: of ten about one hog, four that wait for people (short bursts, long sleeps), four
-/// that work by turns, and one that comes at regular times; nice values from -5 to 10. Starts are spread over the first 100 ms.
-/// The run is endless: give it a limit.
+/// `n` tasks such as a machine in use has: of ten about one hog, four that wait for people (short
+/// bursts, long sleeps), four that work by turns, and one that comes at regular times; nice values
+/// from -5 to 10. Starts are spread over the first 100 ms. The run is endless: give it a limit.
 pub fn mix(n: u32, seed: u64) -> Model {
     let mut random = SplitMix64::new(seed);
     let tasks = (0..n).map(|number| {

@@ -1,8 +1,10 @@
-//! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small workload, and the workload.
+//! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small
+//! workload, and the workload.
 //!
-//! The workload is a subset of rt-app's language and goes through the same reader and interpreter. Two things differ in all
-//! golden files: `resume` names a thread (`B-0`), and a resume that comes while that thread is not suspended is remembered.
-//! What differs from one scheduler's files to another's is for the caller to say, with [`Conventions`].
+//! The workload is a subset of rt-app's language and goes through the same reader and interpreter.
+//! Two things differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes
+//! while that thread is not suspended is remembered. What differs from one scheduler's files to
+//! another's is for the caller to say, with [`Conventions`].
 
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source, did_you_mean};
@@ -25,7 +27,8 @@ pub struct GoldenFile {
     pub cpus: u32,
     /// Ticks a second.
     pub hz: u32,
-    /// `machine.address_space` is `per-key`: the threads of one task share an address space; otherwise nobody shares one.
+    /// `machine.address_space` is `per-key`: the threads of one task share an address space;
+    /// otherwise nobody shares one.
     pub address_space_per_key: bool,
     /// What was set, in the kernel's own names, in the order written.
     pub tunables: Vec<(String, i64)>,
@@ -129,8 +132,11 @@ impl GoldenFile {
             Ok(model)
         })?;
         let threads = thread_names(&model);
-        let numbers: HashMap<&str, TaskId> =
-            threads.iter().enumerate().map(|(number, name)| (name.as_str(), TaskId(number as u32))).collect();
+        let numbers: HashMap<&str, TaskId> = threads
+            .iter()
+            .enumerate()
+            .map(|(number, name)| (name.as_str(), TaskId(number as u32)))
+            .collect();
         Ok(GoldenFile {
             kernel: take(root, "kernel", owned)?,
             scheduler: take(root, "scheduler", owned)?,
@@ -140,7 +146,8 @@ impl GoldenFile {
             tunables: take_if(root, "tunables", tunables)?.unwrap_or_default(),
             groups,
             slices: take(root, "slices", |slices| read_slices(slices, cpus, &numbers))?,
-            figures: take_if(root, "tasks", |tasks| read_figures(tasks, &numbers))?.unwrap_or_default(),
+            figures: take_if(root, "tasks", |tasks| read_figures(tasks, &numbers))?
+                .unwrap_or_default(),
             end_ns: take(root, "end_ns", ns)?,
             notes: take_if(root, "notes", owned)?.unwrap_or_default(),
             model,
@@ -148,12 +155,17 @@ impl GoldenFile {
         })
     }
 
-    /// The workload, ready to run. `group_ids` are the scheduler's numbers of [`groups`](GoldenFile::groups), in that order.
-    /// Of `conventions`, the address spaces are the file's.
+    /// The workload, ready to run. `group_ids` are the scheduler's numbers of
+    /// [`groups`](GoldenFile::groups), in that order. Of `conventions`, the address spaces are the
+    /// file's.
     ///
     /// # Errors
     /// If there are not as many `group_ids` as groups.
-    pub fn workload(&self, group_ids: &[GroupId], conventions: Conventions) -> Result<Vm, Diagnostic> {
+    pub fn workload(
+        &self,
+        group_ids: &[GroupId],
+        conventions: Conventions,
+    ) -> Result<Vm, Diagnostic> {
         if group_ids.len() != self.groups.len() {
             let message = format!("{} numbers for {} groups", group_ids.len(), self.groups.len());
             return Err(Diagnostic::without_source(&self.model.name, "groups", message));
@@ -275,16 +287,25 @@ fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {
     Ok(list)
 }
 
-fn check_groups(scenario: Cursor<'_>, model: &Model, groups: &[GoldenGroup]) -> Result<(), Diagnostic> {
+fn check_groups(
+    scenario: Cursor<'_>,
+    model: &Model,
+    groups: &[GoldenGroup],
+) -> Result<(), Diagnostic> {
     match model.group_paths().iter().find(|path| groups.iter().all(|group| group.path != **path)) {
         None => Ok(()),
         Some(path) => {
-            Err(scenario.key_error(format!("a task is in `{path}`, which is not among the `groups`")))
+            Err(scenario
+                .key_error(format!("a task is in `{path}`, which is not among the `groups`")))
         }
     }
 }
 
-fn thread(cursor: Cursor<'_>, name: &str, threads: &HashMap<&str, TaskId>) -> Result<TaskId, Diagnostic> {
+fn thread(
+    cursor: Cursor<'_>,
+    name: &str,
+    threads: &HashMap<&str, TaskId>,
+) -> Result<TaskId, Diagnostic> {
     threads.get(name).copied().ok_or_else(|| cursor.error(format!("there is no thread `{name}`")))
 }
 
@@ -317,8 +338,9 @@ fn read_figures(
     let mut list = Vec::new();
     for member in tasks.object()? {
         let figures = tasks.member(member);
-        let count =
-            |key| take(figures, key, |value| Ok(value.integer("a whole number", 0..=i64::MAX)? as u64));
+        let count = |key| {
+            take(figures, key, |value| Ok(value.integer("a whole number", 0..=i64::MAX)? as u64))
+        };
         list.push(GoldenFigures {
             task: thread(figures, figures.key(), threads)?,
             runtime_ns: count("runtime_ns")?,

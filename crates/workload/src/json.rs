@@ -1,10 +1,12 @@
-//! A reader for JSON as workload files have it: laxer than the standard, and true to what stands in the file.
+//! A reader for JSON as workload files have it: laxer than the standard, and true to what stands in
+//! the file.
 //!
-//! Comments (`/* */` and `//`) and trailing commas are allowed. An object is a list of members in the order written, repeated
-//! keys included, because `run`, `run` in a phase are two events. Everything knows where in the file it stands.
+//! Comments (`/* */` and `//`) and trailing commas are allowed. An object is a list of members in
+//! the order written, repeated keys included, because `run`, `run` in a phase are two events.
+//! Everything knows where in the file it stands.
 //!
-//! Reading takes time in proportion to the length of the text, and nesting is limited, so no input can hang the reader or
-//! overflow its stack.
+//! Reading takes time in proportion to the length of the text, and nesting is limited, so no input
+//! can hang the reader or overflow its stack.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 
@@ -119,7 +121,9 @@ impl Parser<'_> {
                 }
                 None => {
                     self.at += 2;
-                    Err(self.error(start, "this comment has no end").with_help("close it with `*/`"))
+                    Err(self
+                        .error(start, "this comment has no end")
+                        .with_help("close it with `*/`"))
                 }
             }
         } else {
@@ -155,7 +159,8 @@ impl Parser<'_> {
         while self.peek() != Some(b'}') {
             let start = self.at;
             if self.peek() != Some(b'"') {
-                let mut error = self.error_here(format!("expected a key or `}}`, found {}", self.found()));
+                let mut error =
+                    self.error_here(format!("expected a key or `}}`, found {}", self.found()));
                 if self.peek().is_none() {
                     error = self.unclosed(open, '{');
                 } else if self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
@@ -167,9 +172,10 @@ impl Parser<'_> {
             let key_span = self.span_from(start);
             self.space()?;
             if self.peek() != Some(b':') {
-                return Err(
-                    self.error_here(format!("expected `:` after the key `{key}`, found {}", self.found()))
-                );
+                return Err(self.error_here(format!(
+                    "expected `:` after the key `{key}`, found {}",
+                    self.found()
+                )));
             }
             self.at += 1;
             self.space()?;
@@ -208,7 +214,8 @@ impl Parser<'_> {
             Some(byte) if byte == close => Ok(()),
             None => Err(self.unclosed(open, if close == b'}' { '{' } else { '[' })),
             Some(_) => {
-                let message = format!("expected `,` or `{}`, found {}", close as char, self.found());
+                let message =
+                    format!("expected `,` or `{}`, found {}", close as char, self.found());
                 let missing = matches!(self.peek(), Some(b'"' | b'{' | b'['));
                 let error = self.error_here(message);
                 self.at = end;
@@ -219,7 +226,11 @@ impl Parser<'_> {
 
     fn unclosed(&self, open: usize, bracket: char) -> Diagnostic {
         let span = Span { start: open as u32, end: open as u32 + 1 };
-        self.source.error(span, String::new(), format!("the file ends before this `{bracket}` is closed"))
+        self.source.error(
+            span,
+            String::new(),
+            format!("the file ends before this `{bracket}` is closed"),
+        )
     }
 
     fn string(&mut self) -> Result<Box<str>, Diagnostic> {
@@ -266,7 +277,8 @@ impl Parser<'_> {
     /// The rest of a `\u....`, of two if they are a surrogate pair.
     fn unicode(&mut self, start: usize) -> Result<char, Diagnostic> {
         let first = self.hex(start)?;
-        let code = if (0xD800..0xDC00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u") {
+        let code = if (0xD800..0xDC00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u")
+        {
             self.at += 2;
             let second = self.hex(start)?;
             match second.checked_sub(0xDC00) {
@@ -309,7 +321,10 @@ impl Parser<'_> {
             good &= self.digits();
         }
         let junk = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.') {
+        while self
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
+        {
             self.at += 1;
         }
         let text = &self.source.text[start..self.at];
@@ -412,7 +427,8 @@ mod tests {
 
     #[test]
     fn comments_trailing_commas_and_repeated_keys() {
-        let text = "/* a */ { // b\n \"run\": 1, \"run\" : 2, /* c */ \"l\":[1,2,],\"o\":{},\n}\n// end";
+        let text =
+            "/* a */ { // b\n \"run\": 1, \"run\" : 2, /* c */ \"l\":[1,2,],\"o\":{},\n}\n// end";
         let value = read(text).unwrap();
         assert_eq!(plain(&value, text), r#"{"run":1,"run":2,"l":[1,2],"o":{}}"#);
     }
@@ -421,7 +437,8 @@ mod tests {
     fn all_kinds_of_values() {
         let text = r#"[null,true,false,-0,12,1.5,2e3,9223372036854775808,"a\"\\\/\b\f\n\r\té😀"]"#;
         let value = read(text).unwrap();
-        let expected = r#"[null,true,false,0,12,1.5,2e3,9223372036854775808,"a\"\\/\u0008\u000c\n\r\té😀"]"#;
+        let expected =
+            r#"[null,true,false,0,12,1.5,2e3,9223372036854775808,"a\"\\/\u0008\u000c\n\r\té😀"]"#;
         assert_eq!(plain(&value, text), expected);
         let escaped = r#""\u00e9\ud83d\ude00""#;
         assert_eq!(plain(&read(escaped).unwrap(), escaped), "\"é😀\"");

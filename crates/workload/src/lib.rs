@@ -1,6 +1,7 @@
 //! What tasks do: workload files and the programs in them.
 //!
-//! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it makes of them.
+//! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it
+//!   makes of them.
 //! - [`Vm`] runs a model on the machine: it is the [`Workload`](schedlab_machine::Workload).
 //! - [`cgroups`] says which task groups a run needs and what holds in them.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.

@@ -1,12 +1,13 @@
-//! A workload as rt-app's language describes it, with names still being names: what the reader makes, generators build, the
-//! writer writes and the compiler compiles.
+//! A workload as rt-app's language describes it, with names still being names: what the reader
+//! makes, generators build, the writer writes and the compiler compiles.
 //!
 //! Times are in µs, as in the language, unless a name says otherwise.
 
 use schedlab_sched::Policy;
 
-/// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that forks without end) cannot ask for
-/// more memory than there is: a run of so many takes 0.7 to 0.9 GB.
+/// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that
+/// forks without end) cannot ask for more memory than there is: a run of so many takes 0.7 to 0.9
+/// GB.
 pub const THREADS_MAX: usize = 500_000;
 
 /// A whole workload file.
@@ -31,7 +32,8 @@ pub struct Global {
     pub pi_enabled: bool,
     /// `cumulative_slack`: the log's slack is the sum over a phase's timers, not that of the last.
     pub cumulative_slack: bool,
-    /// Keys that mean something on a real machine only, each with its value as JSON. They are carried along for the writer.
+    /// Keys that mean something on a real machine only, each with its value as JSON. They are
+    /// carried along for the writer.
     pub carried: Vec<(String, String)>,
 }
 
@@ -50,7 +52,8 @@ pub struct Task {
     pub properties: Properties,
     /// Run one after the other, in this order.
     pub phases: Vec<Phase>,
-    /// Whether the file has the events in the task itself. There is then one phase, without name, and `loop` is the task's.
+    /// Whether the file has the events in the task itself. There is then one phase, without name,
+    /// and `loop` is the task's.
     pub flat: bool,
 }
 
@@ -220,8 +223,8 @@ impl Model {
         self.tasks.iter().fold(0, |sum: usize, task| sum.saturating_add(task.instances as usize))
     }
 
-    /// The paths of the groups that tasks are in or move to, in the order in which they are first named, each after those
-    /// above it. The root is not among them.
+    /// The paths of the groups that tasks are in or move to, in the order in which they are first
+    /// named, each after those above it. The root is not among them.
     pub fn group_paths(&self) -> Vec<String> {
         let mut paths = crate::groups::PathList::default();
         for task in &self.tasks {

@@ -1,4 +1,5 @@
-//! Programs: what the interpreter executes. One for each task, shared by all its threads; names have become numbers.
+//! Programs: what the interpreter executes. One for each task, shared by all its threads; names
+//! have become numbers.
 
 use crate::model::{Loops, Model};
 use schedlab_sched::{CpuSet, SchedAttr};
@@ -17,7 +18,8 @@ pub enum Instr {
     Round,
     /// The program is over.
     Exit,
-    /// The phase's policy and priority come into force: those of the task's first round, those of later ones.
+    /// The phase's policy and priority come into force: those of the task's first round, those of
+    /// later ones.
     Sched { first: u32, later: u32 },
     /// The phase's affinity comes into force.
     Cpus { set: u32 },
@@ -93,7 +95,8 @@ pub struct Program {
     pub phases: Box<[PhaseCode]>,
     /// Rounds of all phases; `u64::MAX` is for ever.
     pub rounds: u64,
-    /// What threads are born with: numbers in [`Compiled::attrs`], [`Compiled::cpu_sets`], [`Compiled::groups`].
+    /// What threads are born with: numbers in [`Compiled::attrs`], [`Compiled::cpu_sets`],
+    /// [`Compiled::groups`].
     pub attr: u32,
     pub cpus: u32,
     pub group: u32,

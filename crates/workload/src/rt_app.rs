@@ -1,25 +1,29 @@
 //! rt-app's JSON language: reading, checking and writing workload files.
 //!
-//! rt-app is the load generator that scheduler developers use on real kernels. A file written for it runs here unchanged, and
-//! a file that runs here can be given to rt-app. (Exceptions, both ours and unknown to rt-app: the property `slice` and the
-//! event `resume_sync`, which rt-app takes for a plain `resume`.)
+//! rt-app is the load generator that scheduler developers use on real kernels. A file written for
+//! it runs here unchanged, and a file that runs here can be given to rt-app. (Exceptions, both ours
+//! and unknown to rt-app: the property `slice` and the event `resume_sync`, which rt-app takes for
+//! a plain `resume`.)
 //!
-//! Reading goes in three steps: text to JSON (comments, trailing commas and repeated keys allowed), JSON to a [`Model`] (every
-//! key and value known and of the right kind), and the checks of the model as a whole (`check`): nothing that can be known to
-//! go wrong is left to go wrong in the middle of a run.
+//! Reading goes in three steps: text to JSON (comments, trailing commas and repeated keys allowed),
+//! JSON to a [`Model`] (every key and value known and of the right kind), and the checks of the
+//! model as a whole (`check`): nothing that can be known to go wrong is left to go wrong in the
+//! middle of a run.
 //!
 //! # Where the language leaves a choice
 //!
-//! - All threads share one address space, as rt-app's do (see [`AddressSpaces`](crate::AddressSpaces)).
-//! - `memrun` with `type` `pointer-chase` takes `count` steps; `read` and `write` go over the buffer `count` times. `stride`,
-//!   `pattern` and `ref` change nothing.
-//! - Waiters for a mutex: deadline tasks before real-time ones, those with the shorter relative deadline first.
-//! - `dl-runtime` of an ordinary task is the slice that it asks for. Slice and deadline figures are remembered separately
-//!   while the other policy is in force.
+//! - All threads share one address space, as rt-app's do (see
+//!   [`AddressSpaces`](crate::AddressSpaces)).
+//! - `memrun` with `type` `pointer-chase` takes `count` steps; `read` and `write` go over the
+//!   buffer `count` times. `stride`, `pattern` and `ref` change nothing.
+//! - Waiters for a mutex: deadline tasks before real-time ones, those with the shorter relative
+//!   deadline first.
+//! - `dl-runtime` of an ordinary task is the slice that it asks for. Slice and deadline figures are
+//!   remembered separately while the other policy is in force.
 //! - A phase without events is passed once, whatever its `loop`.
 //! - `duration` may have a fraction.
-//! - Events beside `phases`, a second `phases` or `tasks`, and a mutex that is not given back are errors, also where rt-app
-//!   would go on and do something else than was written.
+//! - Events beside `phases`, a second `phases` or `tasks`, and a mutex that is not given back are
+//!   errors, also where rt-app would go on and do something else than was written.
 
 mod check;
 mod in_force;
@@ -50,7 +54,11 @@ pub fn load(name: &str, text: &str, target: &Target) -> Result<Model, Diagnostic
 }
 
 /// Reads the workload at `cursor`.
-pub(crate) fn load_value(cursor: Cursor<'_>, dialect: Dialect, target: &Target) -> Result<Model, Diagnostic> {
+pub(crate) fn load_value(
+    cursor: Cursor<'_>,
+    dialect: Dialect,
+    target: &Target,
+) -> Result<Model, Diagnostic> {
     let model = read::model(cursor, dialect)?;
     match check::check(&model, dialect, target) {
         Ok(()) => Ok(model),

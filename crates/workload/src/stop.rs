@@ -39,7 +39,13 @@ pub enum StopReason {
 }
 
 impl Stop {
-    pub(crate) fn new(now_ns: u64, task: TaskId, thread: String, place: String, reason: StopReason) -> Stop {
+    pub(crate) fn new(
+        now_ns: u64,
+        task: TaskId,
+        thread: String,
+        place: String,
+        reason: StopReason,
+    ) -> Stop {
         Stop { at: Box::new(StopAt { now_ns, task, thread, place, reason }) }
     }
 
@@ -78,7 +84,10 @@ impl fmt::Display for Stop {
                 write!(f, "{events} events without time passing, and no end in sight")
             }
             StopReason::NoTimePassesForAny { events } => {
-                write!(f, "{events} events of all threads without time passing, and no end in sight")
+                write!(
+                    f,
+                    "{events} events of all threads without time passing, and no end in sight"
+                )
             }
             StopReason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
         }

@@ -1,6 +1,7 @@
 //! A timetable: what somebody does to the machine while the workload runs.
 //!
-//! It is read from a file beside the workload, an action a line, or given as options, an action each:
+//! It is read from a file beside the workload, an action a line, or given as options, an action
+//! each:
 //!
 //! ```text
 //! # when                      what
@@ -145,7 +146,8 @@ impl Timetable {
 
     /// Whether it limits the CPU time of groups.
     pub fn sets_limits(&self) -> bool {
-        self.writes().any(|write| matches!(write, Write::Quota(Some(_), _) | Write::QuotaPercent(_)))
+        self.writes()
+            .any(|write| matches!(write, Write::Quota(Some(_), _) | Write::QuotaPercent(_)))
     }
 
     /// Whether it makes groups idle as a whole.
@@ -178,7 +180,8 @@ impl Timetable {
         })
     }
 
-    /// Without the settings of tunables that are not among `known`: what it comes to under a scheduler with those.
+    /// Without the settings of tunables that are not among `known`: what it comes to under a
+    /// scheduler with those.
     #[must_use]
     pub fn for_scheduler(&self, known: &[&str]) -> Timetable {
         let has = |entry: &&Entry| match &entry.change {
@@ -194,7 +197,9 @@ impl Change {
     fn lets_go(&self) -> bool {
         match self {
             Change::Continue(_) | Change::Thaw(_) | Change::Kill(_) | Change::Move(..) => true,
-            Change::Group(_, writes) => writes.iter().any(|(_, write)| matches!(write, Write::Frozen(false))),
+            Change::Group(_, writes) => {
+                writes.iter().any(|(_, write)| matches!(write, Write::Frozen(false)))
+            }
             _ => false,
         }
     }

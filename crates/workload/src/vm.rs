@@ -1,11 +1,12 @@
 //! The interpreter: runs compiled programs as a [`Workload`] of the machine.
 //!
-//! Every thread has a place in its program. When the machine asks what a thread does next, the interpreter executes
-//! instructions from that place on: those that only concern the interpreter at once, the first that concerns the machine is
-//! the answer. Waking others (a barrier that fills wakes many) makes several answers, which wait in `pending`.
+//! Every thread has a place in its program. When the machine asks what a thread does next, the
+//! interpreter executes instructions from that place on: those that only concern the interpreter at
+//! once, the first that concerns the machine is the answer. Waking others (a barrier that fills
+//! wakes many) makes several answers, which wait in `pending`.
 //!
-//! What can be waited for stands in files of its own: mutexes in `mutex.rs`, everything else in `waiting.rs`. What calls cost, where
-//! they cost something, is in `calls.rs`.
+//! What can be waited for stands in files of its own: mutexes in `mutex.rs`, everything else in
+//! `waiting.rs`. What calls cost, where they cost something, is in `calls.rs`.
 
 mod burst;
 mod calls;
@@ -34,8 +35,9 @@ pub use who_waits::{Deadlock, WaitingThread, WaitsFor};
 /// One thread may do so many events at one nanosecond; then the run is stopped.
 pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
 
-/// All threads together may do so many; and, if that is more, [`EVENTS_AT_ONE_INSTANT_EACH`] times their number. Threads that wake each
-/// other in turn without time passing would otherwise keep the run busy for very long before one of them has done its million.
+/// All threads together may do so many; and, if that is more, [`EVENTS_AT_ONE_INSTANT_EACH`] times
+/// their number. Threads that wake each other in turn without time passing would otherwise keep the
+/// run busy for very long before one of them has done its million.
 pub const EVENTS_AT_ONE_INSTANT_TOGETHER: u64 = 4_000_000;
 
 /// See [`EVENTS_AT_ONE_INSTANT_TOGETHER`].
@@ -56,7 +58,8 @@ pub enum AddressSpaces {
     PerThread,
 }
 
-/// Conventions in which golden schedules differ from rt-app and from each other. The default is rt-app's way.
+/// Conventions in which golden schedules differ from rt-app and from each other. The default is
+/// rt-app's way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conventions {
     /// A program that ends with a sleep ends when the sleep does, without being queued again.
@@ -76,7 +79,8 @@ pub struct Conventions {
 /// How a workload is to be run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The scheduler's numbers of the groups [`Model::group_paths`], in that order. Empty: 1, 2, 3 ...
+    /// The scheduler's numbers of the groups [`Model::group_paths`], in that order. Empty: 1, 2, 3
+    /// ...
     pub group_ids: Vec<GroupId>,
     /// What memory and I/O events cost.
     pub costs: Costs,
@@ -150,7 +154,8 @@ struct Thread {
     pc: u32,
     stage: Stage,
     blocked: Blocked,
-    /// The event before was a run: the thread is at the end of its work, and not at a start or the end of a sleep.
+    /// The event before was a run: the thread is at the end of its work, and not at a start or the
+    /// end of a sleep.
     after_run: bool,
     forked: bool,
     /// It will do nothing more.
@@ -225,8 +230,8 @@ impl Vm {
     /// Makes `model` ready to run on `target`.
     ///
     /// # Errors
-    /// If the model cannot be run as meant; never for one that [`rt_app::load`](crate::rt_app::load) has given for the same
-    /// target.
+    /// If the model cannot be run as meant; never for one that
+    /// [`rt_app::load`](crate::rt_app::load) has given for the same target.
     pub fn new(model: Model, target: &Target, options: Options) -> Result<Vm, Diagnostic> {
         Vm::with_dialect(model, Dialect::RtApp, target, options)
     }
@@ -419,7 +424,8 @@ impl Vm {
         thread.instant_events += 1;
         self.instant_events += 1;
         let together = EVENTS_AT_ONE_INSTANT_TOGETHER.max(all * EVENTS_AT_ONE_INSTANT_EACH);
-        (thread.instant_events < EVENTS_AT_ONE_INSTANT && self.instant_events < together).then_some(())
+        (thread.instant_events < EVENTS_AT_ONE_INSTANT && self.instant_events < together)
+            .then_some(())
     }
 
     fn stop(&self, now_ns: u64, thread: u32, reason: StopReason) -> Stop {
@@ -438,8 +444,9 @@ impl Vm {
         self.stop(now_ns, thread, reason)
     }
 
-    /// Executes what needs nothing from the machine: ends and beginnings of phases, and properties that are in force anyway.
-    /// Leaves the thread at an instruction that does more, which is given back.
+    /// Executes what needs nothing from the machine: ends and beginnings of phases, and properties
+    /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
+    /// back.
     #[inline]
     fn skip_markers(&mut self, now_ns: u64, number: u32) -> Instr {
         let thread = &mut self.threads[number as usize];
@@ -490,7 +497,8 @@ impl Vm {
         }
     }
 
-    /// Executes the thread's next instruction. None: it goes on with another (after the orders it has given).
+    /// Executes the thread's next instruction. None: it goes on with another (after the orders it
+    /// has given).
     fn step(&mut self, now_ns: u64, number: u32) -> Result<Option<Op>, Stop> {
         let instr = self.skip_markers(now_ns, number);
         match instr {
@@ -665,7 +673,10 @@ impl Workload for Vm {
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         (0..self.threads.len())
-            .map(|number| NewTask { attr: self.task_attr(number), start_ns: self.threads[number].start_ns })
+            .map(|number| NewTask {
+                attr: self.task_attr(number),
+                start_ns: self.threads[number].start_ns,
+            })
             .collect()
     }
 
@@ -727,8 +738,9 @@ impl Workload for Vm {
         }
     }
 
-    /// It waits for nothing any more, and takes from nobody what it can no longer use. What it holds it holds for ever, as a
-    /// mutex that is not robust is held by the dead; see [`Vm::who_waits`].
+    /// It waits for nothing any more, and takes from nobody what it can no longer use. What it
+    /// holds it holds for ever, as a mutex that is not robust is held by the dead; see
+    /// [`Vm::who_waits`].
     fn killed(&mut self, _now_ns: u64, task: TaskId) {
         let thread = &mut self.threads[task.index()];
         thread.killed = true;

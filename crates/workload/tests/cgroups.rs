@@ -1,5 +1,5 @@
-//! Files about control groups, whatever stands in them: the readers answer, and what is read keeps the rules of groups. The same
-//! properties are the fuzz target `groups`.
+//! Files about control groups, whatever stands in them: the readers answer, and what is read keeps
+//! the rules of groups. The same properties are the fuzz target `groups`.
 
 use proptest::prelude::*;
 use schedlab_sched::CpuSet;
@@ -74,7 +74,8 @@ fn check_error(error: &Diagnostic, text: &str) {
 }
 
 fn check_rules(rules: &cgrules::Rules) {
-    let accounts = cgrules::Accounts::default().with_user("anna", 1000, 100).with_group("users", 100);
+    let accounts =
+        cgrules::Accounts::default().with_user("anna", 1000, 100).with_group("users", 100);
     for user in ["root", "anna"] {
         let process = cgrules::Process { user, group: None, name: "/bin/make", pid: 1 };
         match rules.classify(&accounts, process) {
@@ -171,7 +172,10 @@ fn long_input_takes_time_in_proportion() {
         format!("/a {}", many(&|_| "cpu.weight=5 ".into())),
         format!("/a cpu.max={}", "1 ".repeat(200_000)),
         format!("/a cpuset.cpus={}0", "0-7,".repeat(100_000)),
-        format!("/a cpuset.cpus={}0", (0..4096).step_by(2).map(|n| format!("{n},")).collect::<String>()),
+        format!(
+            "/a cpuset.cpus={}0",
+            (0..4096).step_by(2).map(|n| format!("{n},")).collect::<String>()
+        ),
         "/".repeat(300_000),
         "/x".repeat(200_000),
         format!("{}.slice", "a-".repeat(200_000)),
@@ -203,7 +207,8 @@ fn examples_of_the_manual() {
     for block in blocks {
         let (language, text) = block.split_once('\n').unwrap();
         if text.starts_with("error:") {
-            let error = groups::parse("box.groups", "\n/b cpu.weight=20000 cpu.idle=0").unwrap_err();
+            let error =
+                groups::parse("box.groups", "\n/b cpu.weight=20000 cpu.idle=0").unwrap_err();
             assert_eq!(error.to_string(), text.trim_end());
         } else if text.contains("@students") {
             cgrules::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
@@ -249,7 +254,8 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 group.quota_us = Some(quota_us);
                 group.period_us = period_us;
                 group.burst_us = quota_us * burst / 100;
-                text += &format!(" cpu.max={quota_us} {period_us} cpu.max.burst={}", group.burst_us);
+                text +=
+                    &format!(" cpu.max={quota_us} {period_us} cpu.max.burst={}", group.burst_us);
             }
             if idle {
                 text += " cpu.idle=1";
@@ -263,7 +269,12 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
 
 fn any_word() -> impl Strategy<Value = &'static str> {
     let words = || prop::sample::select(&WORDS[..]);
-    prop_oneof![words(), words(), prop::sample::select(&PATHS[..]), prop::sample::select(&SETTINGS[..])]
+    prop_oneof![
+        words(),
+        words(),
+        prop::sample::select(&PATHS[..]),
+        prop::sample::select(&SETTINGS[..])
+    ]
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Runs a scheduler of one's own beside the built-in ones, or checks it in random worlds. docs/tutorial.md goes through it.
+//! Runs a scheduler of one's own beside the built-in ones, or checks it in random worlds.
+//! docs/tutorial.md goes through it.
 //!
 //! ```text
 //! my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...]
@@ -47,7 +48,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
         None => {
-            Err("usage: my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...] | stress [WORLDS]".into())
+            Err("usage: my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...] | stress [WORLDS]"
+                .into())
         }
         Some("stress") => stress(args.get(1).map_or("200", String::as_str)),
         Some(file) => compare(file, &args[1..]),
@@ -85,7 +87,8 @@ fn compare(file: &str, args: &[String]) -> Result<String, Box<dyn Error>> {
     let target = Target { cpus: cpus.unwrap_or(CPUS_MAX), limited: false };
     let model = rt_app::load(file, &text, &target)?;
     let cpus = cpus.unwrap_or_else(|| cpus_named(&model));
-    let experiment = Experiment { record: draw, ..Experiment::new(model, &GroupSettings::default(), cpus)? };
+    let experiment =
+        Experiment { record: draw, ..Experiment::new(model, &GroupSettings::default(), cpus)? };
     let mut runs = vec![];
     for choice in &choices {
         if let Some(why) = choice.refuses(&experiment.needs()) {
@@ -115,9 +118,11 @@ fn stress(worlds: &str) -> Result<String, Box<dyn Error>> {
         let world = World::random(seed, &mine());
         if let Some(failure) = stress::check(&world, &mine()).failure {
             let violation = failure.violation;
-            let before =
-                stress::recent_events(&world, &mine(), failure.turn, violation.at_ns, 8).join("\n  ");
-            return Err(format!("seed {seed}: {violation}\nthe last events before:\n  {before}").into());
+            let before = stress::recent_events(&world, &mine(), failure.turn, violation.at_ns, 8)
+                .join("\n  ");
+            return Err(
+                format!("seed {seed}: {violation}\nthe last events before:\n  {before}").into()
+            );
         }
     }
     Ok(format!("{worlds} worlds, no rule broken\n"))

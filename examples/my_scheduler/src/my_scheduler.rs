@@ -1,5 +1,6 @@
-//! One queue for the whole machine. Who becomes runnable goes to its end; a CPU that is free takes the first task that may
-//! run there; after 10 ms a task goes to the end again. Nice values count for nothing.
+//! One queue for the whole machine. Who becomes runnable goes to its end; a CPU that is free takes
+//! the first task that may run there; after 10 ms a task goes to the end again. Nice values count
+//! for nothing.
 
 use schedlab_sched::interface::Load;
 use schedlab_sched::{BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr};
@@ -42,7 +43,8 @@ impl MyScheduler {
         self.ask_idle_cpus(platform);
     }
 
-    /// Asks every CPU that idles and may run one of those that wait. Who comes too late finds nothing, which does no harm.
+    /// Asks every CPU that idles and may run one of those that wait. Who comes too late finds
+    /// nothing, which does no harm.
     fn ask_idle_cpus(&self, platform: &mut Platform) {
         let idle = |cpu: &CpuId| self.current[cpu.index()].0.is_none();
         for cpu in (0..platform.cpus()).map(CpuId).filter(idle) {
@@ -75,7 +77,8 @@ impl Scheduler for MyScheduler {
     }
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let prev = self.current[cpu.index()].0;
-        let may_run = |&task: &TaskId| self.tasks[task].runnable && self.tasks[task].allowed.contains(cpu);
+        let may_run =
+            |&task: &TaskId| self.tasks[task].runnable && self.tasks[task].allowed.contains(cpu);
         let next = match self.queue.iter().position(may_run) {
             Some(place) => self.queue.remove(place),
             None => prev.filter(may_run),
@@ -95,7 +98,8 @@ impl Scheduler for MyScheduler {
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
         platform.resched(cpu);
     }
-    fn set_attr(&mut self, _platform: &mut Platform, _task: TaskId, _attr: &SchedAttr, _by: CpuId) {}
+    fn set_attr(&mut self, _platform: &mut Platform, _task: TaskId, _attr: &SchedAttr, _by: CpuId) {
+    }
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.tasks[task].allowed = allowed.clone();
         if self.is_current(task) {
@@ -112,6 +116,11 @@ impl Scheduler for MyScheduler {
     }
     fn promises(&self, load: &Load) -> Promises {
         let wait_ns = Some(u64::from(load.tasks) * 2 * QUANTUM_NS);
-        Promises { idle_beside_waiting_ns: Some(0), wait_ns, hog_spread_ns: Some(4 * QUANTUM_NS), ..Promises::default() }
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            wait_ns,
+            hog_spread_ns: Some(4 * QUANTUM_NS),
+            ..Promises::default()
+        }
     }
 }

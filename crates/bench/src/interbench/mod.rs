@@ -1,7 +1,9 @@
-//! interbench: how late interactive tasks come, with one load after another beside them (Con Kolivas, 2005; release 0.31).
+//! interbench: how late interactive tasks come, with one load after another beside them (Con
+//! Kolivas, 2005; release 0.31).
 //!
-//! A run is one measured task beside one load: the load is let go, a second later the task, and after 30 s both are told to stop.
-//! The controller makes these runs one after the other and forks new processes for each.
+//! A run is one measured task beside one load: the load is let go, a second later the task, and
+//! after 30 s both are told to stop. The controller makes these runs one after the other and forks
+//! new processes for each.
 //!
 //! * [`step`]: the arithmetic of deadlines.
 //! * [`tasks`]: the programs.
@@ -34,22 +36,30 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::word(
         "load",
         &[
-            "all", "none", "video", "x", "burn", "write", "read", "ring", "compile", "memload", "hack",
-            "custom",
+            "all", "none", "video", "x", "burn", "write", "read", "ring", "compile", "memload",
+            "hack", "custom",
         ],
         "all",
         "the load beside it; hack (hackbench 50) is not among all",
     )
     .short('w'),
-    Parameter::whole("time", (1, 100_000), "30", "seconds of each run, rounded up to tens").short('t'),
-    Parameter::whole("threads", (0, 4096), "0", "threads of Burn and of Ring; 0: as many as CPUs").short('L'),
+    Parameter::whole("time", (1, 100_000), "30", "seconds of each run, rounded up to tens")
+        .short('t'),
+    Parameter::whole("threads", (0, 4096), "0", "threads of Burn and of Ring; 0: as many as CPUs")
+        .short('L'),
     Parameter::real("bench-nice", (-20.0, 19.0), "0", "nice value of the measured task").short('B'),
     Parameter::real("load-nice", (-20.0, 19.0), "0", "nice value of the load").short('N'),
     Parameter::flag("realtime", "measures under SCHED_FIFO 95, and prints us").short('r'),
     Parameter::flag("uniprocessor", "all on CPU 0, but for the timekeepers").short('u'),
-    Parameter::real("custom-percent", (0.0, 100.0), "0", "CPU time that Custom uses, %; 0: no Custom")
-        .short('C'),
-    Parameter::whole("custom-interval", (1, 10_000_000), "50000", "the interval of Custom, us").short('I'),
+    Parameter::real(
+        "custom-percent",
+        (0.0, 100.0),
+        "0",
+        "CPU time that Custom uses, %; 0: no Custom",
+    )
+    .short('C'),
+    Parameter::whole("custom-interval", (1, 10_000_000), "50000", "the interval of Custom, us")
+        .short('I'),
     Parameter::word(
         "timekeepers",
         &["fifo", "meant", "normal"],
@@ -64,10 +74,12 @@ const PARAMETERS: &[Parameter] = &[
 /// What is measured.
 const BENCHES: &[&str] = &["Audio", "Video", "X", "Gaming", "Custom"];
 /// What runs beside it.
-const LOADS: &[&str] =
-    &["None", "Video", "X", "Burn", "Write", "Read", "Ring", "Compile", "Memload", "Hack", "Custom"];
+const LOADS: &[&str] = &[
+    "None", "Video", "X", "Burn", "Write", "Read", "Ring", "Compile", "Memload", "Hack", "Custom",
+];
 
-/// The priorities of the controller, of timekeepers and of tasks that are measured under a real-time policy.
+/// The priorities of the controller, of timekeepers and of tasks that are measured under a
+/// real-time policy.
 const CONTROLLER: SchedAttr = SchedAttr::realtime(Policy::Fifo, 99);
 const TIMEKEEPER: SchedAttr = SchedAttr::realtime(Policy::Fifo, 96);
 const MEASURED: SchedAttr = SchedAttr::realtime(Policy::Fifo, 95);
@@ -116,7 +128,12 @@ impl Benchmark for Interbench {
         values.flag("uniprocessor")
     }
 
-    fn prepare(&self, values: &Values, conditions: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        conditions: &Conditions,
+        os: &mut Os,
+    ) -> Result<Prepared, BadValue> {
         let setting = Rc::new(Setting::new(values, conditions)?);
         let ready = os.objects().semaphore(0);
         os.start(0, Spawn::new("interbench", controller(setting.clone(), ready)));
@@ -140,7 +157,8 @@ impl Setting {
         let run_us = (interval_us as f64 * values.real("custom-percent") / 100.0) as u64;
         let bench_nice = SchedAttr::nice(parts::nice(values, "bench-nice")?);
         let load_nice = SchedAttr::nice(parts::nice(values, "load-nice")?);
-        let allowed = if values.flag("uniprocessor") { CpuSet::only(CpuId(0)) } else { CpuSet::All };
+        let allowed =
+            if values.flag("uniprocessor") { CpuSet::only(CpuId(0)) } else { CpuSet::All };
         let timekeeper = |fifo: bool, otherwise| if fifo { TIMEKEEPER } else { otherwise };
         Ok(Setting {
             pairs: pairs(values, run_us)?,
@@ -198,7 +216,10 @@ fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
         return Err(BadValue::new("swap", "Memload needs swap space; give more than 0"));
     }
     if bench == load && bench != "all" {
-        return Err(BadValue::new("load", format!("{load} is not run beside itself; give another")));
+        return Err(BadValue::new(
+            "load",
+            format!("{load} is not run beside itself; give another"),
+        ));
     }
     if bench == "gaming" && values.flag("realtime") {
         return Err(BadValue::new(
@@ -264,8 +285,14 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                     let work = setting.work(pair.bench);
                     let manner = &setting.bench_manner;
                     let counts = pair.counts.clone();
-                    let spawn =
-                        tasks::process(pair.bench, work, manner, &bench_strings, setting.terms, counts);
+                    let spawn = tasks::process(
+                        pair.bench,
+                        work,
+                        manner,
+                        &bench_strings,
+                        setting.terms,
+                        counts,
+                    );
                     bench = Some((bench_strings, Some(Box::new(spawn))));
                     at = At::ForkLoad;
                     if pair.load != "None" {
@@ -367,8 +394,16 @@ fn load_name(name: &str) -> &'static str {
     }
 }
 
-const COLUMNS: &[&str] =
-    &["load", "mean ms", "SD ms", "true SD ms", "max ms", "desired CPU %", "deadlines met %", "steps"];
+const COLUMNS: &[&str] = &[
+    "load",
+    "mean ms",
+    "SD ms",
+    "true SD ms",
+    "max ms",
+    "desired CPU %",
+    "deadlines met %",
+    "steps",
+];
 
 fn findings(setting: &Setting) -> Findings {
     let mut printed = format!("Running every load for {} seconds\n", setting.time_s);
@@ -419,7 +454,8 @@ fn findings(setting: &Setting) -> Findings {
     Findings { printed, figures, tables }
 }
 
-/// What X would find with a constant share of a CPU and no delay at wakeups, over `steps` steps from 0: mean and largest latency, ms.
+/// What X would find with a constant share of a CPU and no delay at wakeups, over `steps` steps
+/// from 0: mean and largest latency, ms.
 pub fn x_with_share(share: f64, steps: u64) -> (f64, f64) {
     let counts = step::x_with_share(share, steps);
     (counts.mean_us() as f64 / 1e3, counts.max_us() as f64 / 1e3)
@@ -427,7 +463,10 @@ pub fn x_with_share(share: f64, steps: u64) -> (f64, f64) {
 
 fn head(printed: &mut String, setting: &Setting, bench: &str) {
     let (kind, unit) = if setting.realtime { ("real time", "us") } else { ("simulated", "ms") };
-    let _ = writeln!(printed, "\n--- Benchmarking {kind} cpu of {bench} in the presence of simulated ---");
+    let _ = writeln!(
+        printed,
+        "\n--- Benchmarking {kind} cpu of {bench} in the presence of simulated ---"
+    );
     let _ = write!(printed, "Load\tLatency +/- SD ({unit})  Max Latency   % Desired CPU");
     let _ = writeln!(printed, "{}", if bench == "Gaming" { "" } else { "  % Deadlines Met" });
 }

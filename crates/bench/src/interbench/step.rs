@@ -1,5 +1,6 @@
-//! One periodic step of interbench: what is late, what was missed, and how long to sleep. [`Deadlines`] holds the arithmetic and
-//! no program; everything is in whole us, as in the real one.
+//! One periodic step of interbench: what is late, what was missed, and how long to sleep.
+//! [`Deadlines`] holds the arithmetic and no program; everything is in whole us, as in the real
+//! one.
 
 use schedlab_measure::Moments;
 
@@ -22,8 +23,8 @@ impl Counts {
         self.latency.mean().unwrap_or(0)
     }
 
-    /// What the program prints as the standard deviation. It takes the square of the mean where it should take the square of the
-    /// sum, and so prints nearly the root mean square.
+    /// What the program prints as the standard deviation. It takes the square of the mean where it
+    /// should take the square of the sum, and so prints nearly the root mean square.
     pub(super) fn printed_deviation_us(&self) -> f64 {
         let count = self.latency.count as f64;
         if count < 2.0 {
@@ -123,7 +124,8 @@ impl Deadlines {
         self.deadline_us += us;
     }
 
-    /// Moves the deadline on until it is later than now. By how many intervals, each of them a deadline missed.
+    /// Moves the deadline on until it is later than now. By how many intervals, each of them a
+    /// deadline missed.
     fn pass(&mut self, now_us: u64, interval_us: u64) -> u64 {
         let intervals = (now_us - self.deadline_us) / interval_us + 1;
         self.counts.missed += intervals;
@@ -141,7 +143,8 @@ impl Deadlines {
 pub(super) enum Demand {
     /// Runs so long in every interval, us.
     Constant { run_us: u64, interval_us: u64 },
-    /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again; it may start i ms late.
+    /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again; it may start i ms
+    /// late.
     X,
 }
 
@@ -197,7 +200,10 @@ mod tests {
             let counts = x_with_share(share, 303);
             assert_eq!(counts.latency.count, 303);
             let near = |value: f64, expected: f64, within: f64, what: &str| {
-                assert!((value - expected).abs() <= within, "{what} with {share}: {value}, not {expected}");
+                assert!(
+                    (value - expected).abs() <= within,
+                    "{what} with {share}: {value}, not {expected}"
+                );
             };
             near(counts.mean_us() as f64 / 1e3, mean, 0.005, "mean");
             near(counts.max_us() as f64 / 1e3, f64::from(max), 0.5, "maximum");

@@ -1,7 +1,7 @@
 //! The programs of interbench: the tasks that are measured, and the loads beside them.
 //!
-//! A process of interbench forks its threads, says that it is ready, and waits for them. The threads wait to be let go, and look
-//! between two steps whether they are to stop.
+//! A process of interbench forks its threads, says that it is ready, and waits for them. The
+//! threads wait to be let go, and look between two steps whether they are to stop.
 
 use super::step::{Begun, Counts, Deadlines, Demand};
 use crate::hackbench;
@@ -95,7 +95,8 @@ pub(super) fn process(
     let mut said = false;
     let program = move |os: &mut Context<'_>| {
         let threads = threads.get_or_insert_with(|| {
-            let mut made = threads_of(name, work, &work_manner, &work_strings, terms, &counts, os.objects());
+            let mut made =
+                threads_of(name, work, &work_manner, &work_strings, terms, &counts, os.objects());
             made.reverse();
             made
         });
@@ -226,8 +227,21 @@ enum At {
 }
 
 impl Periodic {
-    fn new(demand: Demand, strings: Strings, keeper: Rc<Keeper>, counts: Rc<RefCell<Counts>>) -> Periodic {
-        Periodic { demand, strings, keeper, counts, deadlines: Deadlines::default(), number: 0, at: At::Wait }
+    fn new(
+        demand: Demand,
+        strings: Strings,
+        keeper: Rc<Keeper>,
+        counts: Rc<RefCell<Counts>>,
+    ) -> Periodic {
+        Periodic {
+            demand,
+            strings,
+            keeper,
+            counts,
+            deadlines: Deadlines::default(),
+            number: 0,
+            at: At::Wait,
+        }
     }
 
     /// A step is over, and so many us are to be slept.
@@ -337,8 +351,9 @@ fn write(strings: Strings, cache: CacheId) -> impl Program + 'static {
     until_stopped(strings, move |_| Step::FileWrite(cache))
 }
 
-/// Reads a file from end to end, again and again. One that fits into four fifths of the memory comes from the disk only once; of
-/// one that does not, what is read next is always what was dropped longest ago.
+/// Reads a file from end to end, again and again. One that fits into four fifths of the memory
+/// comes from the disk only once; of one that does not, what is read next is always what was
+/// dropped longest ago.
 fn read(strings: Strings, terms: Terms, cache: CacheId) -> impl Program + 'static {
     let file_kib = (terms.ram_mib * 1024).min(FILE_MAX_KIB);
     let stays = file_kib <= terms.ram_mib * 1024 / 5 * 4;
@@ -385,10 +400,11 @@ fn ring(strings: &Strings, terms: Terms, objects: &mut Objects) -> Vec<Spawn> {
     (0..tokens.len()).map(thread).collect()
 }
 
-/// Fills a tenth more than the memory in blocks of 1 MiB, and copies each block from the one half of all away.
+/// Fills a tenth more than the memory in blocks of 1 MiB, and copies each block from the one half
+/// of all away.
 ///
-/// What is used longest ago goes to the swap space. As everything is used in turn, a block is never there when it is wanted, if not
-/// all fit: it comes from the disk, and another one goes there.
+/// What is used longest ago goes to the swap space. As everything is used in turn, a block is never
+/// there when it is wanted, if not all fit: it comes from the disk, and another one goes there.
 fn memload(strings: Strings, terms: Terms, objects: &mut Objects) -> impl Program + 'static {
     const CHUNKS: u64 = 1024 / CHUNK_KIB;
     let blocks = (terms.ram_mib * 11 / 10).min(MEMLOAD_MAX_MIB).min(terms.ram_mib + terms.swap_mib);
@@ -396,7 +412,8 @@ fn memload(strings: Strings, terms: Terms, objects: &mut Objects) -> impl Progra
     let swap = objects.page_cache(1024, CHUNK_NS);
     let (mut block, mut part) = (0, 0);
     until_stopped(strings, move |_| {
-        // The first round fills, the second copies: a block in, a block out, for the source and for the target.
+        // The first round fills, the second copies: a block in, a block out, for the source and for
+        // the target.
         let copies = block >= blocks;
         let (ins, outs) = match swaps {
             true if copies => (2 * CHUNKS, 2 * CHUNKS),

@@ -18,7 +18,8 @@ use std::io::Write;
 pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Failure> {
     let sweep = sweep(command)?;
     if command.common.plot.is_some() && !sweep.has_axis() {
-        let message = "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
+        let message =
+            "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
         return Err(Failure::Message(message.into()));
     }
     if let Some(path) = &command.common.plot {
@@ -28,7 +29,8 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     warn(&report);
     let figure = figure(&report, command.common.figure.as_deref())?;
     if sweep.has_axis() && figure.is_none() {
-        let message = format!("{}: all runs were ended before there was a result", report.benchmark);
+        let message =
+            format!("{}: all runs were ended before there was a result", report.benchmark);
         return Err(Failure::Message(message));
     }
     if let Some(path) = &command.common.plot {
@@ -39,7 +41,9 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     match (command.common.format, figure) {
         (RunFormat::Json, _) => output.write_all(report.to_json().as_bytes())?,
         (RunFormat::Csv, _) => output.write_all(csv::figures(&report).as_bytes())?,
-        (RunFormat::Table, Some(figure)) if sweep.has_axis() => print_sweep(&report, &figure, output)?,
+        (RunFormat::Table, Some(figure)) if sweep.has_axis() => {
+            print_sweep(&report, &figure, output)?
+        }
         (RunFormat::Table, _) => print_point(&report, output)?,
     }
     Ok(Status::Good)
@@ -58,11 +62,12 @@ fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
         limit_ns: common.duration,
         ..Bench::new(command.benchmark)
     };
-    let mut sweep =
-        Sweep::new(bench, command.given.clone(), common.repeat).map_err(|error| error.to_string())?;
+    let mut sweep = Sweep::new(bench, command.given.clone(), common.repeat)
+        .map_err(|error| error.to_string())?;
     let chosen = choose(&common.schedulers)?;
     let choices = those_who_can(&chosen, command.benchmark.name(), |choice| sweep.refuses(choice))?;
-    let tunables = tunables_for(&choices, |choice| sweep.bench().known_tunables(choice), &common.set)?;
+    let tunables =
+        tunables_for(&choices, |choice| sweep.bench().known_tunables(choice), &common.set)?;
     for (choice, tunables) in choices.into_iter().zip(tunables) {
         sweep.add(choice, tunables).map_err(|error| error.to_string())?;
     }
@@ -88,7 +93,8 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
     })
 }
 
-/// The version of this program, and a number made of all of it: results of a program with changed schedulers are others.
+/// The version of this program, and a number made of all of it: results of a program with changed
+/// schedulers are others.
 fn program() -> String {
     let itself = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&itself))
@@ -107,7 +113,8 @@ fn warn(report: &BenchReport) {
 fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, Failure> {
     let names = report.figure_names();
     let Some(asked) = asked else {
-        let mut own = report.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
+        let mut own =
+            report.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
         return Ok(own.next().map(|figure| figure.name.clone()));
     };
     if names.contains(&asked) {
@@ -138,7 +145,8 @@ fn print_point(report: &BenchReport, output: &mut Output) -> Result<(), Failure>
     let points: Vec<&BenchPoint> = report.points.iter().collect();
     for point in &points {
         let Some(run) = point.runs.first() else { continue };
-        let seed = if report.seeds.len() > 1 { format!(", seed {}", run.seed) } else { String::new() };
+        let seed =
+            if report.seeds.len() > 1 { format!(", seed {}", run.seed) } else { String::new() };
         let title = format!("{}{seed}", report.schedulers[point.scheduler].spec());
         writeln!(output, "{}\n{}\n", rule(&title, style), run.printed.trim_end())?;
     }

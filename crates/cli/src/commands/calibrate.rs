@@ -12,7 +12,8 @@ use std::sync::Mutex;
 /// Fits a machine's numbers to measurements.
 pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Failure> {
     let name = args.file.display().to_string();
-    let content = std::fs::read_to_string(&args.file).map_err(|error| format!("{name}: {error}"))?;
+    let content =
+        std::fs::read_to_string(&args.file).map_err(|error| format!("{name}: {error}"))?;
     let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
     if let Some(path) = &args.write {
         files::check(path)?;
@@ -21,13 +22,18 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
     std::panic::set_hook(Box::new(|_| {}));
     let spinner = Spinner::new("simulations");
     let best = Mutex::new((0_u32, f64::INFINITY));
-    let calibrated = calibration.run(&name, args.cores.unwrap_or_else(parallel::cores), |progress| {
-        let Progress::Try(off) = progress else { return spinner.tick() };
-        if let Ok(mut best) = best.lock() {
-            *best = (best.0 + 1, best.1.min(off));
-            spinner.say(format!("{} sets of values tried, the best off by {:.1} %", best.0, 100.0 * best.1));
-        }
-    });
+    let calibrated =
+        calibration.run(&name, args.cores.unwrap_or_else(parallel::cores), |progress| {
+            let Progress::Try(off) = progress else { return spinner.tick() };
+            if let Ok(mut best) = best.lock() {
+                *best = (best.0 + 1, best.1.min(off));
+                spinner.say(format!(
+                    "{} sets of values tried, the best off by {:.1} %",
+                    best.0,
+                    100.0 * best.1
+                ));
+            }
+        });
     drop(spinner);
     let calibrated = calibrated.map_err(|error| error.to_string())?;
     let style = style();

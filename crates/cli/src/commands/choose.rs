@@ -58,7 +58,10 @@ pub fn those_who_can(
         match refuses(&chosen.choice) {
             None => choices.push(chosen.choice),
             Some(why) if chosen.named => {
-                return Err(Failure::Message(format!("{} cannot run {what}: {why}", chosen.choice)));
+                return Err(Failure::Message(format!(
+                    "{} cannot run {what}: {why}",
+                    chosen.choice
+                )));
             }
             Some(why) => left_out.add(chosen.choice, why),
         }
@@ -98,7 +101,8 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// For each scheduler the settings that it has a knob for. One that none has is an error; of others it is said who has none.
+/// For each scheduler the settings that it has a knob for. One that none has is an error; of others
+/// it is said who has none.
 pub fn tunables_for(
     choices: &[Choice],
     tunables: impl Fn(&Choice) -> Vec<Tunable>,
@@ -148,7 +152,8 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
     format!("{name} is no tunable of {of}; {hint}")
 }
 
-/// The machine of that name, or of that file, with its first `cpus` CPUs if so many are asked for; none if all are to be equal.
+/// The machine of that name, or of that file, with its first `cpus` CPUs if so many are asked for;
+/// none if all are to be equal.
 pub fn machine_of(name: Option<&str>, cpus: Option<u32>) -> Result<Option<Description>, Failure> {
     let machine = match name {
         None | Some(description::IDEAL) => return Ok(None),
@@ -157,7 +162,8 @@ pub fn machine_of(name: Option<&str>, cpus: Option<u32>) -> Result<Option<Descri
     Ok(Some(machine.with_first(cpus).map_err(|error| error.to_string())?))
 }
 
-/// What things cost on `machine`: as its description says, with the single costs that were set; none if nothing is to cost anything.
+/// What things cost on `machine`: as its description says, with the single costs that were set;
+/// none if nothing is to cost anything.
 pub fn costs_of(
     machine: Option<&Description>,
     no_costs: bool,

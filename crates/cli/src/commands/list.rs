@@ -26,7 +26,8 @@ pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     match args.format {
         ListFormat::Json => {
-            let text = serde_json::to_string_pretty(&as_json(&choices)).map_err(|error| error.to_string())?;
+            let text = serde_json::to_string_pretty(&as_json(&choices))
+                .map_err(|error| error.to_string())?;
             writeln!(output, "{text}")?;
         }
         ListFormat::Table => {
@@ -80,7 +81,8 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             [] => String::new(),
             also => format!(" (also {})", also.join(", ")),
         };
-        let default = if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
+        let default =
+            if std::ptr::eq(release, &raw const entry.releases[0]) { ", the default" } else { "" };
         writeln!(output, "  {choice}{also}{default}: {}", release.summary)?;
         let hz = match release.hz_range {
             (min, max) if min == max => format!("HZ {min}"),
@@ -111,8 +113,13 @@ fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failu
     writeln!(output, "    {} CPUs{nodes}{hz}; {source}", topology.cpus())?;
     if costs.is_some() {
         let calibrated = numbers.iter().filter(|number| number.calibrated).count();
-        let power = if costs.as_ref().is_some_and(|costs| costs.power.is_some()) { ", power" } else { "" };
-        writeln!(output, "    modelled: {} numbers{power}, {calibrated} calibrated", numbers.len())?;
+        let power =
+            if costs.as_ref().is_some_and(|costs| costs.power.is_some()) { ", power" } else { "" };
+        writeln!(
+            output,
+            "    modelled: {} numbers{power}, {calibrated} calibrated",
+            numbers.len()
+        )?;
     }
     Ok(())
 }
@@ -121,13 +128,22 @@ fn write_machines(output: &mut Output) -> Result<(), Failure> {
     for machine in description::presets() {
         write_machine(&machine, output)?;
     }
-    writeln!(output, "{}: equal CPUs, as many as are needed; nothing costs anything", description::IDEAL)?;
+    writeln!(
+        output,
+        "{}: equal CPUs, as many as are needed; nothing costs anything",
+        description::IDEAL
+    )?;
     writeln!(output, "flat-N: N equal CPUs, equally far from each other")?;
     Ok(())
 }
 
-/// The scheduling domains that those of the releases build that have any; the others are named together.
-fn write_domains(choices: &[Choice], machine: &Description, output: &mut Output) -> Result<(), Failure> {
+/// The scheduling domains that those of the releases build that have any; the others are named
+/// together.
+fn write_domains(
+    choices: &[Choice],
+    machine: &Description,
+    output: &mut Output,
+) -> Result<(), Failure> {
     write_machine(machine, output)?;
     let needs = select::Needs { cpus: machine.topology.cpus(), ..select::Needs::default() };
     let mut without = vec![];
@@ -136,7 +152,8 @@ fn write_domains(choices: &[Choice], machine: &Description, output: &mut Output)
             without.push(format!("{choice} ({why})"));
             continue;
         }
-        let config = BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
+        let config =
+            BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
         match Built::new(choice, &config).describe_domains() {
             Some(domains) => write!(output, "\n{choice}\n{domains}")?,
             None => without.push(choice.to_string()),

@@ -59,13 +59,14 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         write_report(directory, &page)?;
         complain(&format!("note: the page is {}", directory.join("index.html").display()));
     }
-    let missed =
-        |outcome: &Outcome| outcome.judged.iter().any(|judged| judged.verdict == Verdict::HardMissed);
+    let missed = |outcome: &Outcome| {
+        outcome.judged.iter().any(|judged| judged.verdict == Verdict::HardMissed)
+    };
     Ok(if outcomes.iter().any(missed) { Status::Bad } else { Status::Good })
 }
 
-/// Reads the experiments of a directory, in the order of their names, its `data/targets.csv`, and its `data/contradictions.toml` if
-/// there is one.
+/// Reads the experiments of a directory, in the order of their names, its `data/targets.csv`, and
+/// its `data/contradictions.toml` if there is one.
 fn read(directory: &Path) -> Result<Catalogue, Failure> {
     let mut paths = vec![];
     for entry in fs::read_dir(directory).map_err(|error| told(directory, &error))? {
@@ -77,7 +78,9 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     paths.sort();
     if paths.is_empty() {
         let directory = directory.display();
-        return Err(Failure::Message(format!("{directory}: there is no experiment (*.toml) in it")));
+        return Err(Failure::Message(format!(
+            "{directory}: there is no experiment (*.toml) in it"
+        )));
     }
     let mut files = vec![];
     for path in &paths {
@@ -105,7 +108,10 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
 fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
     write_whole(&directory.join("verdicts.csv"), &text::verdicts_csv(page.outcomes))?;
     for outcome in page.outcomes {
-        write_whole(&directory.join(format!("{}.csv", outcome.file.id)), &text::values_csv(outcome))?;
+        write_whole(
+            &directory.join(format!("{}.csv", outcome.file.id)),
+            &text::values_csv(outcome),
+        )?;
     }
     write_whole(&directory.join("index.html"), &page.to_html())
 }

@@ -46,7 +46,8 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
     const MOST: usize = 10;
     for (feature, group) in experiment.groups.features() {
-        // Who cannot limit groups does not run this; who has no idle groups runs it with the least weight.
+        // Who cannot limit groups does not run this; who has no idle groups runs it with the least
+        // weight.
         let effective = match feature {
             Feature::Limit => true,
             Feature::Idle => choices.iter().all(Choice::has_idle_groups),
@@ -70,8 +71,10 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
 
 /// Groups by user went when control groups had come.
 fn tell_who_had_no_user_groups(choices: &[Choice]) {
-    let had = |choice: &Choice| choice.entry.name == "cfs" && choice.release.version.starts_with("2.6.");
-    let others: Vec<String> = choices.iter().filter(|choice| !had(choice)).map(Choice::to_string).collect();
+    let had =
+        |choice: &Choice| choice.entry.name == "cfs" && choice.release.version.starts_with("2.6.");
+    let others: Vec<String> =
+        choices.iter().filter(|choice| !had(choice)).map(Choice::to_string).collect();
     if !others.is_empty() {
         let others = others.join(", ");
         complain(&format!(
@@ -135,15 +138,20 @@ impl Owners {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let bytes = compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
-    compressed::as_text(&bytes).map(str::to_string).map_err(|error| format!("{}: {error}", path.display()))
+    let bytes =
+        compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
+    compressed::as_text(&bytes)
+        .map(str::to_string)
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
     let mut settings = GroupSettings::default();
     for path in &args.groups {
         let text = read_text(path)?;
-        settings.add(groups::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
+        settings.add(
+            groups::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?,
+        );
     }
     for option in &args.group {
         settings.add(groups::parse_option(option).map_err(|error| error.to_string())?);
@@ -156,8 +164,10 @@ fn timetable_of(args: &RunArgs) -> Result<Timetable, Failure> {
     let mut timetable = Timetable::default();
     for path in &args.timetable {
         let text = read_text(path)?;
-        timetable
-            .add(Timetable::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?);
+        timetable.add(
+            Timetable::parse(&path.display().to_string(), &text)
+                .map_err(|error| error.to_string())?,
+        );
     }
     for option in &args.at {
         timetable.add(Timetable::parse_option(option).map_err(|error| error.to_string())?);
@@ -321,9 +331,15 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
     Ok(())
 }
 
-fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, Failure> {
-    let options = TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
-    timeline::draw(run, options, style).map_err(|error| Failure::Message(format!("--timeline: {error}")))
+fn drawn(
+    args: &RunArgs,
+    run: &schedlab_report::RunReport,
+    style: Style,
+) -> Result<String, Failure> {
+    let options =
+        TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
+    timeline::draw(run, options, style)
+        .map_err(|error| Failure::Message(format!("--timeline: {error}")))
 }
 
 fn heading(report: &Report) -> String {

@@ -14,7 +14,8 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> = choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
+    let choices: Vec<Choice> =
+        choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),
@@ -30,9 +31,15 @@ struct Tally {
     broken: Vec<(Rule, u64)>,
 }
 
-fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Result<Status, Failure> {
+fn many_worlds(
+    args: &StressArgs,
+    choices: &[Choice],
+    output: &mut Output,
+) -> Result<Status, Failure> {
     if args.first_seed.checked_add(args.seeds - 1).is_none() {
-        return Err(Failure::Message("--first-seed and --seeds together go beyond the largest seed".into()));
+        return Err(Failure::Message(
+            "--first-seed and --seeds together go beyond the largest seed".into(),
+        ));
     }
     // A scheduler that panics has broken a rule; its message is told with the others.
     std::panic::set_hook(Box::new(|_| {}));
@@ -45,7 +52,8 @@ fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Re
     while first < args.seeds && written.is_ok() {
         let batch = first..(first + BATCH).min(args.seeds);
         first = batch.end;
-        let of_seed = |offset| (0..choices.len()).map(move |choice| (args.first_seed + offset, choice));
+        let of_seed =
+            |offset| (0..choices.len()).map(move |choice| (args.first_seed + offset, choice));
         let items: Vec<(u64, usize)> = batch.flat_map(of_seed).collect();
         parallel::for_each_in_order(
             &items,
@@ -53,8 +61,8 @@ fn many_worlds(args: &StressArgs, choices: &[Choice], output: &mut Output) -> Re
             |&(seed, choice)| check(&World::random(seed, &choices[choice]), &choices[choice]),
             |index, checked| {
                 let (seed, choice) = items[index];
-                let told =
-                    progress.step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
+                let told = progress
+                    .step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
                 let goes_on = told.is_ok();
                 if written.is_ok() {
                     written = told;
@@ -95,7 +103,11 @@ fn tell(
     )
 }
 
-fn write_tallies(choices: &[Choice], tallies: &[Tally], output: &mut Output) -> std::io::Result<()> {
+fn write_tallies(
+    choices: &[Choice],
+    tallies: &[Tally],
+    output: &mut Output,
+) -> std::io::Result<()> {
     let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let widest = names.iter().map(String::len).max().unwrap_or(0);
     writeln!(output, "{:widest$}  {:>8}  {:>12}  broken", "scheduler", "worlds", "events")?;

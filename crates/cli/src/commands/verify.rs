@@ -32,7 +32,8 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
         parallel::cores(),
         |file| verify_file(&file.path),
         |index, result| {
-            let told = progress.step(|| tell(&files[index], &result, args.quiet, &mut left_out, output));
+            let told =
+                progress.step(|| tell(&files[index], &result, args.quiet, &mut left_out, output));
             match told {
                 Ok(counts) => {
                     if counts {

@@ -48,7 +48,8 @@ impl Ran {
         self.stdout
     }
 
-    /// Must have failed with exit status 2 and a message that has all of `parts`, and without a panic.
+    /// Must have failed with exit status 2 and a message that has all of `parts`, and without a
+    /// panic.
     #[track_caller]
     pub fn error(self, parts: &[&str]) -> String {
         assert_eq!(self.status, 2, "{}{}", self.stdout, self.stderr);
@@ -65,7 +66,8 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("schedlab-test-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("schedlab-test-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("there is room for temporary files");
         Scratch(path)
@@ -74,7 +76,8 @@ impl Scratch {
     /// Writes a file; its path as an argument.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("it is in the directory")).expect("it can be made");
+        std::fs::create_dir_all(path.parent().expect("it is in the directory"))
+            .expect("it can be made");
         std::fs::write(&path, content).expect("there is room for temporary files");
         path.display().to_string()
     }

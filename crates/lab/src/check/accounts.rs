@@ -53,7 +53,8 @@ impl Accounts {
         }
     }
 
-    /// After a run that ended at `now_ns`: does all time add up, and did every task get what it asked for?
+    /// After a run that ended at `now_ns`: does all time add up, and did every task get what it
+    /// asked for?
     ///
     /// # Errors
     /// What does not add up.
@@ -65,15 +66,16 @@ impl Accounts {
         for (number, cpu) in self.cpus.iter().enumerate() {
             if cpu.busy_ns + cpu.idle_ns != now_ns {
                 let (busy_ns, idle_ns) = (cpu.busy_ns, cpu.idle_ns);
-                return Err(
-                    wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}")).on(CpuId(number as u32))
-                );
+                return Err(wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}"))
+                    .on(CpuId(number as u32)));
             }
         }
         let of_tasks_ns: u64 = self.task_ns.iter().sum();
         let of_cpus_ns = self.busy_ns();
         if of_tasks_ns != of_cpus_ns {
-            return Err(wrong(format!("tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}")));
+            return Err(wrong(format!(
+                "tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}"
+            )));
         }
         for (number, asked) in asked.tasks.iter().enumerate() {
             let task = TaskId(number as u32);
@@ -82,9 +84,10 @@ impl Accounts {
                 return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
             }
             if asked.ended && got_ns < asked_ns {
-                return Err(
-                    wrong(format!("it ended after {got_ns} ns of the {asked_ns} it asked for")).of(task)
-                );
+                return Err(wrong(format!(
+                    "it ended after {got_ns} ns of the {asked_ns} it asked for"
+                ))
+                .of(task));
             }
         }
         Ok(())
@@ -101,7 +104,8 @@ impl Observer for Accounts {
         next: Option<TaskId>,
     ) {
         if prev != self.cpus[cpu.index()].current {
-            let what = format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);
+            let what =
+                format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);
             self.violation.get_or_insert(Violation::new(Rule::Accounts, now_ns, what).on(cpu));
         }
         self.pass(cpu, now_ns);
@@ -139,7 +143,8 @@ impl<W> Asked<W> {
         &self.workload
     }
 
-    /// After a run that gave everybody time enough: has every task ended that does not ask for ever?
+    /// After a run that gave everybody time enough: has every task ended that does not ask for
+    /// ever?
     ///
     /// # Errors
     /// Who has not.

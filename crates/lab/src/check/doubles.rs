@@ -1,12 +1,13 @@
-//! A small sound scheduler, and the same with a fault built in: each check must find the fault that it is there for.
+//! A small sound scheduler, and the same with a fault built in: each check must find the fault that
+//! it is there for.
 
 use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
 use crate::panics;
 use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Waker,
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Waker,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -56,7 +57,8 @@ struct Task {
 
 type CpuIdOrNone = Option<CpuId>;
 
-/// One queue for all CPUs, the most urgent first, then the one that has waited longest; turns of 10 ticks.
+/// One queue for all CPUs, the most urgent first, then the one that has waited longest; turns of 10
+/// ticks.
 #[derive(Debug)]
 pub struct Double {
     fault: Fault,
@@ -123,7 +125,8 @@ impl Double {
     fn best(&self, cpu: CpuId) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (place, &task) in self.queue.iter().enumerate() {
-            let better = best.is_none_or(|best| self.urgency(task) > self.urgency(self.queue[best]));
+            let better =
+                best.is_none_or(|best| self.urgency(task) > self.urgency(self.queue[best]));
             if better && self.may_run(task, cpu) {
                 best = Some(place);
             }
@@ -360,7 +363,8 @@ impl Workload for Script {
     }
 }
 
-/// A workload that brings every rule into play: hogs, sleepers, pinned ones, changes of affinity, real-time tasks.
+/// A workload that brings every rule into play: hogs, sleepers, pinned ones, changes of affinity,
+/// real-time tasks.
 pub fn busy(realtime: bool) -> Script {
     let mut script = Script::new(40);
     for number in 0..6 {

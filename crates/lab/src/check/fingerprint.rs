@@ -3,7 +3,8 @@
 use schedlab_machine::Observer;
 use schedlab_sched::{BlockReason, CpuId, TaskId, Waker};
 
-/// A checksum over everything that an observer is told, in its order. Two runs of the same must have the same.
+/// A checksum over everything that an observer is told, in its order. Two runs of the same must
+/// have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint(u64);
 

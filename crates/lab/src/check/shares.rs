@@ -3,7 +3,8 @@
 use super::{Rule, Violation};
 use schedlab_sched::TaskId;
 
-/// Hogs with equal claims on one CPU: have they had as much as each other at `now_ns`, to within `spread_ns`?
+/// Hogs with equal claims on one CPU: have they had as much as each other at `now_ns`, to within
+/// `spread_ns`?
 ///
 /// # Errors
 /// Who had more than whom.
@@ -25,7 +26,8 @@ pub fn equal_hogs(now_ns: u64, task_ns: &[u64], spread_ns: u64) -> Result<(), Vi
     Err(Violation::new(Rule::Fairness, now_ns, what).of(TaskId(most as u32)))
 }
 
-/// A hog that has been alone on the machine since `start_ns`: has it had all of a CPU until `now_ns`?
+/// A hog that has been alone on the machine since `start_ns`: has it had all of a CPU until
+/// `now_ns`?
 ///
 /// # Errors
 /// How much it has not had.

@@ -3,14 +3,16 @@
 use super::{Rule, Violation};
 use schedlab_sched::interface::Load;
 use schedlab_sched::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform, Policy,
-    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
+    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform,
+    Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError,
+    Waker,
 };
 
 /// How closely to watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Real-time tasks are cut off when they have used their share (`sched_rt_runtime_us`): then they do wait.
+    /// Real-time tasks are cut off when they have used their share (`sched_rt_runtime_us`): then
+    /// they do wait.
     pub real_time_throttled: bool,
     /// Audit the scheduler's books after every so many hooks; 0 = never.
     pub audit_every: u64,
@@ -18,13 +20,20 @@ pub struct Limits {
     pub look_every: u64,
     /// Hold the scheduler to what it promises about waiting.
     pub waits: bool,
-    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be throttled.
+    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be
+    /// throttled.
     pub idling: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { real_time_throttled: false, audit_every: 1, look_every: 1, waits: true, idling: true }
+        Limits {
+            real_time_throttled: false,
+            audit_every: 1,
+            look_every: 1,
+            waits: true,
+            idling: true,
+        }
     }
 }
 
@@ -56,10 +65,11 @@ impl Seen {
     }
 }
 
-/// A scheduler that is checked at every event against the rules that it can be seen to break from where the machine stands.
+/// A scheduler that is checked at every event against the rules that it can be seen to break from
+/// where the machine stands.
 ///
-/// After the first [`Violation`] the scheduler is no longer asked: all CPUs idle, so that a broken scheduler does not take the
-/// machine down with it.
+/// After the first [`Violation`] the scheduler is no longer asked: all CPUs idle, so that a broken
+/// scheduler does not take the machine down with it.
 #[derive(Debug)]
 pub struct Watched<S> {
     scheduler: S,
@@ -165,7 +175,10 @@ impl<S: Scheduler> Watched<S> {
             let now_at = self.scheduler.cpu_of(moved.task);
             let last = platform.migrations.iter().rfind(|other| other.task == moved.task);
             if last.is_some_and(|last| last.to != now_at) {
-                let what = format!("it was moved to CPU {}, but is said to be on {}", moved.to.0, now_at.0);
+                let what = format!(
+                    "it was moved to CPU {}, but is said to be on {}",
+                    moved.to.0, now_at.0
+                );
                 self.violated(Violation::new(Rule::Home, self.now_ns, what).of(moved.task));
             }
         }
@@ -199,7 +212,9 @@ impl<S: Scheduler> Watched<S> {
             let seen = &self.tasks[task.index()];
             if !seen.runnable {
                 let what = "it keeps the CPU although it is not runnable".into();
-                return Some(Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task));
+                return Some(
+                    Violation::new(Rule::RunnableOnly, self.now_ns, what).on(cpu).of(task),
+                );
             }
             if !seen.allowed.contains(cpu) {
                 let what = "it may no longer run here and does".into();
@@ -312,7 +327,8 @@ impl<S: Scheduler> Watched<S> {
 
     /// Checks the pick of `cpu` before anything is believed about it.
     fn check_pick(&self, cpu: CpuId, task: TaskId) -> Option<Violation> {
-        let violation = |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
+        let violation =
+            |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
         let Some(seen) = self.tasks.get(task.index()).filter(|seen| seen.born) else {
             return violation(Rule::RunnableOnly, "picked, and was never born".into());
         };
@@ -541,7 +557,12 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         self.scheduler.group_set_quota(platform, group, quota_us, period_us, burst_us)
     }
 
-    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
         self.scheduler.group_set_idle(platform, group, idle)
     }
 
@@ -549,7 +570,12 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         self.scheduler.group_stats(group)
     }
 
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         if !self.sound() {
             return Ok(());
         }
@@ -563,7 +589,12 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         self.scheduler.tunables()
     }
 
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         let result = self.scheduler.set_tunable(platform, name, value);
         self.promises = self.scheduler.promises(&self.load);
         result

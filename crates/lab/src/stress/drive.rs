@@ -23,10 +23,11 @@ pub enum Turn {
     Again,
     /// Simultaneous events in random order.
     Shuffled,
-    /// On a modelled machine where nothing costs anything, which must come to the same as an idealised one.
+    /// On a modelled machine where nothing costs anything, which must come to the same as an
+    /// idealised one.
     Free,
-    /// On a modelled machine where everything costs much. Only what holds in any case is checked: nobody is lost, and the books
-    /// are in order.
+    /// On a modelled machine where everything costs much. Only what holds in any case is checked:
+    /// nobody is lost, and the books are in order.
     Modelled,
 }
 
@@ -86,10 +87,12 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
         checked.events += ran.events;
         golden = if turn == Turn::Golden { ran.fingerprint } else { golden };
         if turn == Turn::Free && ran.violation.is_none() && ran.fingerprint != golden {
-            let what = "the run came out differently where costs are modelled, but all are 0".into();
+            let what =
+                "the run came out differently where costs are modelled, but all are 0".into();
             ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
         }
-        if turn == Turn::Again && ran.violation.is_none() && ran.fingerprint != checked.fingerprint {
+        if turn == Turn::Again && ran.violation.is_none() && ran.fingerprint != checked.fingerprint
+        {
             let what = "the run came out differently when it was not watched".into();
             ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
         }
@@ -97,7 +100,9 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
         checked.fingerprint = match turn {
             Turn::Golden => ran.fingerprint,
             Turn::Again | Turn::Free => checked.fingerprint,
-            Turn::Shuffled | Turn::Modelled => checked.fingerprint.rotate_left(32) ^ ran.fingerprint,
+            Turn::Shuffled | Turn::Modelled => {
+                checked.fingerprint.rotate_left(32) ^ ran.fingerprint
+            }
         };
         if let Some(violation) = ran.violation {
             checked.failure = Some(Failure { turn, violation });
@@ -108,7 +113,13 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
 }
 
 /// The last events before `at_ns` of one of the world's runs.
-pub fn recent_events(world: &World, choice: &Choice, turn: Turn, at_ns: u64, most: usize) -> Vec<String> {
+pub fn recent_events(
+    world: &World,
+    choice: &Choice,
+    turn: Turn,
+    at_ns: u64,
+    most: usize,
+) -> Vec<String> {
     let ran = panics::caught(|| {
         let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Recent::new(most));
         let _ = machine.run_to(at_ns.saturating_add(1));
@@ -160,7 +171,8 @@ where
     }
     let built = Built::new(choice, &choice.build_config(&world.needs()));
     let told_the_future = built.is_clairvoyant();
-    let mut machine = built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
+    let mut machine =
+        built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
     match turn {
         Turn::Golden | Turn::Again | Turn::Shuffled => {}
         Turn::Free => machine.set_costs(Setup::free(&Topology::flat(world.cpus))),
@@ -192,7 +204,8 @@ fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     Ran {
         events: machine.counts().events(),
         fingerprint: machine.observer().value(),
-        violation: stopped.map(|stop| Violation::new(Rule::Lost, machine.now_ns(), stop.to_string())),
+        violation: stopped
+            .map(|stop| Violation::new(Rule::Lost, machine.now_ns(), stop.to_string())),
     }
 }
 
@@ -212,8 +225,9 @@ fn limits(world: &World, choice: &Choice) -> Limits {
     limits
 }
 
-/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they have had their share of a period
-/// (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
+/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they
+/// have had their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
+/// ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
     let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
     let value_of = |name: &str| {
@@ -233,7 +247,8 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let mut limits = limits(world, choice);
     let modelled = turn == Turn::Modelled;
     if modelled {
-        // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time task.
+        // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time
+        // task.
         limits = Limits { waits: false, idling: false, real_time_throttled: true, ..limits };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
@@ -245,7 +260,9 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
         let until_ns = world.until_ns / PARTS * part;
         match machine.run_to(until_ns) {
             Ok(how) => end = how,
-            Err(stop) => violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string())),
+            Err(stop) => {
+                violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()))
+            }
         }
         violation = violation
             .or_else(|| machine.scheduler().violation().cloned())
@@ -284,7 +301,10 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
 }
 
 /// In worlds where it is known who must get how much: is it so?
-fn shares_so_far(world: &World, machine: &Machine<Watched<Built>, Asked<Vm>, Witness>) -> Option<Violation> {
+fn shares_so_far(
+    world: &World,
+    machine: &Machine<Watched<Built>, Asked<Vm>, Witness>,
+) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {
         let mut accounts = machine.observer().0.clone();

@@ -52,7 +52,8 @@ pub struct World {
     pub limits: bool,
     /// What tasks do.
     pub model: Model,
-    /// When the run is stopped, ns. In finite worlds all tasks have had time enough by then, many times over.
+    /// When the run is stopped, ns. In finite worlds all tasks have had time enough by then, many
+    /// times over.
     pub until_ns: u64,
 }
 
@@ -113,7 +114,8 @@ impl World {
             random,
         };
         let (mut groups, mut group_settings, mut limits) = (vec![], vec![], false);
-        if choice.release.groups && maker.chance(30) && matches!(kind, Kind::Finite | Kind::Endless) {
+        if choice.release.groups && maker.chance(30) && matches!(kind, Kind::Finite | Kind::Endless)
+        {
             groups = maker.make_groups();
             if choice.has_limits() && maker.chance(40) {
                 group_settings = maker.limit_groups();
@@ -145,7 +147,10 @@ impl World {
                     instances: hogs as u32,
                     delay_us,
                     loops: Loops::Forever,
-                    properties: Properties { priority: (nice != 0).then_some(nice), ..Properties::default() },
+                    properties: Properties {
+                        priority: (nice != 0).then_some(nice),
+                        ..Properties::default()
+                    },
                     phases: vec![phase("", vec![Action::Run(1_000_000)])],
                     flat: true,
                 });
@@ -153,8 +158,8 @@ impl World {
             }
         }
         let Maker { tasks, work_us, sleep_us, delay_us, .. } = maker;
-        // Enough if all work were done on one CPU and all sleep slept one after the other, and real-time tasks had three
-        // quarters of the time.
+        // Enough if all work were done on one CPU and all sleep slept one after the other, and
+        // real-time tasks had three quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
         // The least limit is a quarter of a CPU.
         let enough_us = if limits { 4 * enough_us } else { enough_us };
@@ -211,7 +216,12 @@ fn random_hz(random: &mut SplitMix64, choice: &Choice) -> u32 {
     if (min..=max).contains(&hz) { hz } else { choice.release.hz_default }
 }
 
-fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32) -> Vec<(&'static str, i64)> {
+fn random_tunables(
+    random: &mut SplitMix64,
+    choice: &Choice,
+    cpus: u32,
+    hz: u32,
+) -> Vec<(&'static str, i64)> {
     if random.below(2) == 0 {
         return vec![];
     }
@@ -226,7 +236,8 @@ fn random_tunables(random: &mut SplitMix64, choice: &Choice, cpus: u32, hz: u32)
         }
         let (min, max) = tunable.range;
         let value = match random.below(8) {
-            // Real-time tasks without a limit; else with one that leaves them something before the world ends.
+            // Real-time tasks without a limit; else with one that leaves them something before the
+            // world ends.
             0..5 if tunable.name == "sched_rt_runtime_us" => -1,
             0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
@@ -284,7 +295,8 @@ impl Maker {
         from[self.random.below(from.len() as u64) as usize].clone()
     }
 
-    /// A time between `min_us` and `max_us`: a round one if all are, so that it meets others and ticks.
+    /// A time between `min_us` and `max_us`: a round one if all are, so that it meets others and
+    /// ticks.
     fn time_us(&mut self, min_us: u64, max_us: u64) -> u64 {
         let time_us = min_us + self.random.below(max_us - min_us + 1);
         if self.round && self.random.below(10) < 8 {
@@ -300,7 +312,9 @@ impl Maker {
         for number in 0..1 + self.random.below(4) {
             let above = match groups.len() as u64 {
                 0 => String::new(),
-                there if self.random.below(2) == 0 => groups[self.random.below(there) as usize].0.clone(),
+                there if self.random.below(2) == 0 => {
+                    groups[self.random.below(there) as usize].0.clone()
+                }
                 _ => String::new(),
             };
             let shares = match self.random.below(4) {
@@ -378,7 +392,8 @@ impl Maker {
                 self.booked += part;
                 properties.dl_runtime_us = Some(runtime_us);
                 properties.dl_period_us = Some(period_us);
-                properties.dl_deadline_us = Some(period_us - self.random.below((period_us - runtime_us) / 2));
+                properties.dl_deadline_us =
+                    Some(period_us - self.random.below((period_us - runtime_us) / 2));
             }
             Policy::Other | Policy::Batch | Policy::Idle => {
                 let nice = self.nice();
@@ -415,8 +430,8 @@ impl Maker {
         properties
     }
 
-    /// How often work of `run_us` and sleep of `sleep_us` are repeated: until the task's budget is used up, and no more than
-    /// two seconds are slept away.
+    /// How often work of `run_us` and sleep of `sleep_us` are repeated: until the task's budget is
+    /// used up, and no more than two seconds are slept away.
     fn rounds(&mut self, run_us: u64, sleep_us: u64) -> u64 {
         let by_work = self.budget_us / run_us.max(1);
         let by_sleep = 2_000_000 / sleep_us.max(1);
@@ -424,7 +439,14 @@ impl Maker {
     }
 
     /// Puts a task of `instances` threads into the world that repeat `actions`.
-    fn add(&mut self, name: &str, instances: u32, properties: Properties, actions: Vec<Action>, rounds: u64) {
+    fn add(
+        &mut self,
+        name: &str,
+        instances: u32,
+        properties: Properties,
+        actions: Vec<Action>,
+        rounds: u64,
+    ) {
         let delay_us = if self.chance(50) { 0 } else { self.time_us(0, 300_000) };
         let (mut run_us, mut sleep_us) = (0, 0);
         for action in &actions {
@@ -472,14 +494,26 @@ impl Maker {
             5 => {
                 let run_us = self.time_us(100, 5_000);
                 let rounds = self.rounds(run_us, 0).min(200);
-                self.add("yielder", instances, properties, vec![Action::Run(run_us), Action::Yield], rounds);
+                self.add(
+                    "yielder",
+                    instances,
+                    properties,
+                    vec![Action::Run(run_us), Action::Yield],
+                    rounds,
+                );
             }
             6 => {
                 let period_us = self.time_us(2_000, 50_000);
                 let run_us = self.time_us(100, period_us / 2);
                 let rounds = self.rounds(run_us, period_us);
                 let timer = Action::Timer { name: "unique".into(), period_us, absolute: false };
-                self.add("periodic", instances, properties, vec![Action::Run(run_us), timer], rounds);
+                self.add(
+                    "periodic",
+                    instances,
+                    properties,
+                    vec![Action::Run(run_us), timer],
+                    rounds,
+                );
             }
             7 => self.make_pair(properties),
             8 => self.make_crowd(properties),
@@ -496,7 +530,8 @@ impl Maker {
         let (to, back) = (format!("to{number}"), format!("back{number}"));
         let (first_us, second_us) = (self.time_us(20, 4_000), self.time_us(20, 4_000));
         let rounds = self.rounds(first_us + second_us, 0).min(300);
-        let first = vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
+        let first =
+            vec![Action::Run(first_us), Action::SemPost(to.clone()), Action::SemWait(back.clone())];
         let second = vec![Action::SemWait(to), Action::Run(second_us), Action::SemPost(back)];
         let other = self.properties();
         // Both come to their ends or neither.
@@ -514,7 +549,11 @@ impl Maker {
         let rounds = self.rounds(run_us, sleep_us).min(200);
         let endless = std::mem::replace(&mut self.endless, false);
         let actions = if self.chance(50) {
-            vec![Action::Run(run_us), Action::Barrier(format!("all{number}")), Action::Sleep(sleep_us)]
+            vec![
+                Action::Run(run_us),
+                Action::Barrier(format!("all{number}")),
+                Action::Sleep(sleep_us),
+            ]
         } else {
             let mutex = format!("mutex{}", self.random.below(3));
             vec![
@@ -536,7 +575,8 @@ impl Maker {
         self.add("changing", 1, properties, vec![Action::Run(run_us)], rounds);
         let mut phases = vec![];
         for number in 0..2 + self.random.below(2) {
-            let mut part = phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
+            let mut part =
+                phase(&format!("p{number}"), vec![Action::Run(run_us), Action::Sleep(1_000)]);
             part.loops = Loops::Times(1 + self.random.below(3));
             if !deadline && self.chance(50) {
                 part.properties = self.policy();

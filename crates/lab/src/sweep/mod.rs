@@ -1,7 +1,9 @@
-//! A benchmark with every one of some values, under every one of some schedulers, with every one of some seeds: [`Sweep`].
+//! A benchmark with every one of some values, under every one of some schedulers, with every one of
+//! some seeds: [`Sweep`].
 //!
-//! The runs do not depend on each other: they are made on as many threads as one likes, in any order, and in several goes (the
-//! [`Results`] file keeps what is done); what is reported is the same, byte for byte.
+//! The runs do not depend on each other: they are made on as many threads as one likes, in any
+//! order, and in several goes (the [`Results`] file keeps what is done); what is reported is the
+//! same, byte for byte.
 
 mod results;
 #[cfg(test)]
@@ -13,7 +15,9 @@ use crate::bench::{Bench, BenchError, BenchRun};
 use crate::parallel;
 use crate::select::Choice;
 use schedlab_bench::{Better, Value, Values};
-use schedlab_report::bench::{self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure};
+use schedlab_report::bench::{
+    self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
+};
 use schedlab_report::metrics;
 use schedlab_report::model::TunableValue;
 use std::num::NonZeroUsize;
@@ -21,7 +25,8 @@ use std::num::NonZeroUsize;
 /// More runs than this are refused: all their results are held until the last is there.
 const RUNS_MAX: usize = 100_000;
 
-/// A benchmark and all that it is to be run with. The parts are private where they must fit each other.
+/// A benchmark and all that it is to be run with. The parts are private where they must fit each
+/// other.
 pub struct Sweep {
     /// What all runs have in common; its values, seed and tunables are replaced.
     bench: Bench,
@@ -63,8 +68,8 @@ struct Run<'a> {
 }
 
 impl Sweep {
-    /// `bench` with each of the values that the parameters in `given` have (at least one each), with `repeats` seeds from its own on.
-    /// It has no schedulers yet.
+    /// `bench` with each of the values that the parameters in `given` have (at least one each),
+    /// with `repeats` seeds from its own on. It has no schedulers yet.
     ///
     /// # Errors
     /// There are too many values.
@@ -104,7 +109,8 @@ impl Sweep {
         self.swept.iter().map(|(_, values)| values.len()).product()
     }
 
-    /// One of them: the first of what is swept changes last. (A mix has hundreds of values: they are not all kept at once.)
+    /// One of them: the first of what is swept changes last. (A mix has hundreds of values: they
+    /// are not all kept at once.)
     fn values(&self, combination: usize) -> Values {
         let mut values = self.first.clone();
         let mut rest = combination;
@@ -119,7 +125,9 @@ impl Sweep {
     pub fn refuses(&self, choice: &Choice) -> Option<String> {
         let with = |values| Bench { values, ..self.bench.clone() };
         let mut asked = vec![];
-        for needs in (0..self.combinations()).map(|combination| with(self.values(combination)).needs()) {
+        for needs in
+            (0..self.combinations()).map(|combination| with(self.values(combination)).needs())
+        {
             // Most ask for the same.
             if asked.contains(&needs) {
                 continue;
@@ -156,10 +164,16 @@ impl Sweep {
     }
 
     fn runs(&self) -> Vec<Run<'_>> {
-        let mut runs = Vec::with_capacity(self.combinations() * self.choices.len() * self.seeds.len());
+        let mut runs =
+            Vec::with_capacity(self.combinations() * self.choices.len() * self.seeds.len());
         for combination in 0..self.combinations() {
             for (choice, tunables) in &self.choices {
-                runs.extend(self.seeds.iter().map(|&seed| Run { combination, choice, tunables, seed }));
+                runs.extend(self.seeds.iter().map(|&seed| Run {
+                    combination,
+                    choice,
+                    tunables,
+                    seed,
+                }));
             }
         }
         runs
@@ -167,11 +181,14 @@ impl Sweep {
 
     /// How many runs there are to make: those that `results` has not.
     pub fn to_do(&self, results: Option<&Results>) -> usize {
-        self.runs().iter().filter(|run| !results.is_some_and(|results| results.has(&self.key(run)))).count()
+        self.runs()
+            .iter()
+            .filter(|run| !results.is_some_and(|results| results.has(&self.key(run))))
+            .count()
     }
 
-    /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is done; `done` is told so, from
-    /// any of the threads.
+    /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is
+    /// done; `done` is told so, from any of the threads.
     ///
     /// # Errors
     /// The first run, in their own order, that fails.
@@ -228,7 +245,8 @@ impl Sweep {
     /// What tells a run from the others that a results file may have.
     fn key(&self, run: &Run<'_>) -> String {
         let values = self.values(run.combination);
-        let values: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let values: Vec<String> =
+            values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let tunables: Vec<String> =
             run.tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{} [{}] seed {} {}", run.choice, tunables.join(" "), run.seed, values.join(" "))

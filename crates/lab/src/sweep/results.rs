@@ -1,8 +1,9 @@
 //! The results of a sweep in a file, a run a line, written as soon as each is done: [`Results`].
 //!
-//! The first line says what all runs have in common ([`Header`]); a file with another one is of no use and is refused. Each further
-//! line has what tells its run from the others, and what came of it. A line that was cut off when the program was stopped is
-//! dropped. A file may have runs that the sweep has not: a sweep can be widened.
+//! The first line says what all runs have in common ([`Header`]); a file with another one is of no
+//! use and is refused. Each further line has what tells its run from the others, and what came of
+//! it. A line that was cut off when the program was stopped is dropped. A file may have runs that
+//! the sweep has not: a sweep can be widened.
 
 use super::Sweep;
 use schedlab_report::bench::BenchRow;
@@ -81,9 +82,9 @@ pub enum ResultsError {
 
 /// A number made of all of `bytes` (FNV-1a, 64 bits).
 pub fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl Header {
@@ -113,7 +114,8 @@ impl Header {
 
     /// In what `other` differs, and how.
     fn difference(&self, other: &Header) -> Option<(&'static str, String, String)> {
-        let optional = |value: Option<u64>| value.map_or("not set".into(), |value| value.to_string());
+        let optional =
+            |value: Option<u64>| value.map_or("not set".into(), |value| value.to_string());
         let parts = |header: &Header| {
             [
                 ("form", header.schema.clone()),
@@ -150,7 +152,8 @@ impl Results {
         Ok(results)
     }
 
-    /// The file at `path` with what is finished of `sweep`, by the version `program` of this program; more is added to it.
+    /// The file at `path` with what is finished of `sweep`, by the version `program` of this
+    /// program; more is added to it.
     ///
     /// # Errors
     /// It cannot be read, or is of another sweep.

@@ -13,8 +13,9 @@ fn sweep(given: &[(&str, &str)]) -> Sweep {
     let parameter = |name: &str| -> &'static Parameter {
         benchmark.parameters().iter().find(|parameter| parameter.name == name).expect("it is there")
     };
-    let given =
-        given.iter().map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
+    let given = given
+        .iter()
+        .map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
     let mut sweep = Sweep::new(Bench::new(benchmark), given.collect(), 2).expect("they are few");
     for name in ["o_n", "o_1"] {
         sweep.add(select::find(name).expect("it is there"), vec![]).expect("they are few");
@@ -28,7 +29,8 @@ struct File(PathBuf);
 
 impl File {
     fn new(name: &str) -> File {
-        let path = std::env::temp_dir().join(format!("schedlab-sweep-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("schedlab-sweep-{}-{name}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         File(path)
     }
@@ -45,13 +47,18 @@ fn the_first_parameter_given_changes_last() {
     let report = sweep(&GIVEN).run(threads(2), None, || ()).expect("it runs");
     let names: Vec<&str> = report.swept().map(|axis| axis.name.as_str()).collect();
     assert_eq!(names, ["groups", "loops"]);
-    let points: Vec<String> =
-        report.points.iter().map(|point| format!("{:?} {}", point.values, point.scheduler)).collect();
+    let points: Vec<String> = report
+        .points
+        .iter()
+        .map(|point| format!("{:?} {}", point.values, point.scheduler))
+        .collect();
     assert_eq!(points.len(), 8);
     assert_eq!(points[1], "[Number(1), Number(3)] 1");
     assert_eq!(points[2], "[Number(1), Number(5)] 0");
     assert_eq!(points[4], "[Number(2), Number(3)] 0");
-    assert!(report.points.iter().all(|point| point.figure("time").is_some_and(|time| time.count == 2)));
+    assert!(
+        report.points.iter().all(|point| point.figure("time").is_some_and(|time| time.count == 2))
+    );
 }
 
 #[test]
@@ -66,7 +73,8 @@ fn threads_and_interruptions_change_nothing() {
     let text = std::fs::read_to_string(&file.0).expect("it was written");
     assert_eq!(text.lines().count(), 17);
     let lines: Vec<&str> = text.lines().take(12).collect();
-    std::fs::write(&file.0, &lines.join("\n")[..lines.join("\n").len() - 7]).expect("it can be written");
+    std::fs::write(&file.0, &lines.join("\n")[..lines.join("\n").len() - 7])
+        .expect("it can be written");
     let results = Results::resume(&file.0, &sweep, "v1").expect("it is of this sweep");
     assert_eq!(sweep.to_do(Some(&results)), 6);
     let done = std::sync::atomic::AtomicUsize::new(0);
@@ -117,9 +125,13 @@ fn too_many_runs_are_refused() {
     let benchmark = schedlab_bench::find("hackbench").expect("it is there");
     let many = |count: u64| (1..=count).map(Value::Whole).collect();
     let given = vec![("groups", many(2000)), ("loops", many(2000))];
-    assert!(matches!(Sweep::new(Bench::new(benchmark), given, 1), Err(SweepError::TooMany(4_000_000))));
+    assert!(matches!(
+        Sweep::new(Bench::new(benchmark), given, 1),
+        Err(SweepError::TooMany(4_000_000))
+    ));
     // Each scheduler makes them all.
-    let mut sweep = Sweep::new(Bench::new(benchmark), vec![("groups", many(600))], 100).expect("60,000");
+    let mut sweep =
+        Sweep::new(Bench::new(benchmark), vec![("groups", many(600))], 100).expect("60,000");
     let choice = select::find("o_n").expect("it is there");
     sweep.add(choice, vec![]).expect("60,000");
     assert!(matches!(sweep.add(choice, vec![]), Err(SweepError::TooMany(120_000))));

@@ -31,9 +31,9 @@ pub enum CollectError {
     },
 }
 
-/// The files among `paths`, and the golden schedules (by their names: `.json`, `.json.gz`, `.json.xz`) in and below the
-/// directories among them, each directory in the order of its names. Files that were named are taken whatever they are called, and
-/// not looked at.
+/// The files among `paths`, and the golden schedules (by their names: `.json`, `.json.gz`,
+/// `.json.xz`) in and below the directories among them, each directory in the order of its names.
+/// Files that were named are taken whatever they are called, and not looked at.
 ///
 /// # Errors
 /// [`CollectError`].
@@ -61,8 +61,9 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<Collected>) -> Result<()
     if depth > DEPTH_MAX {
         return Err(failed(io::Error::other("directories nest too deep")));
     }
-    let mut entries =
-        std::fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+    let mut entries = std::fs::read_dir(directory)
+        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+        .map_err(failed)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();

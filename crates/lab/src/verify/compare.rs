@@ -79,8 +79,13 @@ pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> 
             None => format!("task {}", slice.task.0),
         },
     };
-    let slice = (0..expected.len().max(got.len())).find(|&slice| expected.get(slice) != got.get(slice))?;
-    Some(Difference { slice, expected: expected.get(slice).map(named), got: got.get(slice).map(named) })
+    let slice =
+        (0..expected.len().max(got.len())).find(|&slice| expected.get(slice) != got.get(slice))?;
+    Some(Difference {
+        slice,
+        expected: expected.get(slice).map(named),
+        got: got.get(slice).map(named),
+    })
 }
 
 /// How much CPU time of two schedules agrees.
@@ -96,8 +101,10 @@ pub fn agreement(expected: &[Slice], got: &[Slice]) -> Agreement {
         let mut others = got.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in lane {
             while let Some(other) = others.first() {
-                let overlap_ns =
-                    slice.end_ns.min(other.end_ns).saturating_sub(slice.start_ns.max(other.start_ns));
+                let overlap_ns = slice
+                    .end_ns
+                    .min(other.end_ns)
+                    .saturating_sub(slice.start_ns.max(other.start_ns));
                 both_ns += overlap_ns;
                 if slice.task == other.task {
                     agreement.same_ns += overlap_ns;
@@ -127,7 +134,12 @@ mod tests {
     use schedlab_sched::TaskId;
 
     fn slice(cpu: u32, start_ns: u64, end_ns: u64, task: &str) -> Slice {
-        Slice { cpu: CpuId(cpu), start_ns, end_ns, task: TaskId(u32::from(task.as_bytes()[0] - b'a')) }
+        Slice {
+            cpu: CpuId(cpu),
+            start_ns,
+            end_ns,
+            task: TaskId(u32::from(task.as_bytes()[0] - b'a')),
+        }
     }
 
     #[test]

@@ -134,9 +134,11 @@ fn conventions_of(scheduler: &str) -> Conventions {
     conventions
 }
 
-/// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they mean as a knob.
+/// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they
+/// mean as a knob.
 const SAID_IN_NOTES: &[(&str, &str, i64)] = &[
-    // What the kernel's tree keeps for speed can be out of date; these files come from a tree that keeps it exact.
+    // What the kernel's tree keeps for speed can be out of date; these files come from a tree that
+    // keeps it exact.
     ("subtree minima are always exact", "exact_min_slice", 1),
     ("no fair server", "fair_server_runtime_ns", 0),
     ("no deadline server", "fair_server_runtime_ns", 0),
@@ -192,7 +194,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
     let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
     let told_the_future = scheduler.is_clairvoyant();
-    let mut machine = built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
+    let mut machine =
+        built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
     setup::administer(&mut machine, &tunables, &groups)
         .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
     machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
@@ -251,7 +254,10 @@ mod tests {
             (b"\xff\xfe".to_vec(), "not text"),
             (golden(|file| file["format"] = "x".into()), "format is `x`"),
             (golden(|file| file["format"] = "pelt-vectors/1".into()), "load-tracking vectors"),
-            (golden(|file| file["kernel"] = "0.1".into()), "no scheduler round_robin of kernel 0.1"),
+            (
+                golden(|file| file["kernel"] = "0.1".into()),
+                "no scheduler round_robin of kernel 0.1",
+            ),
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),

@@ -1,15 +1,17 @@
 //! Caches, and what it costs to find them cold.
 //!
-//! A simple model, and meant to be one. Each task has a **footprint**: so much memory it goes through whenever it runs. What of it is
-//! no longer in a cache when the task gets the CPU is fetched from the next cache (or memory) at a price for each KiB; nothing else of
-//! memory's behaviour is modelled. A footprint larger than the cache counts only as far as it fits: the rest never was in there, and
-//! belongs to what the program costs anyway.
+//! A simple model, and meant to be one. Each task has a **footprint**: so much memory it goes
+//! through whenever it runs. What of it is no longer in a cache when the task gets the CPU is
+//! fetched from the next cache (or memory) at a price for each KiB; nothing else of memory's
+//! behaviour is modelled. A footprint larger than the cache counts only as far as it fits: the rest
+//! never was in there, and belongs to what the program costs anyway.
 //!
-//! What is still there is reckoned from how much other tasks have brought in since: a cache keeps an odometer of the KiB fetched into
-//! it, a task remembers what it showed when the task last had its footprint there. If f KiB are the footprint, s the cache's size and d
-//! the distance since, then `min(f, s - d)` are left. Who finds all in place moves no odometer, so tasks that fit in together stay in
-//! together. A task has such a memory for each level of cache; once it has run under another cache of that level the old one has
-//! forgotten it.
+//! What is still there is reckoned from how much other tasks have brought in since: a cache keeps
+//! an odometer of the KiB fetched into it, a task remembers what it showed when the task last had
+//! its footprint there. If f KiB are the footprint, s the cache's size and d the distance since,
+//! then `min(f, s - d)` are left. Who finds all in place moves no odometer, so tasks that fit in
+//! together stay in together. A task has such a memory for each level of cache; once it has run
+//! under another cache of that level the old one has forgotten it.
 
 use schedlab_sched::{CpuId, Topology};
 
@@ -189,8 +191,10 @@ mod tests {
 
     #[test]
     fn what_the_package_still_has_need_not_come_from_memory() {
-        let places = |core: u32| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
-        let topology = Topology::new(vec![places(0), places(1)], &[]).expect("two cores of a package");
+        let places =
+            |core: u32| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
+        let topology =
+            Topology::new(vec![places(0), places(1)], &[]).expect("two cores of a package");
         let near = CacheLevel { of: CacheOf::Core, size_kib: 256, refill_kib_ps: 1 };
         let far = CacheLevel { of: CacheOf::Package, size_kib: 4096, refill_kib_ps: 100 };
         let mut caches = Residency::new(&[near, far], &topology);

@@ -1,8 +1,10 @@
 //! What programs pay: system calls, copying, processes.
 
-/// What a program's own calls cost it, apart from what the scheduler does in them (wakeups, switches), in ns of CPU time.
+/// What a program's own calls cost it, apart from what the scheduler does in them (wakeups,
+/// switches), in ns of CPU time.
 ///
-/// The default is the reference machine of the workload specifications: what a call is said to cost where no machine is given.
+/// The default is the reference machine of the workload specifications: what a call is said to cost
+/// where no machine is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallCosts {
     /// Writing one message of up to 100 bytes into a stream socket, ns.
@@ -81,7 +83,9 @@ impl CallCosts {
     pub fn set(&mut self, name: &str, ns: f64) -> Result<(), String> {
         let ps = super::kernel::picoseconds(ns)?;
         let names = CallCosts::NAMES.join(", ");
-        let field = self.field(name).ok_or_else(|| format!("there is no call {name}; there are {names}"))?;
+        let field = self
+            .field(name)
+            .ok_or_else(|| format!("there is no call {name}; there are {names}"))?;
         if name == "yield" && ps < 500 {
             return Err("a yield must cost something, or yield loops would stand still".into());
         }

@@ -172,6 +172,10 @@ mod tests {
     #[test]
     fn nanoseconds_with_decimals_are_picoseconds() {
         assert_eq!(picoseconds(1.2345), Ok(1235));
-        assert!(picoseconds(-1.0).is_err() && picoseconds(f64::NAN).is_err() && picoseconds(2e9).is_err());
+        assert!(
+            picoseconds(-1.0).is_err()
+                && picoseconds(f64::NAN).is_err()
+                && picoseconds(2e9).is_err()
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! What operations cost on a modelled machine.
 //!
-//! The idealised machine decides, switches and calls at no cost; golden schedules need that. A modelled machine has a [`CostModel`]:
-//! data from a description file, each number with its source.
+//! The idealised machine decides, switches and calls at no cost; golden schedules need that. A
+//! modelled machine has a [`CostModel`]: data from a description file, each number with its source.
 //!
-//! * [`kernel`]: what the kernel's own operations cost: picking, waking, ticking, switching, locking.
+//! * [`kernel`]: what the kernel's own operations cost: picking, waking, ticking, switching,
+//!   locking.
 //! * [`calls`]: what programs pay for system calls and copying.
 //! * [`caches`]: what it costs to find caches cold.
 //! * [`power`]: what the machine draws.
@@ -38,7 +39,8 @@ pub struct CostModel {
     pub power: Option<Power>,
 }
 
-/// A cost under one scheduler: kernels' code differs, and so does what a step of it, or a call of a program, costs.
+/// A cost under one scheduler: kernels' code differs, and so does what a step of it, or a call of a
+/// program, costs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Special {
     /// A scheduler (`o_1`) or a release of one (`o_n@2.4.19`).
@@ -70,9 +72,11 @@ impl Special {
             None => self.whose == scheduler,
             // The release may be called by another of its names: 2.4.20's scheduler is 2.4.22's.
             Some((name, version)) => {
-                let is_it = |(_, known): (_, &schedlab_sched::registry::Release)| known.version == release;
+                let is_it =
+                    |(_, known): (_, &schedlab_sched::registry::Release)| known.version == release;
                 name == scheduler
-                    && (version == release || schedlab_sched::registry::find(&self.whose).is_ok_and(is_it))
+                    && (version == release
+                        || schedlab_sched::registry::find(&self.whose).is_ok_and(is_it))
             }
         }
     }
@@ -112,8 +116,9 @@ impl CostModel {
         costs
     }
 
-    /// Sets one cost by name, in ns: `scan`, `call.pipe_write`; `o_n.scan`, `o_n@2.4.19.call.pipe_write` under one scheduler only;
-    /// `refill.core` for a KiB of a level of caches. Besides, in W: `power.base_watts`, `power.cpu_watts`, `power.package_watts`.
+    /// Sets one cost by name, in ns: `scan`, `call.pipe_write`; `o_n.scan`,
+    /// `o_n@2.4.19.call.pipe_write` under one scheduler only; `refill.core` for a KiB of a level of
+    /// caches. Besides, in W: `power.base_watts`, `power.cpu_watts`, `power.package_watts`.
     ///
     /// # Errors
     /// What is wrong with name or value.
@@ -174,7 +179,8 @@ pub(crate) fn known_scheduler(whose: &str) -> Result<(), String> {
     }
 }
 
-/// `o_n@2.4.19.scan` is the `scan` of `o_n@2.4.19`, `o_n.call.futex` the `call.futex` of `o_n`. None: it names no scheduler.
+/// `o_n@2.4.19.scan` is the `scan` of `o_n@2.4.19`, `o_n.call.futex` the `call.futex` of `o_n`.
+/// None: it names no scheduler.
 pub(crate) fn whose_cost(name: &str) -> Option<(&str, &str)> {
     let before = match name.find(".call.") {
         Some(at) => at,
@@ -199,7 +205,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// `model` on a machine of this shape, under this release. `nohz`: whether idle CPUs go without ticks.
+    /// `model` on a machine of this shape, under this release. `nohz`: whether idle CPUs go without
+    /// ticks.
     pub fn new(
         model: &CostModel,
         topology: &Topology,
@@ -256,7 +263,12 @@ mod tests {
     #[test]
     fn names_that_are_none_and_values_that_make_no_sense_are_refused() {
         let mut model = CostModel::default();
-        assert!(model.set("scam", 1.0).unwrap_err().starts_with("there is no cost scam; there are scan, "));
+        assert!(
+            model
+                .set("scam", 1.0)
+                .unwrap_err()
+                .starts_with("there is no cost scam; there are scan, ")
+        );
         assert!(model.set("o_n.scam", 1.0).is_err());
         assert!(model.set("o_m.scan", 1.0).unwrap_err().starts_with("there is no scheduler o_m; "));
         assert!(model.set("o_n@9.9.scan", 1.0).is_err());

@@ -61,10 +61,11 @@ impl Overhead {
 /// The kernel time of one CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuOverheads {
-    /// By kind, picoseconds. Together at most a nanosecond off the sum of the two below, which go by what has passed.
+    /// By kind, picoseconds. Together at most a nanosecond off the sum of the two below, which go
+    /// by what has passed.
     kinds_ps: [u64; Overhead::ALL.len()],
-    /// While a task was the CPU's current one, ns: part of what counts as that task's CPU time. With getting out of idle states,
-    /// like the next.
+    /// While a task was the CPU's current one, ns: part of what counts as that task's CPU time.
+    /// With getting out of idle states, like the next.
     pub with_task_ns: u64,
     /// While the CPU idled, ns: part of what counts as idle time.
     pub idle_ns: u64,
@@ -87,7 +88,8 @@ impl CpuOverheads {
     }
 }
 
-/// The kernel time of all CPUs, from the start on. What had been begun and not ended when it was asked for is in the kinds in full.
+/// The kernel time of all CPUs, from the start on. What had been begun and not ended when it was
+/// asked for is in the kinds in full.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overheads {
     /// By CPU.
@@ -104,7 +106,8 @@ impl Overheads {
         self.cpus.iter().map(|cpu| cpu.kinds_ps[kind as usize]).sum::<u64>() / 1000
     }
 
-    /// Kernel time, waiting for locks included and getting out of idle states left out, all CPUs together, ns.
+    /// Kernel time, waiting for locks included and getting out of idle states left out, all CPUs
+    /// together, ns.
     pub fn kernel_ns(&self) -> u64 {
         self.cpus.iter().map(CpuOverheads::kernel_ns).sum()
     }

@@ -1,10 +1,11 @@
 //! What the machine draws.
 //!
-//! A CPU that works draws one power, one that idles another, the less the deeper it sleeps. Each **idle state** pays only if the sleep
-//! lasts long enough (its target residency), and it takes time at full power to get out of it (its exit latency). How long an idle
-//! period lasts is known when it ends; the CPU is taken to have been in the deepest state that the period was long enough for, as a
-//! perfect governor would have chosen. An idle CPU that ticks is woken by each tick. A package is awake while any of its CPUs is; once
-//! all sleep it has idle states of its own.
+//! A CPU that works draws one power, one that idles another, the less the deeper it sleeps. Each
+//! **idle state** pays only if the sleep lasts long enough (its target residency), and it takes
+//! time at full power to get out of it (its exit latency). How long an idle period lasts is known
+//! when it ends; the CPU is taken to have been in the deepest state that the period was long enough
+//! for, as a perfect governor would have chosen. An idle CPU that ticks is woken by each tick. A
+//! package is awake while any of its CPUs is; once all sleep it has idle states of its own.
 
 use schedlab_sched::{CpuId, Topology};
 
@@ -28,11 +29,13 @@ pub struct Power {
     pub base_watts: f64,
     /// A CPU that works, W.
     pub cpu_watts: f64,
-    /// A CPU's idle states, the lightest first. If an idle period is too short for any, it is spent in the first.
+    /// A CPU's idle states, the lightest first. If an idle period is too short for any, it is spent
+    /// in the first.
     pub cpu_idle: Vec<IdleState>,
     /// What a package draws beside its CPUs while one of them works, W.
     pub package_watts: f64,
-    /// A package's idle states, the lightest first. While an idle period is too short for any, the package counts as awake.
+    /// A package's idle states, the lightest first. While an idle period is too short for any, the
+    /// package counts as awake.
     pub package_idle: Vec<IdleState>,
 }
 
@@ -131,7 +134,8 @@ impl PowerMeter {
     }
 
     fn package_wakes(&mut self, package: usize, at_ns: u64) {
-        let since = self.cpus_of[package].iter().filter_map(|&cpu| self.idle_since_ns[cpu as usize]).max();
+        let since =
+            self.cpus_of[package].iter().filter_map(|&cpu| self.idle_since_ns[cpu as usize]).max();
         let slept_ns = at_ns.saturating_sub(since.unwrap_or(at_ns));
         if let Some(state) = deepest(&self.power.package_idle, slept_ns) {
             self.package_ns[state] += slept_ns;
@@ -150,7 +154,8 @@ impl PowerMeter {
     pub fn energy(&self, now_ns: u64) -> Energy {
         let mut meter = self.clone();
         for cpu in 0..meter.idle_since_ns.len() as u32 {
-            // All are asked what they have slept so far, and go on sleeping as far as packages are concerned.
+            // All are asked what they have slept so far, and go on sleeping as far as packages are
+            // concerned.
             if let Some(since_ns) = meter.idle_since_ns[cpu as usize] {
                 meter.note_sleep(now_ns.saturating_sub(since_ns));
             }
@@ -171,12 +176,20 @@ impl PowerMeter {
         let total = joules(now_ns, power.base_watts)
             + joules((cpus * now_ns).saturating_sub(asleep(&meter.cpu_ns)), power.cpu_watts)
             + in_states(&meter.cpu_ns, &power.cpu_idle)
-            + joules((packages * now_ns).saturating_sub(asleep(&meter.package_ns)), power.package_watts)
+            + joules(
+                (packages * now_ns).saturating_sub(asleep(&meter.package_ns)),
+                power.package_watts,
+            )
             + in_states(&meter.package_ns, &power.package_idle);
         Energy {
             joules: total,
             mean_watts: if now_ns == 0 { 0.0 } else { total / (now_ns as f64 * 1e-9) },
-            idle_ns: power.cpu_idle.iter().map(|state| state.name.clone()).zip(meter.cpu_ns).collect(),
+            idle_ns: power
+                .cpu_idle
+                .iter()
+                .map(|state| state.name.clone())
+                .zip(meter.cpu_ns)
+                .collect(),
             wakeups: meter.wakeups,
         }
     }
@@ -239,9 +252,12 @@ mod tests {
         meter.sleep(CpuId(0), 4000);
         // Both sleep from 4000 to 10000, which is long enough.
         let energy = meter.energy(10_000);
-        let joules =
-            (100.0 * 10_000.0 + 10.0 * 4000.0 + 1.0 * (6000.0 + 10_000.0) + 20.0 * 4000.0 + 5.0 * 6000.0)
-                * 1e-9;
+        let joules = (100.0 * 10_000.0
+            + 10.0 * 4000.0
+            + 1.0 * (6000.0 + 10_000.0)
+            + 20.0 * 4000.0
+            + 5.0 * 6000.0)
+            * 1e-9;
         assert!((energy.joules - joules).abs() < 1e-12, "{} {joules}", energy.joules);
     }
 }

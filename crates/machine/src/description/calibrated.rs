@@ -4,9 +4,9 @@ use super::{Description, DescriptionError};
 use crate::costs::whose_cost;
 use serde_json::{Value, json};
 
-/// The description in `text` with the numbers of `fitted` in place of its own, each marked as calibrated on `on` (for example
-/// "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` is what errors call it. Names are those of
-/// [`CostModel::set`](crate::costs::CostModel::set).
+/// The description in `text` with the numbers of `fitted` in place of its own, each marked as
+/// calibrated on `on` (for example "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` is what
+/// errors call it. Names are those of [`CostModel::set`](crate::costs::CostModel::set).
 ///
 /// # Errors
 /// If `text` is no description, or has no place for a name.
@@ -17,8 +17,11 @@ pub fn with_calibrated(
     on: &str,
 ) -> Result<String, DescriptionError> {
     Description::parse(file, text)?;
-    let error =
-        |place: &str, message: String| DescriptionError { file: file.into(), place: place.into(), message };
+    let error = |place: &str, message: String| DescriptionError {
+        file: file.into(),
+        place: place.into(),
+        message,
+    };
     let mut whole: Value =
         serde_json::from_str(text).map_err(|why| error("", format!("is not understood: {why}")))?;
     for (name, value) in fitted {
@@ -40,7 +43,9 @@ pub fn with_calibrated(
 fn write(value: &Value, depth: usize, to: &mut String) {
     let holds = |value: &Value| value.is_object() || value.is_array();
     let (open, close, entries): (_, _, Vec<(Option<&String>, &Value)>) = match value {
-        Value::Object(map) => ('{', '}', map.iter().map(|(key, value)| (Some(key), value)).collect()),
+        Value::Object(map) => {
+            ('{', '}', map.iter().map(|(key, value)| (Some(key), value)).collect())
+        }
         Value::Array(list) => ('[', ']', list.iter().map(|value| (None, value)).collect()),
         single => return *to += &single.to_string(),
     };
@@ -92,7 +97,8 @@ mod tests {
 
     fn calibrated(names: &[&str]) -> Result<Description, DescriptionError> {
         let text = description::preset_text("z800-2x6").expect("it is there");
-        let fitted: Vec<(String, f64)> = names.iter().map(|name| (name.to_string(), 77.5)).collect();
+        let fitted: Vec<(String, f64)> =
+            names.iter().map(|name| (name.to_string(), 77.5)).collect();
         Description::parse("m", &with_calibrated("m", text, &fitted, "a test")?)
     }
 
@@ -107,7 +113,8 @@ mod tests {
             "power.base_watts",
         ];
         let machine = calibrated(&names).unwrap();
-        let marked: Vec<_> = machine.numbers.iter().filter(|number| number.source == "a test").collect();
+        let marked: Vec<_> =
+            machine.numbers.iter().filter(|number| number.source == "a test").collect();
         let keys: Vec<&str> = marked.iter().map(|number| number.key.as_str()).collect();
         assert_eq!(
             keys,
@@ -126,7 +133,8 @@ mod tests {
         for name in names {
             costs.set(name, 77.5).unwrap();
         }
-        // In a file a release's own costs stand behind those of all releases. A call is whole nanoseconds.
+        // In a file a release's own costs stand behind those of all releases. A call is whole
+        // nanoseconds.
         costs.by_scheduler.sort_by_key(|special| special.whose.contains('@'));
         assert_eq!(machine.costs.unwrap(), costs);
     }
@@ -141,7 +149,9 @@ mod tests {
 
     #[test]
     fn names_without_a_place_are_refused() {
-        assert!(calibrated(&["swatch"]).unwrap_err().to_string().contains("there is no cost swatch"));
+        assert!(
+            calibrated(&["swatch"]).unwrap_err().to_string().contains("there is no cost swatch")
+        );
         assert!(calibrated(&["refill.node"]).unwrap_err().to_string().contains("no place"));
     }
 }

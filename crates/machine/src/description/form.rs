@@ -85,7 +85,8 @@ enum Numbering {
     SiblingsApart,
     /// The threads of a core one after the other: siblings are 2i and 2i + 1.
     SiblingsTogether,
-    /// As siblings apart, and core by core the packages take turns: with two of them package 0 has the even numbers.
+    /// As siblings apart, and core by core the packages take turns: with two of them package 0 has
+    /// the even numbers.
     PackagesAlternate,
 }
 
@@ -107,11 +108,13 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     match any.format {
         Some(FORMAT) => {}
         Some(other) => {
-            let message = format!("form {other} is not known here; this program reads \"format\": {FORMAT}");
+            let message =
+                format!("form {other} is not known here; this program reads \"format\": {FORMAT}");
             return Err(("format".into(), message));
         }
         None => {
-            let message = format!("which form the file has is missing; begin with \"format\": {FORMAT}");
+            let message =
+                format!("which form the file has is missing; begin with \"format\": {FORMAT}");
             return Err(("format".into(), message));
         }
     }
@@ -167,20 +170,23 @@ impl Shape {
         let (key, places) = match (self.flat, self.regular, self.cpus) {
             (Some(cpus), None, None) => ("topology.flat", flat(cpus)?),
             (None, Some(regular), None) => ("topology.regular", regular.places()?),
-            (None, None, Some(cpus)) => ("topology.cpus", cpus.into_iter().map(Cpu::place).collect()),
+            (None, None, Some(cpus)) => {
+                ("topology.cpus", cpus.into_iter().map(Cpu::place).collect())
+            }
             (None, None, None) => {
                 let message = "no CPUs; give \"flat\": N, \"regular\": {...} or \"cpus\": [...]";
                 return Err(("topology".into(), message.into()));
             }
             _ => {
-                let message =
-                    "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
+                let message = "more than one of \"flat\", \"regular\" and \"cpus\" is given; give one of them";
                 return Err(("topology".into(), message.into()));
             }
         };
         Topology::new(places, &self.distances).map_err(|error| {
             let key = match error {
-                TopologyError::DistanceTable { .. } | TopologyError::Distance { .. } => "topology.distances",
+                TopologyError::DistanceTable { .. } | TopologyError::Distance { .. } => {
+                    "topology.distances"
+                }
                 _ => key,
             };
             (key.into(), error.to_string())
@@ -239,7 +245,8 @@ impl Regular {
 }
 
 impl Cpu {
-    /// A CPU for which no cache is given shares none with other cores. (Such caches get numbers that nobody gives.)
+    /// A CPU for which no cache is given shares none with other cores. (Such caches get numbers
+    /// that nobody gives.)
     fn place(self) -> Place {
         Place {
             core: self.core,

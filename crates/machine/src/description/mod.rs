@@ -9,8 +9,9 @@
 //! assert!(mistake.to_string().starts_with("z800: there is no such preset or file"));
 //! ```
 //!
-//! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run so, how many ticks a second it
-//! had; and, if it is a modelled machine, what things cost on it ([`CostModel`]). The file's form ([`form`]) carries a number, so that later ones can hold more.
+//! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run
+//! so, how many ticks a second it had; and, if it is a modelled machine, what things cost on it
+//! ([`CostModel`]). The file's form ([`form`]) carries a number, so that later ones can hold more.
 
 mod calibrated;
 mod form;
@@ -79,7 +80,8 @@ pub struct Sourced {
 pub struct DescriptionError {
     /// The file, or what was asked for.
     pub file: String,
-    /// Where in it: a line and column (`7:13`), or the path of a key (`topology.regular.cores`). Empty: the file as a whole.
+    /// Where in it: a line and column (`7:13`), or the path of a key (`topology.regular.cores`).
+    /// Empty: the file as a whole.
     pub place: String,
     /// What is wrong, and what would be right.
     pub message: String,
@@ -88,7 +90,11 @@ pub struct DescriptionError {
 impl fmt::Display for DescriptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DescriptionError { file, place, message } = self;
-        if place.is_empty() { write!(f, "{file}: {message}") } else { write!(f, "{file}:{place}: {message}") }
+        if place.is_empty() {
+            write!(f, "{file}: {message}")
+        } else {
+            write!(f, "{file}:{place}: {message}")
+        }
     }
 }
 
@@ -130,7 +136,11 @@ impl Description {
     /// # Errors
     /// What is wrong with the text, and where.
     pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
-        form::parse(text).map_err(|(place, message)| DescriptionError { file: file.into(), place, message })
+        form::parse(text).map_err(|(place, message)| DescriptionError {
+            file: file.into(),
+            place,
+            message,
+        })
     }
 }
 
@@ -141,7 +151,9 @@ pub fn preset_text(name: &str) -> Option<&'static str> {
 
 /// All machines that come with the program, flat ones apart.
 pub fn presets() -> impl Iterator<Item = Description> {
-    PRESETS.iter().map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
+    PRESETS
+        .iter()
+        .map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
 }
 
 /// The machine that a user names: a preset, `flat-8`, or a file.
@@ -149,7 +161,8 @@ pub fn presets() -> impl Iterator<Item = Description> {
 /// # Errors
 /// If there is none such, the file cannot be read, or it describes no machine.
 pub fn find(name: &str) -> Result<Description, DescriptionError> {
-    let error = |message: String| DescriptionError { file: name.into(), place: String::new(), message };
+    let error =
+        |message: String| DescriptionError { file: name.into(), place: String::new(), message };
     if let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) {
         return Description::parse(name, text);
     }

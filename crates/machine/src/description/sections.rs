@@ -1,4 +1,5 @@
-//! The optional sections of a description: what things cost, caches, power. Every number has its source.
+//! The optional sections of a description: what things cost, caches, power. Every number has its
+//! source.
 
 use super::Sourced;
 use super::form::Mistake;
@@ -92,12 +93,19 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, place: String, number: Number, least: f64, most: f64) -> Result<f64, Mistake> {
+    fn take(
+        &mut self,
+        place: String,
+        number: Number,
+        least: f64,
+        most: f64,
+    ) -> Result<f64, Mistake> {
         let (source, calibrated) = match (number.source, number.calibrated_on) {
             (Some(source), None) if !source.trim().is_empty() => (source, false),
             (None, Some(on)) if !on.trim().is_empty() => (on, true),
             (Some(_), Some(_)) => {
-                let message = "has both \"source\" and \"calibrated_on\"; give the one that is true";
+                let message =
+                    "has both \"source\" and \"calibrated_on\"; give the one that is true";
                 return Err((place, message.into()));
             }
             _ => {
@@ -106,7 +114,10 @@ impl Reader {
             }
         };
         if !(least..=most).contains(&number.value) {
-            return Err((place, format!("{} is out of range; give {least} to {most}", number.value)));
+            return Err((
+                place,
+                format!("{} is out of range; give {least} to {most}", number.value),
+            ));
         }
         self.numbers.push(Sourced { key: place, value: number.value, source, calibrated });
         Ok(number.value)
@@ -131,12 +142,14 @@ impl Reader {
         for (number, state) in states.into_iter().enumerate() {
             let here = format!("{place}[{number}]");
             let mut us = |key: &str, number| {
-                self.take(format!("{here}.{key}"), number, 0.0, 1e9).map(|us| (us * 1000.0).round() as u64)
+                self.take(format!("{here}.{key}"), number, 0.0, 1e9)
+                    .map(|us| (us * 1000.0).round() as u64)
             };
             let residency_ns = us("residency_us", state.residency_us)?;
             let exit_ns = us("exit_us", state.exit_us)?;
             if read.last().is_some_and(|lighter| lighter.residency_ns > residency_ns) {
-                let message = "does not pay later than the state before it; give the lightest state first";
+                let message =
+                    "does not pay later than the state before it; give the lightest state first";
                 return Err((format!("{here}.residency_us"), message.into()));
             }
             let watts = self.take(format!("{here}.watts"), state.watts, 0.0, 1e6)?;
@@ -146,7 +159,8 @@ impl Reader {
     }
 }
 
-/// What the sections say, and where each number is from. None without `costs`: then the machine is an idealised one.
+/// What the sections say, and where each number is from. None without `costs`: then the machine is
+/// an idealised one.
 pub(super) fn read(
     costs: Option<Costs>,
     caches: Vec<Cache>,
@@ -155,7 +169,10 @@ pub(super) fn read(
     let Some(costs) = costs else {
         let given = if !caches.is_empty() { "caches" } else { "power" };
         if !caches.is_empty() || power.is_some() {
-            return Err((given.into(), "has no effect without \"costs\"; give both or none".into()));
+            return Err((
+                given.into(),
+                "has no effect without \"costs\"; give both or none".into(),
+            ));
         }
         return Ok(None);
     };
@@ -184,8 +201,10 @@ pub(super) fn read(
     for (number, cache) in caches.into_iter().enumerate() {
         let place = format!("caches[{number}]");
         let of = CacheOf::ALL.into_iter().find(|of| of.name() == cache.of).ok_or_else(|| {
-            let message =
-                format!("{} is nothing that has a cache; give core, cache, package or node", cache.of);
+            let message = format!(
+                "{} is nothing that has a cache; give core, cache, package or node",
+                cache.of
+            );
             (format!("{place}.of"), message)
         })?;
         let size = reader.take(format!("{place}.size_kib"), cache.size_kib, 1.0, 1e9)?;

@@ -142,8 +142,12 @@ fn every_number_has_its_source_and_its_unit() {
     assert_eq!((costs.calls.pipe_read_ns, costs.caches[0].refill_kib_ps), (900, 12_500));
     let power = costs.power.unwrap();
     assert_eq!((power.cpu_idle[0].residency_ns, power.cpu_idle[0].watts), (2000, 0.5));
-    let calibrated: Vec<&str> =
-        machine.numbers.iter().filter(|number| number.calibrated).map(|number| number.key.as_str()).collect();
+    let calibrated: Vec<&str> = machine
+        .numbers
+        .iter()
+        .filter(|number| number.calibrated)
+        .map(|number| number.key.as_str())
+        .collect();
     assert_eq!(calibrated, ["costs.by_scheduler.o_n@2.4.19.scan"]);
 }
 
@@ -151,8 +155,9 @@ fn every_number_has_its_source_and_its_unit() {
 fn mistakes_in_costs_are_told_with_their_place() {
     let kernel = |entry: &str| with_sections(&format!(r#""costs": {{"kernel": {{{entry}}}}}"#));
     assert!(
-        refuse(&kernel(r#""switch": {"value": 1}"#))
-            .starts_with("m.json:costs.kernel.switch: is from nowhere; say where the number is from")
+        refuse(&kernel(r#""switch": {"value": 1}"#)).starts_with(
+            "m.json:costs.kernel.switch: is from nowhere; say where the number is from"
+        )
     );
     assert!(
         refuse(&kernel(r#""swatch": {"value": 1, "source": "s"}"#))
@@ -163,7 +168,8 @@ fn mistakes_in_costs_are_told_with_their_place() {
         "m.json:costs.kernel.switch: -1 is out of range; give 0 to 1000000000"
     );
     assert!(
-        refuse(&kernel(r#""tick": {"value": 1, "source": "s", "calibrated_on": "t"}"#)).contains("has both")
+        refuse(&kernel(r#""tick": {"value": 1, "source": "s", "calibrated_on": "t"}"#))
+            .contains("has both")
     );
     assert!(refuse(&with_sections(r#""caches": [{"of": "core", "size_kib": {"value": 1, "source": "s"}, "refill_kib": {"value": 1, "source": "s"}}]"#)).contains("has no effect without"));
     assert!(
@@ -196,7 +202,9 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
         let key = key.as_str();
         let fitted = number(&calibrated, key);
         assert!(fitted.calibrated, "{key}");
-        for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)] {
+        for (name, ghz) in
+            [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)]
+        {
             let other = number(&find(name).unwrap(), key);
             assert_eq!(other.source, "pentium3-1000x1, calibrated there, by clock");
             assert!(!other.calibrated, "nothing was fitted on {name}");

@@ -125,10 +125,14 @@ impl fmt::Display for ActionError {
             ActionError::Ended(task) => write!(f, "task {} has ended", task.0),
             ActionError::AlreadyOffline(cpu) => write!(f, "CPU {} is off line already", cpu.0),
             ActionError::AlreadyOnline(cpu) => write!(f, "CPU {} is on line already", cpu.0),
-            ActionError::LastCpu(cpu) => write!(f, "EBUSY: CPU {} is the last that is on line", cpu.0),
+            ActionError::LastCpu(cpu) => {
+                write!(f, "EBUSY: CPU {} is the last that is on line", cpu.0)
+            }
             ActionError::Refused(why) => f.write_str(why.name()),
             ActionError::Scheduler(message) => f.write_str(message),
-            ActionError::Tunable(TunableError::Unknown { .. }) => f.write_str("there is no such tunable"),
+            ActionError::Tunable(TunableError::Unknown { .. }) => {
+                f.write_str("there is no such tunable")
+            }
             ActionError::Tunable(TunableError::Range { min, max }) => {
                 write!(f, "the kernel takes {min} to {max}")
             }
@@ -140,8 +144,9 @@ impl fmt::Display for ActionError {
 impl std::error::Error for ActionError {}
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Does something to the machine at the present instant, before anything else that falls on it. Its consequences (who is
-    /// preempted, who runs instead) follow with the next [`run_to`](Machine::run_to), still at this instant.
+    /// Does something to the machine at the present instant, before anything else that falls on it.
+    /// Its consequences (who is preempted, who runs instead) follow with the next
+    /// [`run_to`](Machine::run_to), still at this instant.
     ///
     /// # Errors
     /// When it cannot be done; nothing has changed then.
@@ -178,15 +183,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 .scheduler
                 .group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
                 .map_err(ActionError::Scheduler),
-            Action::SetIdle { group, idle } => {
-                self.scheduler.group_set_idle(&mut self.platform, group, idle).map_err(ActionError::Scheduler)
-            }
+            Action::SetIdle { group, idle } => self
+                .scheduler
+                .group_set_idle(&mut self.platform, group, idle)
+                .map_err(ActionError::Scheduler),
             Action::SetGroupCpus { group, ref cpus } => self.set_group_cpus(group, cpus.clone()),
             Action::FreezeGroup(group) => self.set_group_frozen(group, true),
             Action::ThawGroup(group) => self.set_group_frozen(group, false),
-            Action::SetTunable { ref name, value } => {
-                self.scheduler.set_tunable(&mut self.platform, name, value).map_err(ActionError::Tunable)
-            }
+            Action::SetTunable { ref name, value } => self
+                .scheduler
+                .set_tunable(&mut self.platform, name, value)
+                .map_err(ActionError::Tunable),
             Action::Offline(cpu) => self.known_cpu(cpu).and_then(|()| self.take_offline(cpu)),
             Action::Online(cpu) => self.known_cpu(cpu).and_then(|()| self.bring_online(cpu)),
             Action::Stop(task) => self.living(task).map(|()| self.post(task, Signals::STOP)),
@@ -197,8 +204,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is assumed). If not, a run in which
-    /// only such tasks are left is [`Stuck`](crate::RunEnd::Stuck).
+    /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is
+    /// assumed). If not, a run in which only such tasks are left is
+    /// [`Stuck`](crate::RunEnd::Stuck).
     pub fn set_releases_expected(&mut self, expected: bool) {
         self.releases_expected = expected;
     }

@@ -2,27 +2,31 @@
 //!
 //! # How time is spent
 //!
-//! An operation of the kernel (a wakeup, a tick, a reschedule) **takes effect at the instant at which it begins, and then burns its
-//! time**: its CPU is *busy* until then. What a task that runs there has yet to do is put off by as much. Two things wait until a CPU
-//! is no longer busy, because they happen on the way out of the kernel:
+//! An operation of the kernel (a wakeup, a tick, a reschedule) **takes effect at the instant at
+//! which it begins, and then burns its time**: its CPU is *busy* until then. What a task that runs
+//! there has yet to do is put off by as much. Two things wait until a CPU is no longer busy,
+//! because they happen on the way out of the kernel:
 //!
 //! * a task's **next operation**: two wakeups in a row take two wakeups' time;
-//! * a **reschedule** that was asked for: requests that come meanwhile are served by one. It comes before the next operation, so who is
-//!   preempted in a system call is so at its end. (A task that blocks is switched away at once, as it calls `schedule()` itself.)
+//! * a **reschedule** that was asked for: requests that come meanwhile are served by one. It comes
+//!   before the next operation, so who is preempted in a system call is so at its end. (A task that
+//!   blocks is switched away at once, as it calls `schedule()` itself.)
 //!
 //! # Locks
 //!
-//! What touches runqueues does so under a lock ([`Locking`]): one for all, or one for each CPU's queue. A lock is known by the time at
-//! which it will be free; who comes earlier spins until then, and burns that time too. What is charged inside: looking at, queueing
-//! and moving tasks. Outside: entering the kernel, the switch itself, filling caches. Since an operation takes all its locks at its
-//! beginning, locks are had in the order in which operations begin. Of two runqueue locks the kernel takes the one of the lower CPU
-//! first; a CPU that has only the higher one, and finds the lower one held, lets go of its own and takes it again: that is charged.
+//! What touches runqueues does so under a lock ([`Locking`]): one for all, or one for each CPU's
+//! queue. A lock is known by the time at which it will be free; who comes earlier spins until then,
+//! and burns that time too. What is charged inside: looking at, queueing and moving tasks. Outside:
+//! entering the kernel, the switch itself, filling caches. Since an operation takes all its locks
+//! at its beginning, locks are had in the order in which operations begin. Of two runqueue locks
+//! the kernel takes the one of the lower CPU first; a CPU that has only the higher one, and finds
+//! the lower one held, lets go of its own and takes it again: that is charged.
 //!
 //! # What is not charged
 //!
-//! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known where they fire; what comes from
-//! outside the machine. With tickless idling, ticks of idle CPUs: their hooks still run, as a busy CPU does their balancing for them,
-//! but nobody pays for that.
+//! Changes of attributes, affinity and groups; the scheduler's own timers, of which it is not known
+//! where they fire; what comes from outside the machine. With tickless idling, ticks of idle CPUs:
+//! their hooks still run, as a busy CPU does their balancing for them, but nobody pays for that.
 
 use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
@@ -87,7 +91,8 @@ pub(super) struct Modelled {
     locks: Vec<Lock>,
     /// When a CPU that is busy will see to the reschedule that it was asked for.
     put_off: SlotQueue,
-    /// By CPU: the current task has done an operation, and the next is due once the CPU is no longer busy.
+    /// By CPU: the current task has done an operation, and the next is due once the CPU is no
+    /// longer busy.
     between_operations: Vec<bool>,
     /// Where each task last ran.
     last_cpu: Vec<u32>,
@@ -129,7 +134,8 @@ impl Modelled {
             + touched.words * costs[Cost::Word]
             + touched.swaps * costs[Cost::Swap]
             + touched.clock_reads * costs[Cost::Clock];
-        let scanning = touched.scanned * costs[Cost::Scan] + touched.recalculated * costs[Cost::Recalculate];
+        let scanning =
+            touched.scanned * costs[Cost::Scan] + touched.recalculated * costs[Cost::Recalculate];
         let balancing = touched.balances * costs[Cost::Balance]
             + touched.queues * costs[Cost::Queue]
             + touched.moves * costs[Cost::Move];
@@ -191,8 +197,15 @@ impl Modelled {
         self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
     }
 
-    /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins, ns, and what taking them costs, ps.
-    fn take_locks(&self, cpu: CpuId, at_ns: u64, queue: CpuId, seconds: &[(CpuId, CpuId)]) -> (u64, u64) {
+    /// `cpu` takes the lock of `queue`, and the second locks, from `at_ns` on: how long it spins,
+    /// ns, and what taking them costs, ps.
+    fn take_locks(
+        &self,
+        cpu: CpuId,
+        at_ns: u64,
+        queue: CpuId,
+        seconds: &[(CpuId, CpuId)],
+    ) -> (u64, u64) {
         let first = self.lock_of(queue);
         let mut had_ns = at_ns.max(self.locks[first].free_at_ns);
         let mut ps = self.taking_ps(first, cpu);
@@ -211,8 +224,8 @@ impl Modelled {
         (had_ns - at_ns, ps)
     }
 
-    /// `cpu` spends the time of `bill` from `now_ns` on, or from when it is no longer busy. `queue`: whose lock it needs. Returns by
-    /// how long whatever runs there is put off, ns.
+    /// `cpu` spends the time of `bill` from `now_ns` on, or from when it is no longer busy.
+    /// `queue`: whose lock it needs. Returns by how long whatever runs there is put off, ns.
     fn spend(
         &mut self,
         now_ns: u64,
@@ -225,7 +238,8 @@ impl Modelled {
         let begins_ns = self.busy_until_ns[cpu.index()].max(now_ns);
         let awake_ns = self.meter.as_mut().map_or(0, |meter| meter.wake(cpu, begins_ns));
         let mut spin_ns = 0;
-        let mut total_ps = bill.before_ps + bill.inside_ps + bill.after_ps + self.carry_ps[cpu.index()];
+        let mut total_ps =
+            bill.before_ps + bill.inside_ps + bill.after_ps + self.carry_ps[cpu.index()];
         let starts_ns = begins_ns + awake_ns;
         let mut held_ps = bill.inside_ps;
         let row = cpu.index();
@@ -238,7 +252,10 @@ impl Modelled {
             self.overheads.cpus[row].add(Overhead::Pick, taking_ps);
             self.overheads.cpus[row].add(Overhead::Spin, spin_ns * 1000);
             self.overheads.contended += u64::from(spin_ns > 0);
-            let free = Lock { free_at_ns: wants_ns + spin_ns + held_ps.div_ceil(1000), last_holder: cpu.0 };
+            let free = Lock {
+                free_at_ns: wants_ns + spin_ns + held_ps.div_ceil(1000),
+                last_holder: cpu.0,
+            };
             let first = self.lock_of(queue);
             self.locks[first] = free;
             if self.locking == Locking::PerCpu {
@@ -297,7 +314,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         for (cpu, row) in overheads.cpus.iter_mut().enumerate() {
             // Not what is still to come.
             let ahead_ns = costs.busy_until_ns[cpu].saturating_sub(self.now_ns);
-            let part = if self.current[cpu].is_some() { &mut row.with_task_ns } else { &mut row.idle_ns };
+            let part =
+                if self.current[cpu].is_some() { &mut row.with_task_ns } else { &mut row.idle_ns };
             *part = part.saturating_sub(ahead_ns);
         }
         Some(overheads)
@@ -322,8 +340,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.platform.set_acting(Some(cpu));
     }
 
-    /// `cpu` has done `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), to the queue of `queue`: charges it, and
-    /// those whom it interrupted.
+    /// `cpu` has done `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), to the
+    /// queue of `queue`: charges it, and those whom it interrupted.
     #[inline]
     pub(super) fn charge(&mut self, cpu: CpuId, work: Work, queue: CpuId) {
         if self.costs.is_some() {
@@ -364,14 +382,20 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn spend(&mut self, cpu: CpuId, bill: Bill, queue: CpuId) {
         let Some(costs) = &mut self.costs else { return };
         let with_task = self.current[cpu.index()].is_some();
-        let spent_ns = costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
+        let spent_ns =
+            costs.spend(self.now_ns, cpu, with_task, bill, queue, &self.platform.second_locks);
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
         let done_ns = self.completions.get(cpu.index());
         if done_ns != NEVER && spent_ns > 0 {
-            let by_clock = self.current[cpu.index()].is_some_and(|task| self.tasks[task.index()].by_clock);
-            // One that would never end does not end later, nor does one that ends at a time, if the CPU is out of the kernel by then.
-            let later_ns =
-                if by_clock { done_ns.max(busy_until_ns) } else { done_ns.saturating_add(spent_ns) };
+            let by_clock =
+                self.current[cpu.index()].is_some_and(|task| self.tasks[task.index()].by_clock);
+            // One that would never end does not end later, nor does one that ends at a time, if the
+            // CPU is out of the kernel by then.
+            let later_ns = if by_clock {
+                done_ns.max(busy_until_ns)
+            } else {
+                done_ns.saturating_add(spent_ns)
+            };
             self.completions.set(cpu.index(), later_ns);
         }
     }
@@ -400,7 +424,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// `cpu` has called the scheduler, which picked `next`, in place of `prev`: charges it.
     #[cold]
-    pub(super) fn charge_schedule(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+    pub(super) fn charge_schedule(
+        &mut self,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+        next: Option<TaskId>,
+    ) {
         let now_ns = self.now_ns;
         let Some(costs) = &mut self.costs else { return };
         costs.put_off.set(cpu.index(), NEVER);
@@ -418,7 +447,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
         }
         let refill_ps = match next {
-            Some(task) if prev != next => costs.refill_ps(cpu, task, self.workload.footprint_kib(task)),
+            Some(task) if prev != next => {
+                costs.refill_ps(cpu, task, self.workload.footprint_kib(task))
+            }
             _ => 0,
         };
         self.charge_modelled(cpu, Some(Work::Schedule { switches: prev != next, refill_ps }), cpu);
@@ -433,7 +464,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether `cpu` is busy, so that its task's next operation has to wait; if so, sees to it that it will come.
+    /// Whether `cpu` is busy, so that its task's next operation has to wait; if so, sees to it that
+    /// it will come.
     #[inline]
     pub(super) fn next_operation_waits(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &mut self.costs else { return false };
@@ -446,11 +478,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         true
     }
 
-    /// Whether the current task of `cpu`, back from one operation and about to begin the next, is to be switched away first.
+    /// Whether the current task of `cpu`, back from one operation and about to begin the next, is
+    /// to be switched away first.
     #[inline]
     pub(super) fn is_preempted_between_operations(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &mut self.costs else { return false };
-        std::mem::take(&mut costs.between_operations[cpu.index()]) && self.platform.resched_pending(cpu)
+        std::mem::take(&mut costs.between_operations[cpu.index()])
+            && self.platform.resched_pending(cpu)
     }
 
     /// The earliest time at which a reschedule that was put off is due.
@@ -489,7 +523,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the task itself called.
+    /// Whether `cpu` is busy and reschedules later. If its task has blocked it does so at once: the
+    /// task itself called.
     fn puts_off(&mut self, cpu: CpuId) -> bool {
         let Some(costs) = &self.costs else { return false };
         let busy_until_ns = costs.busy_until_ns[cpu.index()];
@@ -512,8 +547,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let ahead_ns = busy.saturating_sub(now_ns);
             *busy = (*busy).min(now_ns);
             let row = &mut costs.overheads.cpus[cpu.index()];
-            let part =
-                if self.current[cpu.index()].is_some() { &mut row.with_task_ns } else { &mut row.idle_ns };
+            let part = if self.current[cpu.index()].is_some() {
+                &mut row.with_task_ns
+            } else {
+                &mut row.idle_ns
+            };
             *part = part.saturating_sub(ahead_ns);
             let done_ns = self.completions.get(cpu.index());
             if done_ns != NEVER {
@@ -549,8 +587,15 @@ mod tests {
         // A higher one: waits with its own in hand.
         assert_eq!(costs.take_locks(cpu, 100, cpu, &[(cpu, CpuId(2))]), (600, 1000 + 11_000));
         // A lower one: takes its own a second time.
-        assert_eq!(costs.take_locks(cpu, 100, cpu, &[(cpu, CpuId(0))]), (400, 1000 + 11_000 + 1000));
-        assert_eq!(costs.take_locks(cpu, 600, cpu, &[(cpu, CpuId(0))]), (0, 1000 + 11_000), "it is free");
+        assert_eq!(
+            costs.take_locks(cpu, 100, cpu, &[(cpu, CpuId(0))]),
+            (400, 1000 + 11_000 + 1000)
+        );
+        assert_eq!(
+            costs.take_locks(cpu, 600, cpu, &[(cpu, CpuId(0))]),
+            (0, 1000 + 11_000),
+            "it is free"
+        );
         // Both, one after the other.
         let both = [(cpu, CpuId(0)), (cpu, CpuId(2))];
         assert_eq!(costs.take_locks(cpu, 100, cpu, &both), (600, 1000 + 12_000 + 11_000));

@@ -1,10 +1,13 @@
-//! What control groups mean to the machine rather than to its scheduler: the CPUs of a group (`cpuset.cpus`) and the freezer.
+//! What control groups mean to the machine rather than to its scheduler: the CPUs of a group
+//! (`cpuset.cpus`) and the freezer.
 //!
-//! * A task may use the CPUs that its owner allows it, that its **group** has, and that are on line. A group has those of its own
-//!   CPUs that its parent has; if there are none of these (or none on line), its parent's. If a task's owner allows none of
-//!   its group's CPUs it uses the group's. What the owner said is remembered, and counts again when the group changes, as in
+//! * A task may use the CPUs that its owner allows it, that its **group** has, and that are on
+//!   line. A group has those of its own CPUs that its parent has; if there are none of these (or
+//!   none on line), its parent's. If a task's owner allows none of its group's CPUs it uses the
+//!   group's. What the owner said is remembered, and counts again when the group changes, as in
 //!   version 2 of control groups.
-//! * A group is **frozen** if it or one that it is in was frozen. Who comes to such a group stops, who leaves it goes on.
+//! * A group is **frozen** if it or one that it is in was frozen. Who comes to such a group stops,
+//!   who leaves it goes on.
 
 use super::signals::Signals;
 use super::{Machine, TaskState};
@@ -86,8 +89,9 @@ pub(super) fn common(cpus: u32, one: &CpuSet, other: &CpuSet) -> Option<CpuSet> 
 }
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Tells the machine which groups there are, in the order of their numbers from 1 on, and what CPUs they have and whether
-    /// they are frozen. For a machine that has not run yet; the scheduler has been told of its own.
+    /// Tells the machine which groups there are, in the order of their numbers from 1 on, and what
+    /// CPUs they have and whether they are frozen. For a machine that has not run yet; the
+    /// scheduler has been told of its own.
     pub fn describe_groups(&mut self, groups: Vec<MachineGroup>) {
         let root = MachineGroup { parent: GroupId::ROOT, cpus: None, frozen: false };
         self.groups.rows = std::iter::once(root).chain(groups).collect();
@@ -107,7 +111,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         common(self.platform.cpus(), self.usable_of_group(group), allowed)
     }
 
-    /// Where `task` may run now. If no CPU of its own is on line it may run on any of its group's from now on.
+    /// Where `task` may run now. If no CPU of its own is on line it may run on any of its group's
+    /// from now on.
     pub(super) fn narrow(&mut self, task: TaskId) -> CpuSet {
         let row = &self.settings[task.index()];
         let group = row.group;
@@ -151,15 +156,20 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Whether `task` has been born and not ended.
     pub(super) fn is_about(&self, task: TaskId) -> bool {
-        !matches!(self.tasks[task.index()].state, TaskState::New | TaskState::Zombie | TaskState::Reaped)
+        !matches!(
+            self.tasks[task.index()].state,
+            TaskState::New | TaskState::Zombie | TaskState::Reaped
+        )
     }
 
-    /// `task`, which is alive, goes over to `group`: first to its CPUs, then to its share, as the kernel's controllers follow on
-    /// each other.
+    /// `task`, which is alive, goes over to `group`: first to its CPUs, then to its share, as the
+    /// kernel's controllers follow on each other.
     pub(super) fn change_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         let old = std::mem::replace(&mut self.settings[task.index()].group, group);
         let moved = self.follow_cpus(task).map_err(ActionError::Refused).and_then(|()| {
-            self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Scheduler)
+            self.scheduler
+                .set_group(&mut self.platform, task, group)
+                .map_err(ActionError::Scheduler)
         });
         if moved.is_err() {
             self.settings[task.index()].group = old;
@@ -179,7 +189,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return Ok(());
         }
         let usable = self.narrow(task);
-        if usable == self.settings[task.index()].told { Ok(()) } else { self.tell_usable(task, usable) }
+        if usable == self.settings[task.index()].told {
+            Ok(())
+        } else {
+            self.tell_usable(task, usable)
+        }
     }
 
     /// Stops `task` if its group is frozen, and lets it go on if not.
@@ -199,10 +213,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     fn group_row(&mut self, group: GroupId) -> Result<&mut MachineGroup, ActionError> {
         let known = group != GroupId::ROOT && (group.0 as usize) < self.groups.rows.len();
-        if known { Ok(&mut self.groups.rows[group.0 as usize]) } else { Err(ActionError::NoSuchGroup(group)) }
+        if known {
+            Ok(&mut self.groups.rows[group.0 as usize])
+        } else {
+            Err(ActionError::NoSuchGroup(group))
+        }
     }
 
-    pub(super) fn set_group_frozen(&mut self, group: GroupId, frozen: bool) -> Result<(), ActionError> {
+    pub(super) fn set_group_frozen(
+        &mut self,
+        group: GroupId,
+        frozen: bool,
+    ) -> Result<(), ActionError> {
         self.group_row(group)?.frozen = frozen;
         for number in 0..self.tasks.len() {
             self.freeze_by_group(TaskId(number as u32));
@@ -210,7 +232,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(())
     }
 
-    pub(super) fn set_group_cpus(&mut self, group: GroupId, cpus: Option<CpuSet>) -> Result<(), ActionError> {
+    pub(super) fn set_group_cpus(
+        &mut self,
+        group: GroupId,
+        cpus: Option<CpuSet>,
+    ) -> Result<(), ActionError> {
         if !self.scheduler.honours_affinity() {
             return Err(ActionError::Scheduler("this release has no CPU affinity".into()));
         }

@@ -1,9 +1,11 @@
 //! CPUs go off line and come back.
 //!
-//! A CPU that goes off line is first left out of the scheduler's balancing ([`Scheduler::cpu_offline`]). Then every task may use
-//! one CPU less, and those that are there move as they do when their affinity changes: by the release's own rules, to the
-//! lowest CPU that is left to them. A task to which none is left may from then on run on any (the kernel says so in its log:
-//! "no longer affine to CPU"). Last the CPU has nothing to run: it idles, ticks no more, and never reschedules.
+//! A CPU that goes off line is first left out of the scheduler's balancing
+//! ([`Scheduler::cpu_offline`]). Then every task may use one CPU less, and those that are there
+//! move as they do when their affinity changes: by the release's own rules, to the lowest CPU that
+//! is left to them. A task to which none is left may from then on run on any (the kernel says so in
+//! its log: "no longer affine to CPU"). Last the CPU has nothing to run: it idles, ticks no more,
+//! and never reschedules.
 
 use super::Machine;
 use super::act::ActionError;
@@ -28,7 +30,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !self.online.contains(cpu) && self.leaving != Some(cpu)
     }
 
-    /// The CPU at which things happen to `task` that nobody in particular does: its own, or the lowest that is on line.
+    /// The CPU at which things happen to `task` that nobody in particular does: its own, or the
+    /// lowest that is on line.
     pub(super) fn cpu_near(&self, task: TaskId) -> CpuId {
         let cpu = self.scheduler.cpu_of(task);
         if !self.is_gone(cpu) {
@@ -54,7 +57,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// The CPUs on line, `cpu` as `online` says.
     fn set_online(&mut self, cpu: CpuId, online: bool) {
-        let is_online = |other: CpuId| if other == cpu { online } else { self.online.contains(other) };
+        let is_online =
+            |other: CpuId| if other == cpu { online } else { self.online.contains(other) };
         let all = || (0..self.platform.cpus()).map(CpuId);
         self.online = if all().all(is_online) {
             CpuSet::All

@@ -2,10 +2,12 @@
 //!
 //! A signal reaches a task when it is about to run user code:
 //!
-//! * one that **runs** is interrupted at once; what is left of its work it does when it is continued;
+//! * one that **runs** is interrupted at once; what is left of its work it does when it is
+//!   continued;
 //! * one that **waits for a CPU** stops or dies when it gets one, in no time;
-//! * one that **sleeps interruptibly** is woken by the signal to stop or die. When it is continued it goes back to the rest of its
-//!   sleep (the kernel restarts the system call), unless that has ended meanwhile;
+//! * one that **sleeps interruptibly** is woken by the signal to stop or die. When it is continued
+//!   it goes back to the rest of its sleep (the kernel restarts the system call), unless that has
+//!   ended meanwhile;
 //! * one that **sleeps uninterruptibly** is left alone until its sleep ends.
 //!
 //! A frozen task can be killed, as in the second version of control groups.
@@ -121,7 +123,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.make_runnable(task, Waker::Process { cpu });
     }
 
-    /// The task that `cpu` runs sees to its signals. Says whether it stopped being runnable thereby.
+    /// The task that `cpu` runs sees to its signals. Says whether it stopped being runnable
+    /// thereby.
     pub(super) fn attend(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let row = &mut self.tasks[task.index()];
         if row.signals.has(Signals::KILL) {

@@ -69,7 +69,9 @@ impl Workload for World {
         Ok(match self.tasks[number].2 {
             Habit::Hog => Op::Run { ns: u64::MAX },
             Habit::Sleeper(run_ns, ..) if computes => Op::Run { ns: run_ns },
-            Habit::Sleeper(_, sleep_ns, reason) => Op::Sleep { until_ns: now_ns + sleep_ns, reason },
+            Habit::Sleeper(_, sleep_ns, reason) => {
+                Op::Sleep { until_ns: now_ns + sleep_ns, reason }
+            }
             Habit::Job(ns) if computes => Op::Run { ns },
             Habit::Job(_) => Op::Exit,
             Habit::Restless if computes => Op::Run { ns: 1 + self.random.below(8 * MS) },
@@ -84,7 +86,10 @@ impl Workload for World {
                     let job = Habit::Job(1 + self.random.below(20 * MS));
                     self.tasks.push((SchedAttr::nice(0), allowed.clone(), job));
                     self.computed.push(false);
-                    Op::Fork { attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }), delay_ns: 0 }
+                    Op::Fork {
+                        attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }),
+                        delay_ns: 0,
+                    }
                 }
                 choice => Op::Sleep {
                     until_ns: now_ns + 1 + self.random.below(10 * MS),
@@ -146,8 +151,18 @@ impl Books {
 }
 
 impl Observer for Books {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, _: bool, next: Option<TaskId>) {
-        assert!(!self.offline[cpu.index()] || next.is_none(), "{next:?} runs on {cpu:?}, which is off line");
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
+        assert!(
+            !self.offline[cpu.index()] || next.is_none(),
+            "{next:?} runs on {cpu:?}, which is off line"
+        );
         let was = self.current[cpu.index()].take();
         assert_eq!(was.map(|(task, _)| task), prev);
         if let Some((task, since)) = was {
@@ -157,7 +172,8 @@ impl Observer for Books {
             self.ran_ns[task.index()] += now_ns - since;
             self.busy_ns[cpu.index()] += now_ns - since;
         }
-        let on_another = |next: TaskId| self.current.iter().flatten().any(|&(task, _)| task == next);
+        let on_another =
+            |next: TaskId| self.current.iter().flatten().any(|&(task, _)| task == next);
         assert!(next.is_none_or(|next| !on_another(next)), "{next:?} runs twice");
         self.current[cpu.index()] = next.map(|next| (next, now_ns));
         self.switches.push((now_ns, cpu.0, next.map(|next| next.0)));

@@ -51,9 +51,13 @@ fn the_server_has_nodes() {
 
 #[test]
 fn hogs_that_are_forked_have_a_core_each() {
-    for (machine, hogs) in
-        [("z800-2x6", 3), ("z800-2x6", 12), ("laptop", 8), ("server-2node", 5), ("server-2node", 32)]
-    {
+    for (machine, hogs) in [
+        ("z800-2x6", 3),
+        ("z800-2x6", 12),
+        ("laptop", 8),
+        ("server-2node", 5),
+        ("server-2node", 32),
+    ] {
         for spec in RELEASES {
             let topology = preset(machine);
             let ran = run(spec, &topology, forks_hogs(hogs), 400);
@@ -67,7 +71,8 @@ fn hogs_that_are_forked_have_a_core_each() {
 
 #[test]
 fn hogs_that_start_on_threads_of_a_core_part() {
-    // Eight hogs on the eight threads of four cores; the other four idle. Active balancing takes one of each two.
+    // Eight hogs on the eight threads of four cores; the other four idle. Active balancing takes
+    // one of each two.
     for spec in RELEASES {
         let topology = preset("laptop");
         let programs = bound_at_first(8, |task| CpuSet::only(CpuId(task)));
@@ -92,7 +97,8 @@ fn a_crowded_node_gives_to_an_idle_one() {
 #[test]
 fn two_tasks_more_in_a_node_are_let_be() {
     for spec in RELEASES {
-        // An eighth of a node's 32 CPUs: up to 4 tasks may run there beside an idle node, if only two are too many.
+        // An eighth of a node's 32 CPUs: up to 4 tasks may run there beside an idle node, if only
+        // two are too many.
         let two = bound_at_first(2, |task| CpuSet::only(CpuId(task)));
         let ran = run(spec, &preset("server-2node"), two, 1000);
         assert_eq!(by_node(&ran, "server-2node", 0..=1)[1], 0, "{spec}");
@@ -128,7 +134,8 @@ fn a_pair_that_wakes_each_other_stays_in_one_cache() {
             ms
         };
         let (a, b) = (caches(0), caches(1));
-        let together = |node: usize| a[node] * 20 > 19 * (a[0] + a[1]) && b[node] * 20 > 19 * (b[0] + b[1]);
+        let together =
+            |node: usize| a[node] * 20 > 19 * (a[0] + a[1]) && b[node] * 20 > 19 * (b[0] + b[1]);
         assert!(together(0) || together(1), "{spec}: {a:?} {b:?} us by node");
     }
 }

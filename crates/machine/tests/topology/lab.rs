@@ -75,7 +75,14 @@ impl Ran {
 }
 
 impl Observer for Ran {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         self.stop(now_ns, cpu.index());
         self.since[cpu.index()] = next.map(|next| (next, now_ns));
     }

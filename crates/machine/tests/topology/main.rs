@@ -1,4 +1,5 @@
-//! Schedulers on machines that are not flat: the domains that they build, where they put tasks, and that they lose none.
+//! Schedulers on machines that are not flat: the domains that they build, where they put tasks, and
+//! that they lose none.
 
 mod eevdf;
 mod lab;
@@ -15,7 +16,10 @@ use schedlab_sched::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, T
 
 #[test]
 fn the_8_way_of_2003_is_one_domain() {
-    assert_eq!(spans("cfs", &preset("pentium3-700x8")), ["CPU", "0-7: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7"]);
+    assert_eq!(
+        spans("cfs", &preset("pentium3-700x8")),
+        ["CPU", "0-7: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7"]
+    );
     assert_eq!(
         scheduler("cfs", &Topology::flat(2)).describe_domains().unwrap(),
         "CPU: min_interval 1 max_interval 4 ms, busy_factor 64, imbalance_pct 125, cache_nice_tries 1, busy_idx 2 idle_idx 1 \
@@ -51,7 +55,13 @@ fn a_laptop_has_threads_and_cores() {
 fn the_workstation_has_cores_and_nodes() {
     assert_eq!(
         spans("cfs", &preset("z800-2x6")),
-        ["MC", "0-5: 0 | 1 | 2 | 3 | 4 | 5", "6-11: 6 | 7 | 8 | 9 | 10 | 11", "NODE", "0-11: 0-5 | 6-11",]
+        [
+            "MC",
+            "0-5: 0 | 1 | 2 | 3 | 4 | 5",
+            "6-11: 6 | 7 | 8 | 9 | 10 | 11",
+            "NODE",
+            "0-11: 0-5 | 6-11",
+        ]
     );
     let text = scheduler("cfs", &preset("z800-2x6")).describe_domains().unwrap();
     assert!(
@@ -83,7 +93,8 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
         _ => 30,
     };
     let machine = |nodes: u32| {
-        let table: Vec<Vec<u32>> = (0..nodes).map(|a| (0..nodes).map(|b| distance(a, b)).collect()).collect();
+        let table: Vec<Vec<u32>> =
+            (0..nodes).map(|a| (0..nodes).map(|b| distance(a, b)).collect()).collect();
         Topology::new((0..nodes).map(place).collect(), &table).unwrap()
     };
     // Twelve fit into one domain, near or far.
@@ -117,8 +128,8 @@ fn two_forked_hogs_go_to_different_cores_under_2_6_32() {
 
 #[test]
 fn two_hogs_on_sibling_threads_stay_there_under_2_6_32() {
-    // A lone task weighs 1024 * 1024 / 589 = 1780 on a thread, more than the imbalance of one task (1024): find_busiest_queue
-    // passes over both threads. (Mended after the release.)
+    // A lone task weighs 1024 * 1024 / 589 = 1780 on a thread, more than the imbalance of one task
+    // (1024): find_busiest_queue passes over both threads. (Mended after the release.)
     let topology = regular(1, 2, 2, "siblings_together");
     let bound_at_first = |cpu: u32| {
         let allowed = CpuSet::from_cpus([CpuId(cpu)]);
@@ -169,7 +180,8 @@ fn forked_hogs_are_dealt_out_to_both_nodes() {
     let ran = run("cfs", &topology, forks_hogs(12), 300);
     for node in 0..2 {
         let cpus = 6 * node..6 * node + 6;
-        let ms: u64 = (1..=12).map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS).sum();
+        let ms: u64 =
+            (1..=12).map(|task| ran.ns[task][cpus.clone()].iter().sum::<u64>() / MS).sum();
         assert!(ms > 6 * 250, "node {node}: {ms} ms");
     }
 }
@@ -218,7 +230,9 @@ fn nodes_even_out_slowly_under_2_6_0() {
         let mut program = vec![Op::Run { ns: MS / 2 }];
         if task == 0 {
             // The first one lets all go where they like.
-            program.extend((0..12).map(|task| Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All }));
+            program.extend(
+                (0..12).map(|task| Op::SetAffinity { task: TaskId(task), allowed: CpuSet::All }),
+            );
         }
         program.push(HOG);
         (new_task(CpuSet::from_cpus((0..6).map(CpuId)), 0), program)
@@ -252,7 +266,8 @@ fn releases_around_2_6_22_have_levels_too() {
 
 #[test]
 fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
-    // Two hogs on the threads of one core: one is pushed away. Each of four in one node: two go to the other.
+    // Two hogs on the threads of one core: one is pushed away. Each of four in one node: two go to
+    // the other.
     for spec in OF_2_6_22 {
         let topology = preset("laptop");
         let parts = |task: u32| {
@@ -262,8 +277,12 @@ fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
         let ran = run(spec, &topology, Programs::new(vec![parts(0), parts(1)], Vec::new()), 1500);
         let where_at_last = cores(&ran, &topology, 0..=1);
         assert_ne!(where_at_last[0], where_at_last[1], "{spec}");
-        let ran =
-            run(spec, &preset("z800-2x6"), Programs::new((0..4).map(parts).collect(), Vec::new()), 3000);
+        let ran = run(
+            spec,
+            &preset("z800-2x6"),
+            Programs::new((0..4).map(parts).collect(), Vec::new()),
+            3000,
+        );
         let second: u64 = ran.ns.iter().map(|row| row[6..].iter().sum::<u64>() / MS).sum();
         assert!((5000..=6000).contains(&second), "{spec}: {second} ms of 12000");
     }
@@ -278,7 +297,8 @@ fn who_has_no_domains_says_so() {
 
 // ---- nobody is lost ----
 
-/// A random machine of up to 24 CPUs: parts of random sizes, CPUs numbered at random, distances that do or do not divide it.
+/// A random machine of up to 24 CPUs: parts of random sizes, CPUs numbered at random, distances
+/// that do or do not divide it.
 fn random_topology(random: &mut SplitMix64) -> Topology {
     let nodes = 1 + random.below(4) as u32;
     let mut places = Vec::new();
@@ -318,7 +338,10 @@ fn random_program(random: &mut SplitMix64, cpus: u32, tasks: u32, me: u32) -> Pr
     for _ in 0..1 + random.below(6) {
         let ns = 1 + random.below(8 * MS);
         program.push(match random.below(8) {
-            0 => Op::Wake { task: TaskId(random.below(tasks.into()) as u32), sync: random.below(2) == 0 },
+            0 => Op::Wake {
+                task: TaskId(random.below(tasks.into()) as u32),
+                sync: random.below(2) == 0,
+            },
             1 => Op::Yield,
             2 => Op::SetAffinity { task: TaskId(me), allowed: random_cpus(random, cpus) },
             _ => Op::Run { ns },
@@ -341,17 +364,28 @@ fn random_cpus(random: &mut SplitMix64, cpus: u32) -> CpuSet {
     CpuSet::from_cpus((0..some).map(|_| CpuId(random.below(cpus.into()) as u32)))
 }
 
-/// Looks that no task runs where it may not. (Masks that change are not followed: such tasks are left out.)
+/// Looks that no task runs where it may not. (Masks that change are not followed: such tasks are
+/// left out.)
 struct Allowed {
     masks: Vec<Option<CpuSet>>,
 }
 
 impl Observer for Allowed {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         if let Some(next) = next
             && let Some(mask) = &self.masks[next.index()]
         {
-            assert!(mask.contains(cpu), "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}");
+            assert!(
+                mask.contains(cpu),
+                "{next:?} runs on {cpu:?} at {now_ns} ns, allowed: {mask:?}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! For tests that need a whole machine: programs written down operation by operation, and a scheduler with one queue for any
-//! number of CPUs, as simple as can be.
+//! For tests that need a whole machine: programs written down operation by operation, and a
+//! scheduler with one queue for any number of CPUs, as simple as can be.
 
 use schedlab_machine::{NewTask, Op, Workload};
 use schedlab_sched::{
@@ -43,7 +43,9 @@ impl Workload for Script {
         Ok(match op {
             Op::Sleep { until_ns, reason } => Op::Sleep { until_ns: now_ns + until_ns, reason },
             // Only those that there are can be woken.
-            Op::Wake { task, sync } => Op::Wake { task: TaskId(task.0 % self.tasks.len() as u32), sync },
+            Op::Wake { task, sync } => {
+                Op::Wake { task: TaskId(task.0 % self.tasks.len() as u32), sync }
+            }
             other => other,
         })
     }
@@ -111,7 +113,8 @@ impl Scheduler for OneQueue {
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
         platform.resched(cpu);
     }
-    fn set_attr(&mut self, _platform: &mut Platform, _task: TaskId, _attr: &SchedAttr, _by: CpuId) {}
+    fn set_attr(&mut self, _platform: &mut Platform, _task: TaskId, _attr: &SchedAttr, _by: CpuId) {
+    }
     fn set_affinity(&mut self, _platform: &mut Platform, _task: TaskId, _allowed: &CpuSet) {}
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         self.queue.retain(|&other| other != task);

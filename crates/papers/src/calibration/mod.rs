@@ -1,8 +1,9 @@
 //! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
 //!
-//! How the search goes is in [`schedlab_lab::calibrate`]. Here the file is made sense of, the measurements are simulated, and the
-//! machine's file is written, in which every fitted number tells what it was fitted to. What was held out is simulated with the
-//! numbers before and after, and has no part in the search: only that can speak for the model.
+//! How the search goes is in [`schedlab_lab::calibrate`]. Here the file is made sense of, the
+//! measurements are simulated, and the machine's file is written, in which every fitted number
+//! tells what it was fitted to. What was held out is simulated with the numbers before and after,
+//! and has no part in the search: only that can speak for the model.
 //!
 //! * [`file`]: the form of the files.
 //! * [`point`]: a measurement, and how it is simulated.
@@ -113,12 +114,15 @@ impl Calibration {
     /// What in it means nothing.
     pub fn read(name: &str, text: &str) -> Result<Calibration, CalibrationError> {
         let file = toml::from_str::<File>(text).map_err(|error| error.to_string());
-        file.and_then(Calibration::new)
-            .map_err(|message| CalibrationError { file: name.into(), message: message.trim_end().into() })
+        file.and_then(Calibration::new).map_err(|message| CalibrationError {
+            file: name.into(),
+            message: message.trim_end().into(),
+        })
     }
 
     fn new(file: File) -> Result<Calibration, String> {
-        let machine = description::find(&file.machine).map_err(|error| format!("machine: {error}"))?;
+        let machine =
+            description::find(&file.machine).map_err(|error| format!("machine: {error}"))?;
         let nothing_costs = || {
             format!(
                 "machine: on {} nothing costs anything; name one that has a file with \"costs\"",
@@ -145,14 +149,19 @@ impl Calibration {
             let counted = format!("there are {} and {}", parameters.len(), points.len());
             return Err(format!("{message}; {counted}"));
         }
-        if let Some(twice) = held_out.iter().find(|point| points.iter().any(|other| other.what == point.what))
+        if let Some(twice) =
+            held_out.iter().find(|point| points.iter().any(|other| other.what == point.what))
         {
-            return Err(format!("held_out: {} is fitted to; it cannot be held out, too", twice.what));
+            return Err(format!(
+                "held_out: {} is fitted to; it cannot be held out, too",
+                twice.what
+            ));
         }
         Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
     }
 
-    /// Searches on `threads` threads; the result does not depend on how many. `progress` is told from any of them.
+    /// Searches on `threads` threads; the result does not depend on how many. `progress` is told
+    /// from any of them.
     ///
     /// # Errors
     /// A simulation fails, or a parameter makes no difference to any measurement.
@@ -169,7 +178,8 @@ impl Calibration {
         let fit = calibrate::fit(&self.parameters, effort, |values| {
             let simulated = self.simulate(&self.points, values, threads, &mut seen, &progress)?;
             let ratios = self.points.iter().zip(&simulated);
-            let ratios: Vec<f64> = ratios.map(|(point, simulated)| point.measured / simulated).collect();
+            let ratios: Vec<f64> =
+                ratios.map(|(point, simulated)| point.measured / simulated).collect();
             progress(Progress::Try(off(ratios.iter().copied())));
             match &first {
                 None => first = Some((values.to_vec(), ratios.clone())),
@@ -179,13 +189,16 @@ impl Calibration {
         });
         let fit = fit.map_err(|why: CalibrateError<String>| match why {
             CalibrateError::Simulation(message) => error(message),
-            CalibrateError::Ratio(which) => error(format!("{}: came to nothing", self.points[which].what)),
+            CalibrateError::Ratio(which) => {
+                error(format!("{}: came to nothing", self.points[which].what))
+            }
             other => error(other.to_string()),
         })?;
         let before: Vec<f64> = self.parameters.iter().map(|parameter| parameter.start).collect();
         let mut compared = |points: &[Point]| -> Result<Vec<Compared>, CalibrationError> {
-            let mut with =
-                |values| self.simulate(points, values, threads, &mut seen, &progress).map_err(error);
+            let mut with = |values| {
+                self.simulate(points, values, threads, &mut seen, &progress).map_err(error)
+            };
             let (before, after) = (with(&before)?, with(&fit.values)?);
             let compared = points.iter().zip(before.iter().zip(after));
             Ok(compared.map(|(point, (before, after))| point.compared(*before, after)).collect())
@@ -196,7 +209,8 @@ impl Calibration {
             numbers.extend(parameter.costs.iter().map(|cost| (cost.clone(), rounded(*value))));
         }
         let on = &self.file.calibrated_on;
-        let description = description::with_calibrated(&self.file.machine, &self.machine_text, &numbers, on);
+        let description =
+            description::with_calibrated(&self.file.machine, &self.machine_text, &numbers, on);
         let fitted = self.parameters.iter().zip(&fit.values).map(|(parameter, value)| Fitted {
             name: parameter.name.clone(),
             before: parameter.start,
@@ -214,8 +228,15 @@ impl Calibration {
         })
     }
 
-    /// If one parameter alone was changed, something must have changed by it: else it would be called fitted without being so.
-    fn matters(&self, start: &[f64], before: &[f64], values: &[f64], ratios: &[f64]) -> Result<(), String> {
+    /// If one parameter alone was changed, something must have changed by it: else it would be
+    /// called fitted without being so.
+    fn matters(
+        &self,
+        start: &[f64],
+        before: &[f64],
+        values: &[f64],
+        ratios: &[f64],
+    ) -> Result<(), String> {
         let mut changed = (0..values.len()).filter(|&number| values[number] != start[number]);
         match (changed.next(), changed.next()) {
             (Some(one), None) if before == ratios => Err(format!(
@@ -244,7 +265,8 @@ impl Calibration {
             }
         }
         let keys: Vec<Key> = points.iter().map(|point| Key::new(point, &costs)).collect();
-        let mut new: Vec<usize> = (0..points.len()).filter(|&one| seen.value(&keys[one]).is_none()).collect();
+        let mut new: Vec<usize> =
+            (0..points.len()).filter(|&one| seen.value(&keys[one]).is_none()).collect();
         // Several points may be the same.
         new.dedup_by(|a, b| keys[*a] == keys[*b]);
         let simulated = parallel::map(&new, threads, |&one| {
@@ -280,7 +302,8 @@ impl Key {
     }
 }
 
-/// What was simulated before: the same costs come to the same, and 2.6's do not depend on what a step of 2.4's scan costs.
+/// What was simulated before: the same costs come to the same, and 2.6's do not depend on what a
+/// step of 2.4's scan costs.
 #[derive(Default)]
 struct Seen(Vec<(Key, f64)>);
 
@@ -313,21 +336,30 @@ fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter
         let sound = *least > 0.0 && least <= start && start <= most && most.is_finite();
         if !sound {
             let message = "the start must lie between the least and the most, and they above 0";
-            return Err(format!("parameter {name}: {message}; they are {start}, {least} and {most}"));
+            return Err(format!(
+                "parameter {name}: {message}; they are {start}, {least} and {most}"
+            ));
         }
         for cost in names {
             if known.contains(&cost) {
                 return Err(format!("parameter {name}: {cost} is named twice"));
             }
             known.push(cost);
-            costs.clone().set(cost, *most).map_err(|message| format!("parameter {name}: {message}"))?;
+            costs
+                .clone()
+                .set(cost, *most)
+                .map_err(|message| format!("parameter {name}: {message}"))?;
         }
         parameters.push(calibrate::Parameter { name, start: *start, least: *least, most: *most });
     }
     Ok(parameters)
 }
 
-fn points(kind: &str, from: &[file::Measurement], machine: &Description) -> Result<Vec<Point>, String> {
+fn points(
+    kind: &str,
+    from: &[file::Measurement],
+    machine: &Description,
+) -> Result<Vec<Point>, String> {
     let mut points = vec![];
     for (number, measurement) in from.iter().enumerate() {
         let of_it = Point::all(measurement, machine);

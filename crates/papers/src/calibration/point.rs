@@ -36,9 +36,14 @@ impl Point {
             .collect()
     }
 
-    fn new(measurement: &Measurement, machine: &Description, binding: &Binding) -> Result<Point, String> {
+    fn new(
+        measurement: &Measurement,
+        machine: &Description,
+        binding: &Binding,
+    ) -> Result<Point, String> {
         let name = &measurement.bench;
-        let benchmark = schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+        let benchmark =
+            schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
         let mut values = Values::defaults(benchmark.parameters());
         let mut set = String::new();
         for (parameter, value) in &measurement.parameters {
@@ -86,8 +91,9 @@ impl Point {
 
     /// What it comes to where things cost so much.
     pub fn simulate(&self, costs: &CostModel) -> Result<f64, String> {
-        let of_seeds: Vec<f64> =
-            (1..=self.seeds).map(|seed| self.simulate_once(costs, seed)).collect::<Result<_, _>>()?;
+        let of_seeds: Vec<f64> = (1..=self.seeds)
+            .map(|seed| self.simulate_once(costs, seed))
+            .collect::<Result<_, _>>()?;
         Ok(mean(&of_seeds))
     }
 
@@ -98,7 +104,8 @@ impl Point {
             return Err(warning);
         }
         run.findings.figure(&self.figure).ok_or_else(|| {
-            let names: Vec<&str> = run.findings.figures.iter().map(|figure| figure.name.as_str()).collect();
+            let names: Vec<&str> =
+                run.findings.figures.iter().map(|figure| figure.name.as_str()).collect();
             format!("there is no figure \"{}\"; there are {}", self.figure, names.join(", "))
         })
     }

@@ -40,7 +40,8 @@ fn measured_with(ns: f64) -> String {
     let calibration = Calibration::read("m.toml", &start).expect("it is well formed");
     let mut text = MESSAGES.to_string();
     let points = [calibration.points.clone(), calibration.held_out.clone()].concat();
-    let simulated = calibration.simulate(&points, &[ns], NonZeroUsize::MIN, &mut Seen::default(), &|_| ());
+    let simulated =
+        calibration.simulate(&points, &[ns], NonZeroUsize::MIN, &mut Seen::default(), &|_| ());
     for (from, to) in ["0.0152", "0.0304", "0.0608"].iter().zip(simulated.expect("it runs")) {
         text = text.replace(from, &to.to_string());
     }
@@ -52,7 +53,10 @@ fn a_known_cost_is_found_again() {
     let text = measured_with(4321.0);
     let calibrated = run(&text, 1).expect("it runs");
     let found = &calibrated.parameters[0];
-    assert_eq!((found.name.as_str(), found.before), ("call.socket_write = call.socket_read", 1700.0));
+    assert_eq!(
+        (found.name.as_str(), found.before),
+        ("call.socket_write = call.socket_read", 1700.0)
+    );
     assert!((found.after / 4321.0 - 1.0).abs() < 0.005, "{found:?}");
     assert!(!found.is_at_bound());
     for one in calibrated.measurements.iter().chain(&calibrated.held_out) {
@@ -61,7 +65,8 @@ fn a_known_cost_is_found_again() {
     }
     assert_eq!(run(&text, 3).expect("it runs"), calibrated, "threads make no difference");
     let machine = Description::parse("m", &calibrated.description).expect("it is well formed");
-    let marked: Vec<_> = machine.numbers.iter().filter(|number| number.source == "made up").collect();
+    let marked: Vec<_> =
+        machine.numbers.iter().filter(|number| number.source == "made up").collect();
     assert!(marked.iter().all(|number| number.calibrated && number.value == found.after));
     let keys: Vec<&str> = marked.iter().map(|number| number.key.as_str()).collect();
     assert_eq!(keys, ["costs.calls.socket_write", "costs.calls.socket_read"]);
@@ -116,7 +121,8 @@ fn the_files_of_the_project_mean_something() {
     for entry in std::fs::read_dir(directory).expect("it is there") {
         let path = entry.expect("it can be read").path();
         let text = std::fs::read_to_string(&path).expect("it can be read");
-        Calibration::read(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+        Calibration::read(&path.display().to_string(), &text)
+            .unwrap_or_else(|error| panic!("{error}"));
         read += 1;
     }
     assert!(read > 0);

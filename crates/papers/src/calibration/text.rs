@@ -41,11 +41,15 @@ fn errors(of: &[Compared]) -> String {
 pub fn calibrated(of: &Calibrated, width: u16, unicode: bool) -> String {
     let mut text = String::new();
     // A string takes everything.
-    let _ = writeln!(text, "{}\nmachine {}, {} sets of values tried\n", of.title, of.machine, of.tries);
+    let _ =
+        writeln!(text, "{}\nmachine {}, {} sets of values tried\n", of.title, of.machine, of.tries);
     let _ = writeln!(text, "{}\n", parameters(&of.parameters, width, unicode));
     let _ = writeln!(text, "{}", compared(&of.measurements, "fitted to", width, unicode));
-    let _ =
-        writeln!(text, "{}: no evidence for the model, for it was fitted to them", errors(&of.measurements));
+    let _ = writeln!(
+        text,
+        "{}: no evidence for the model, for it was fitted to them",
+        errors(&of.measurements)
+    );
     if !of.held_out.is_empty() {
         let _ = writeln!(text, "\n{}", compared(&of.held_out, "held out", width, unicode));
         let _ = writeln!(text, "{}", errors(&of.held_out));

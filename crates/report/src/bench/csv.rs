@@ -4,8 +4,8 @@ use super::{BenchReport, written};
 use crate::csv::row;
 
 /// One row for each run and figure: all parameters of the benchmark under their names, then
-/// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own units; the others are in `ns`,
-/// `part`, `index` or `count`.
+/// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own
+/// units; the others are in `ns`, `part`, `index` or `count`.
 pub fn figures(report: &BenchReport) -> String {
     let mut text = String::new();
     let names = report.parameters.iter().map(|axis| axis.name.as_str());
@@ -18,7 +18,11 @@ pub fn figures(report: &BenchReport) -> String {
         for run in &point.runs {
             for figure in run.all() {
                 let mut fields = values.clone();
-                fields.extend([scheduler.name.clone(), scheduler.release.clone(), run.seed.to_string()]);
+                fields.extend([
+                    scheduler.name.clone(),
+                    scheduler.release.clone(),
+                    run.seed.to_string(),
+                ]);
                 fields.extend([figure.name.clone(), figure.value.to_string(), figure.unit.clone()]);
                 row(&mut text, &fields);
             }

@@ -5,13 +5,16 @@ use crate::format::time_unit;
 use crate::plot::{Chart, Point, Series};
 use serde_json::Value;
 
-/// The figure called `name` over the first swept parameter: a curve for each scheduler and each choice of values of the other swept
-/// parameters. Repeated runs give the mean, with bars from the least to the most. None if nothing is swept.
+/// The figure called `name` over the first swept parameter: a curve for each scheduler and each
+/// choice of values of the other swept parameters. Repeated runs give the mean, with bars from the
+/// least to the most. None if nothing is swept.
 pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
     let x = report.swept().next()?;
     let any = report.any(name);
-    let greatest = report.points.iter().filter_map(|point| point.figure(name)).map(|figure| figure.max);
-    let (unit, scale) = readable(any.map_or("", |any| any.unit.as_str()), greatest.fold(0.0, f64::max));
+    let greatest =
+        report.points.iter().filter_map(|point| point.figure(name)).map(|figure| figure.max);
+    let (unit, scale) =
+        readable(any.map_or("", |any| any.unit.as_str()), greatest.fold(0.0, f64::max));
     let one_scheduler = report.schedulers.len() == 1 && report.swept.len() > 1;
     let mut series: Vec<Series> = vec![];
     // Curves of one scheduler stand together.
@@ -21,10 +24,11 @@ pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
             let others = report.swept().zip(&point.values).skip(1);
             parts.extend(others.map(|(axis, value)| format!("{} {}", axis.name, written(value))));
             let series_name = parts.join(", ");
-            let place = series.iter().position(|series| series.name == series_name).unwrap_or_else(|| {
-                series.push(Series { name: series_name, ..Series::default() });
-                series.len() - 1
-            });
+            let place =
+                series.iter().position(|series| series.name == series_name).unwrap_or_else(|| {
+                    series.push(Series { name: series_name, ..Series::default() });
+                    series.len() - 1
+                });
             if let Some(figure) = point.figure(name) {
                 let at = point.values.first().and_then(|value| x_of(&x.values, value));
                 series[place].points.extend(at.map(|at| scaled(at, figure, scale)));
@@ -35,10 +39,17 @@ pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
         series.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     let are_numbers = x.values.iter().all(Value::is_number);
-    let under = if one_scheduler { format!(" under {}", report.schedulers[0].spec()) } else { String::new() };
+    let under = if one_scheduler {
+        format!(" under {}", report.schedulers[0].spec())
+    } else {
+        String::new()
+    };
     let cpus = if report.cpus == 1 { "1 CPU".into() } else { format!("{} CPUs", report.cpus) };
     Some(Chart {
-        title: format!("{}: {name} by {}{under} on {cpus} ({})", report.benchmark, x.name, report.model),
+        title: format!(
+            "{}: {name} by {}{under} on {cpus} ({})",
+            report.benchmark, x.name, report.model
+        ),
         x_label: format!("{} ({})", x.name, x.about),
         y_label: if unit.is_empty() { name.into() } else { format!("{name} ({unit})") },
         x_names: if are_numbers { vec![] } else { x.values.iter().map(written).collect() },

@@ -1,4 +1,5 @@
-//! What benchmarks found, as data: the document `schedlab-bench/1`, and everything that is made of it.
+//! What benchmarks found, as data: the document `schedlab-bench/1`, and everything that is made of
+//! it.
 //!
 //! A *point* is one choice of values for what is swept, under one scheduler; it has a run a seed.
 //!
@@ -38,7 +39,8 @@ pub struct BenchReport {
     pub seeds: Vec<u64>,
     /// All parameters, with all their values.
     pub parameters: Vec<Axis>,
-    /// The parameters with more than one value, in the order in which they were given: places in `parameters`.
+    /// The parameters with more than one value, in the order in which they were given: places in
+    /// `parameters`.
     pub swept: Vec<usize>,
     /// Under what.
     pub schedulers: Vec<BenchScheduler>,
@@ -198,7 +200,9 @@ impl BenchPoint {
     pub fn new(values: Vec<Value>, scheduler: usize, runs: Vec<BenchRow>) -> BenchPoint {
         let mut firsts: Vec<&Figure> = vec![];
         // The benchmark's own come first even if only a later run has them.
-        for figure in runs.iter().flat_map(|run| &run.figures).chain(runs.iter().flat_map(BenchRow::all)) {
+        for figure in
+            runs.iter().flat_map(|run| &run.figures).chain(runs.iter().flat_map(BenchRow::all))
+        {
             if !firsts.iter().any(|first| first.name == figure.name) {
                 firsts.push(figure);
             }
@@ -228,7 +232,9 @@ impl BenchReport {
         let mut names: Vec<&str> = vec![];
         let own = self.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
         let all = self.points.iter().flat_map(|point| &point.figures);
-        for name in own.map(|figure| figure.name.as_str()).chain(all.map(|figure| figure.name.as_str())) {
+        for name in
+            own.map(|figure| figure.name.as_str()).chain(all.map(|figure| figure.name.as_str()))
+        {
             if !names.contains(&name) {
                 names.push(name);
             }

@@ -9,8 +9,9 @@ use crate::table::{GridColumn, grid, none_text};
 /// A label, and what of a figure it stands for.
 type Row = (String, fn(&Summary) -> Option<f64>);
 
-/// The figures of points that differ by their schedulers only: a row a figure, a column a scheduler. With repeated runs a figure has
-/// rows for its mean, least, most and standard deviation.
+/// The figures of points that differ by their schedulers only: a row a figure, a column a
+/// scheduler. With repeated runs a figure has rows for its mean, least, most and standard
+/// deviation.
 pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> String {
     let repeated = report.seeds.len() > 1;
     let mut rows: Vec<(&str, Row)> = vec![];
@@ -50,16 +51,16 @@ pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> St
     grid(&[(String::new(), labels)], &columns, style)
 }
 
-/// One figure of a sweep: a row for each choice of values, a column a scheduler. Repeated runs are told as
-/// `mean ± standard deviation (least to most)`.
+/// One figure of a sweep: a row for each choice of values, a column a scheduler. Repeated runs are
+/// told as `mean ± standard deviation (least to most)`.
 pub fn sweep(report: &BenchReport, name: &str, style: Style) -> String {
     let schedulers = report.schedulers.len().max(1);
     let rows: Vec<Vec<&BenchPoint>> =
         report.points.chunks(schedulers).map(|points| points.iter().collect()).collect();
     let label = |(place, axis): (usize, &super::Axis)| {
-        let values = rows
-            .iter()
-            .map(|points| points.first().map_or(String::new(), |point| written(&point.values[place])));
+        let values = rows.iter().map(|points| {
+            points.first().map_or(String::new(), |point| written(&point.values[place]))
+        });
         (axis.name.clone(), values.collect())
     };
     let labels: Vec<(String, Vec<String>)> = report.swept().enumerate().map(label).collect();

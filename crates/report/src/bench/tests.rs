@@ -35,7 +35,8 @@ fn report() -> BenchReport {
     for groups in [10, 20] {
         for pipe in [false, true] {
             for scheduler in 0..2 {
-                let value = f64::from(groups) * (1.0 + scheduler as f64) + f64::from(u8::from(pipe));
+                let value =
+                    f64::from(groups) * (1.0 + scheduler as f64) + f64::from(u8::from(pipe));
                 let rows = vec![row(1, value), row(2, value + 2.0)];
                 points.push(BenchPoint::new(vec![json!(groups), json!(pipe)], scheduler, rows));
             }
@@ -82,13 +83,17 @@ fn a_curve_for_each_scheduler_and_second_value() {
     let report = report();
     let chart = curve::chart(&report, "time").expect("it is swept");
     let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
-    let expected = ["slow@1, pipe false", "slow@1, pipe true", "slower@1, pipe false", "slower@1, pipe true"];
+    let expected =
+        ["slow@1, pipe false", "slow@1, pipe true", "slower@1, pipe false", "slower@1, pipe true"];
     assert_eq!(names, expected);
     assert_eq!(chart.y_label, "time (s)");
     let points = &chart.series[3].points;
     assert_eq!((points[0].x, points[0].y, points[0].low, points[0].high), (10.0, 22.0, 21.0, 23.0));
     let chart = curve::chart(&report, "waiting longest").expect("it is swept");
-    assert_eq!((chart.y_label.as_str(), chart.series[0].points[0].y), ("waiting longest (ms)", 11.0));
+    assert_eq!(
+        (chart.y_label.as_str(), chart.series[0].points[0].y),
+        ("waiting longest (ms)", 11.0)
+    );
 }
 
 #[test]

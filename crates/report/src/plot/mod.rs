@@ -2,7 +2,8 @@
 //!
 //! * [`scale`]: where the marks of an axis stand.
 //! * [`text`]: lines of braille dots (of `.` in ASCII) with a sign at each point.
-//! * [`svg`]: the same as a picture that reads well in colour, printed in grey, on white and on black.
+//! * [`svg`]: the same as a picture that reads well in colour, printed in grey, on white and on
+//!   black.
 
 pub mod scale;
 pub mod svg;
@@ -30,7 +31,8 @@ pub struct Series {
     pub name: String,
     /// Its points, by rising x.
     pub points: Vec<Point>,
-    /// Whether it is from a publication rather than from here: its points are drawn without lines between them.
+    /// Whether it is from a publication rather than from here: its points are drawn without lines
+    /// between them.
     pub published: bool,
 }
 
@@ -93,7 +95,8 @@ impl Chart {
         Some(if least < most { (least, most) } else { (least - half, most + half) })
     }
 
-    /// Where there are marks on the axis to the right, about `most` of them, and what is written there.
+    /// Where there are marks on the axis to the right, about `most` of them, and what is written
+    /// there.
     fn x_marks(&self, range: (f64, f64), most: usize) -> Vec<(f64, String)> {
         if !self.x_names.is_empty() {
             return self
@@ -109,9 +112,11 @@ impl Chart {
         scale::Ticks::within(range.0, range.1, most).marks().collect()
     }
 
-    /// The least and the most y that must be on the chart. 0 is always there: a small difference is to look small.
+    /// The least and the most y that must be on the chart. 0 is always there: a small difference is
+    /// to look small.
     fn y_range(&self) -> Option<(f64, f64)> {
-        let (least, most) = range(self.points().flat_map(|point| [point.low, point.high, point.y]))?;
+        let (least, most) =
+            range(self.points().flat_map(|point| [point.low, point.high, point.y]))?;
         let (least, most) = (least.min(0.0), most.max(0.0));
         Some(if least < most { (least, most) } else { (0.0, 1.0) })
     }

@@ -20,7 +20,8 @@ fn scaled(factor: f64, power: i32) -> f64 {
 }
 
 impl Ticks {
-    /// Marks within `least` to `most`, which is more: as many as there may be at `most_marks`, at least 1.
+    /// Marks within `least` to `most`, which is more: as many as there may be at `most_marks`, at
+    /// least 1.
     pub fn within(least: f64, most: f64, most_marks: usize) -> Ticks {
         let ticks = Ticks::around(least, most, most_marks);
         let first = ticks.first + i64::from(ticks.at(ticks.first) < least);
@@ -38,10 +39,16 @@ impl Ticks {
         while scaled(10.0, power) <= step_least && power < 300 {
             power += 1;
         }
-        let factor = [1, 2, 5].into_iter().find(|&factor| scaled(factor as f64, power) >= step_least);
+        let factor =
+            [1, 2, 5].into_iter().find(|&factor| scaled(factor as f64, power) >= step_least);
         let (factor, power) = factor.map_or((1, power + 1), |factor| (factor, power));
         let step = scaled(factor as f64, power);
-        Ticks { first: (least / step).floor() as i64, last: (most / step).ceil() as i64, factor, power }
+        Ticks {
+            first: (least / step).floor() as i64,
+            last: (most / step).ceil() as i64,
+            factor,
+            power,
+        }
     }
 
     fn at(&self, number: i64) -> f64 {

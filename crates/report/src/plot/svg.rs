@@ -1,7 +1,8 @@
 //! A chart as SVG.
 //!
-//! Nothing is filled behind it and all text is of a grey that reads on white and on black; curves differ by colour, by the dashes of
-//! their lines and by the shapes of their points, so that they can be told apart when printed in grey.
+//! Nothing is filled behind it and all text is of a grey that reads on white and on black; curves
+//! differ by colour, by the dashes of their lines and by the shapes of their points, so that they
+//! can be told apart when printed in grey.
 
 use super::scale::Ticks;
 use super::{Chart, Point, Series};
@@ -21,7 +22,8 @@ const LEGEND_LINE: f64 = 20.0;
 const LETTER: f64 = 7.0;
 
 const GREY: &str = "#777";
-/// Colours that those who see colours otherwise can tell apart, too (after Okabe and Ito, of even brightness).
+/// Colours that those who see colours otherwise can tell apart, too (after Okabe and Ito, of even
+/// brightness).
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b8509b", "#c08a00", "#3a9fd6", "#8c564b", "#7f7fdb"];
 const DASHES: [&str; 5] = ["", "7 4", "2 3", "10 3 2 3", "4 2"];
@@ -36,7 +38,12 @@ pub fn draw(chart: &Chart) -> String {
          role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{GREY}\">\n<title>{}</title>\n",
         escaped(&chart.title)
     );
-    text(&mut svg, (WIDTH / 2.0, 24.0), "middle\" font-size=\"16\" font-weight=\"bold", &chart.title);
+    text(
+        &mut svg,
+        (WIDTH / 2.0, 24.0),
+        "middle\" font-size=\"16\" font-weight=\"bold",
+        &chart.title,
+    );
     match (chart.x_range(), chart.y_range()) {
         (Some(x), Some(y)) => {
             let ticks = Ticks::around(y.0, y.1, 6);
@@ -91,10 +98,15 @@ fn length(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Writes one piece of text. `anchor` is `start`, `middle` or `end`, and may bring further attributes.
+/// Writes one piece of text. `anchor` is `start`, `middle` or `end`, and may bring further
+/// attributes.
 fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
     let (x, y) = (length(x), length(y));
-    let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>", escaped(words));
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
+        escaped(words)
+    );
 }
 
 fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), attributes: &str) {
@@ -126,7 +138,8 @@ fn axes(svg: &mut String, chart: &Chart, place: &Place, ticks: Ticks) {
 fn stroke(number: usize) -> String {
     let color = COLORS[number % COLORS.len()];
     let dashes = DASHES[number % DASHES.len()];
-    let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
+    let dashes =
+        if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
     format!("stroke=\"{color}\" stroke-width=\"2\" fill=\"none\"{dashes}")
 }
 

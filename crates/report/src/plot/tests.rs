@@ -76,7 +76,8 @@ fn whole_numbers_are_marked_at_whole_numbers() {
     let mut chart = chart();
     chart.series.truncate(1);
     chart.series[0].points = vec![Point::new(1.0, 3.0), Point::new(2.0, 4.0), Point::new(3.0, 6.0)];
-    let marks: Vec<String> = chart.x_marks((1.0, 3.0), 8).into_iter().map(|(_, label)| label).collect();
+    let marks: Vec<String> =
+        chart.x_marks((1.0, 3.0), 8).into_iter().map(|(_, label)| label).collect();
     assert_eq!(marks, ["1", "2", "3"]);
 }
 
@@ -87,6 +88,8 @@ fn numbers_beyond_all_measure_are_left_out() {
     let series = vec![Series { name: "a".into(), points, published: false }];
     let chart = Chart { series, ..chart() };
     assert_eq!(chart.points().count(), 1);
-    assert!(chart.to_text(crate::Style { width: 80, color: false, unicode: true }).lines().count() < 40);
+    assert!(
+        chart.to_text(crate::Style { width: 80, color: false, unicode: true }).lines().count() < 40
+    );
     assert!(chart.to_svg().ends_with("</svg>\n"));
 }

@@ -19,7 +19,11 @@ const SIGNS: [char; 10] = ['●', '■', '▲', '◆', '○', '□', '△', '◇
 const SIGNS_ASCII: [char; 10] = ['o', 'x', '#', '*', '+', '@', '%', '=', '&', '$'];
 
 fn sign(series: usize, style: Style) -> char {
-    if style.unicode { SIGNS[series % SIGNS.len()] } else { SIGNS_ASCII[series % SIGNS_ASCII.len()] }
+    if style.unicode {
+        SIGNS[series % SIGNS.len()]
+    } else {
+        SIGNS_ASCII[series % SIGNS_ASCII.len()]
+    }
 }
 
 fn colored(text: &str, series: usize, style: Style) -> String {
@@ -61,7 +65,8 @@ impl Canvas {
     }
 
     fn set(&mut self, (across, down): (usize, usize), series: usize) {
-        const BITS: [[u8; DOTS_ACROSS]; DOTS_DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+        const BITS: [[u8; DOTS_ACROSS]; DOTS_DOWN] =
+            [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let cell = &mut self.cells[down / DOTS_DOWN * self.columns + across / DOTS_ACROSS];
         cell.dots |= BITS[down % DOTS_DOWN][across % DOTS_ACROSS];
         cell.series = series;
@@ -106,7 +111,9 @@ impl Canvas {
                     text.push(' ');
                     continue;
                 }
-                (None, dots) if style.unicode => char::from_u32(0x2800 + u32::from(dots)).unwrap_or('.'),
+                (None, dots) if style.unicode => {
+                    char::from_u32(0x2800 + u32::from(dots)).unwrap_or('.')
+                }
                 (None, _) => '.',
             };
             text.push_str(&colored(&shown.to_string(), cell.series, style));
@@ -135,7 +142,8 @@ pub fn draw(chart: &Chart, style: Style) -> String {
     let (wall, mark) = if style.unicode { ('│', '┤') } else { ('|', '+') };
     for row in 0..ROWS {
         let here = |(at, _): &&(f64, String)| canvas.dot(x.0, *at).1 / DOTS_DOWN == row;
-        let (label, wall) = labels.iter().find(here).map_or(("", wall), |(_, label)| (label.as_str(), mark));
+        let (label, wall) =
+            labels.iter().find(here).map_or(("", wall), |(_, label)| (label.as_str(), mark));
         let line = format!("{label:>indent$} {wall}{}", canvas.row(row, style));
         text.push_str(line.trim_end());
         text.push('\n');
@@ -161,7 +169,9 @@ fn x_axis(text: &mut String, chart: &Chart, canvas: &Canvas, indent: usize, styl
         let column = canvas.dot(at, canvas.y.0).0 / DOTS_ACROSS;
         axis[column] = mark;
         let label: Vec<char> = label.chars().collect();
-        let from = (column + 1).saturating_sub(label.len() / 2).min(labels.len().saturating_sub(label.len()));
+        let from = (column + 1)
+            .saturating_sub(label.len() / 2)
+            .min(labels.len().saturating_sub(label.len()));
         if from >= free_from && from + label.len() <= labels.len() {
             labels[from..from + label.len()].copy_from_slice(&label);
             free_from = from + label.len() + 1;

@@ -82,7 +82,9 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
         if let Some(owner) = owners.of(task) {
             let lane = &mut had[cpu as usize / division.per_lane];
             let place = letters.place_of[owner];
-            scene.spread(start_ns, end_ns, cells, |cell, ns| lane[cell * letters.count + place] += ns);
+            scene.spread(start_ns, end_ns, cells, |cell, ns| {
+                lane[cell * letters.count + place] += ns
+            });
         }
     }
 
@@ -106,7 +108,14 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
 }
 
 /// Draws the cells of a lane of so many CPUs.
-fn draw_lane(line: &mut Line, scene: &Scene<'_>, letters: &Letters, cells: usize, had: &[u64], cpus: u64) {
+fn draw_lane(
+    line: &mut Line,
+    scene: &Scene<'_>,
+    letters: &Letters,
+    cells: usize,
+    had: &[u64],
+    cpus: u64,
+) {
     let style = scene.style;
     let mut before = None;
     for cell in 0..cells {

@@ -19,7 +19,12 @@ struct Cell {
 }
 
 /// What happened in each cell of each lane, and how long all CPUs together were busy in each cell.
-fn fill(scene: &Scene<'_>, owners: &Owners, lanes: &[usize], cells: usize) -> (Vec<Vec<Cell>>, Vec<u64>) {
+fn fill(
+    scene: &Scene<'_>,
+    owners: &Owners,
+    lanes: &[usize],
+    cells: usize,
+) -> (Vec<Vec<Cell>>, Vec<u64>) {
     let mut lane_of = vec![None; owners.len()];
     for (lane, &owner) in lanes.iter().enumerate() {
         lane_of[owner] = Some(lane);
@@ -48,7 +53,8 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
     let style = scene.style;
     let lanes = owners.busiest(LANES_MAX);
     let label_max = LABEL_MAX.min(style.columns() / 4);
-    let labels: Vec<String> = lanes.iter().map(|&owner| owners.label(owner, label_max, style)).collect();
+    let labels: Vec<String> =
+        lanes.iter().map(|&owner| owners.label(owner, label_max, style)).collect();
     let widths = labels.iter().map(|label| text_width(label));
     let label_width = widths.max().unwrap_or(0).max("idle".len());
     let cells = scene.cells_beside(label_width + 1 + FIGURE);
@@ -76,7 +82,8 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
     text
 }
 
-/// The mark of a cell of `cell_ns`, in which its owner could have had `most` CPUs; and whether he ran at all.
+/// The mark of a cell of `cell_ns`, in which its owner could have had `most` CPUs; and whether he
+/// ran at all.
 fn mark(scene: &Scene<'_>, did: Cell, cell_ns: u64, most: u64) -> (char, bool) {
     let style = scene.style;
     let [even, odd] = did.ran;
@@ -114,7 +121,9 @@ fn left_out(text: &mut String, scene: &Scene<'_>, owners: &Owners, lanes: &[usiz
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - shown_ns;
         let rest = percent(scene.part(rest_ns));
         let who = owners.count_text(count);
-        text.push_str(&format!("left out: {who} with the least CPU time, {rest} of a CPU together\n"));
+        text.push_str(&format!(
+            "left out: {who} with the least CPU time, {rest} of a CPU together\n"
+        ));
     }
 }
 

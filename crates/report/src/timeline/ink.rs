@@ -80,7 +80,13 @@ pub(super) fn head(scene: &Scene<'_>, what: &str, cells: usize) -> String {
 }
 
 /// The time axis: a line of labels with the heading of the figures, and one of marks.
-pub(super) fn axis(text: &mut String, scene: &Scene<'_>, label_width: usize, cells: usize, heading: &str) {
+pub(super) fn axis(
+    text: &mut String,
+    scene: &Scene<'_>,
+    label_width: usize,
+    cells: usize,
+    heading: &str,
+) {
     let unicode = scene.style.unicode;
     let step_ns = step_ns(scene.length_ns(), cells);
     let (line, mark) = if unicode { ('─', '┬') } else { ('-', '+') };
@@ -105,7 +111,8 @@ pub(super) fn axis(text: &mut String, scene: &Scene<'_>, label_width: usize, cel
     text.push_str(&format!("{indent}{marks}\n"));
 }
 
-/// How far apart the marks of the axis are: 1, 2 or 5 of a power of ten ns, and ten cells at least, so that labels have room.
+/// How far apart the marks of the axis are: 1, 2 or 5 of a power of ten ns, and ten cells at least,
+/// so that labels have room.
 fn step_ns(length_ns: u64, cells: usize) -> u64 {
     const ROOM: u128 = 10;
     let least_ns = (u128::from(length_ns) * ROOM).div_ceil(cells as u128);
@@ -191,7 +198,8 @@ pub(super) mod tests {
     use super::*;
     use crate::model::RunReport;
 
-    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the name up to the dash.
+    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
+    /// name up to the dash.
     pub fn run_with(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let mut run = crate::model::tests::empty_run(cpus, end_ns, names);
         run.slices = Some(vec![]);
@@ -225,6 +233,9 @@ pub(super) mod tests {
         let scene = Scene::new(&run, Some(950_000_000), Some(1_250_000_000), style).unwrap();
         let mut text = String::new();
         axis(&mut text, &scene, 3, 30, "busy");
-        assert_eq!(text, "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n");
+        assert_eq!(
+            text,
+            "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n"
+        );
     }
 }

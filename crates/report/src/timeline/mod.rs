@@ -2,19 +2,22 @@
 //!
 //! # Which lanes
 //!
-//! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and slept, which is what one
-//! wants to see there. With too many tasks for that, a lane is all tasks of a key. On more CPUs, or with too many keys too, a
-//! lane is a **CPU** (or several neighbouring ones, if there are many), and letters tell who had it: tasks, or keys if there are
-//! more tasks than letters.
+//! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and
+//! slept, which is what one wants to see there. With too many tasks for that, a lane is all tasks
+//! of a key. On more CPUs, or with too many keys too, a lane is a **CPU** (or several neighbouring
+//! ones, if there are many), and letters tell who had it: tasks, or keys if there are more tasks
+//! than letters.
 //!
 //! # What a cell shows
 //!
-//! A cell is one column of one lane: a stretch of time, the same for all. In a task's lane its darkness is how much of that time
-//! the task ran; a line means that it waited for a CPU, a blank that it slept or was not there. With two CPUs the upper half
-//! of the line is CPU 0, the lower half CPU 1, so that a migration can be seen.
+//! A cell is one column of one lane: a stretch of time, the same for all. In a task's lane its
+//! darkness is how much of that time the task ran; a line means that it waited for a CPU, a blank
+//! that it slept or was not there. With two CPUs the upper half of the line is CPU 0, the lower
+//! half CPU 1, so that a migration can be seen.
 //!
-//! In a CPU's lane a cell shows who had most of it. A letter stands where the one who has most changes, small where the CPU idled
-//! for more than half of the cell; what follows it is darker the more of the cell that one had.
+//! In a CPU's lane a cell shows who had most of it. A letter stands where the one who has most
+//! changes, small where the CPU idled for more than half of the cell; what follows it is darker the
+//! more of the cell that one had.
 //!
 //! * `scene`: the window, its cells, and whose time is whose.
 //! * `by_task`, `by_cpu`: the two kinds of picture.
@@ -85,7 +88,11 @@ impl std::error::Error for TimelineError {}
 ///
 /// # Errors
 /// If there is nothing to draw.
-pub fn draw(run: &RunReport, options: TimelineOptions, style: Style) -> Result<String, TimelineError> {
+pub fn draw(
+    run: &RunReport,
+    options: TimelineOptions,
+    style: Style,
+) -> Result<String, TimelineError> {
     let scene = Scene::new(run, options.from_ns, options.to_ns, style)?;
     let tasks = Owners::by_task(&scene);
     let keys = Owners::by_key(&scene);

@@ -40,7 +40,8 @@ impl Scene<'_> {
         self.to_ns - self.from_ns
     }
 
-    /// How many cells a lane has beside what takes `taken` columns. No cell is shorter than a nanosecond.
+    /// How many cells a lane has beside what takes `taken` columns. No cell is shorter than a
+    /// nanosecond.
     pub fn cells_beside(&self, taken: usize) -> usize {
         let room = self.style.columns().saturating_sub(taken).max(1);
         room.min(usize::try_from(self.length_ns()).unwrap_or(usize::MAX))
@@ -71,7 +72,13 @@ impl Scene<'_> {
     }
 
     /// Divides a stretch among the cells it goes through: calls `each` with cell and ns.
-    pub fn spread(&self, start_ns: u64, end_ns: u64, cells: usize, mut each: impl FnMut(usize, u64)) {
+    pub fn spread(
+        &self,
+        start_ns: u64,
+        end_ns: u64,
+        cells: usize,
+        mut each: impl FnMut(usize, u64),
+    ) {
         let Some((start_ns, end_ns)) = self.clip(start_ns, end_ns) else {
             return;
         };
@@ -91,7 +98,8 @@ impl Scene<'_> {
     }
 }
 
-/// Those to whom time is put down: tasks or keys. Only those that ran or were runnable in the window.
+/// Those to whom time is put down: tasks or keys. Only those that ran or were runnable in the
+/// window.
 pub(super) struct Owners {
     labels: Vec<String>,
     /// For each task whose its time is.
@@ -117,8 +125,8 @@ impl Owners {
         Owners::new(scene, numbers.into_iter().zip(keys()).collect(), "key")
     }
 
-    /// `candidates`: for each task its owner, by number and name. The owners who are there are numbered as their first task
-    /// comes.
+    /// `candidates`: for each task its owner, by number and name. The owners who are there are
+    /// numbered as their first task comes.
     fn new(scene: &Scene<'_>, candidates: Vec<(u32, &str)>, kind: &'static str) -> Owners {
         let mut there = vec![false; candidates.len()];
         let mut task_ns = vec![0; candidates.len()];

@@ -27,14 +27,21 @@ impl Bfs {
             active += u32::from(queued || row.on_cpu);
         }
         if active != self.nr_running {
-            return Err(format!("nr_running is {}, but {active} tasks are active", self.nr_running));
+            return Err(format!(
+                "nr_running is {}, but {active} tasks are active",
+                self.nr_running
+            ));
         }
         for (number, cpu) in self.cpus.iter().enumerate() {
             if cpu.tasks != tasks[number] {
-                return Err(format!("CPU {number}: counts {} tasks, has {}", cpu.tasks, tasks[number]));
+                return Err(format!(
+                    "CPU {number}: counts {} tasks, has {}",
+                    cpu.tasks, tasks[number]
+                ));
             }
             let idles = self.idle_map.contains(CpuId(number as u32));
-            if idles != cpu.curr.is_none() || idles != (self.running[number].rq_prio == PRIO_LIMIT) {
+            if idles != cpu.curr.is_none() || idles != (self.running[number].rq_prio == PRIO_LIMIT)
+            {
                 return Err(format!("CPU {number}: does it idle?"));
             }
         }

@@ -2,12 +2,15 @@
 //!
 //! # Niffies (0.404)
 //!
-//! CPUs' clocks cannot be trusted to agree, so deadlines are counted on a clock of BFS's own that never stands still and never
-//! jumps: each *refresh* adds what the CPU that makes it has seen pass and the others have not yet added, if that lies within
-//! what jiffies say is possible, and the least possible otherwise. So niffies are nearly the time; but a second refresh in one
-//! nanosecond adds 1 ns all the same. This matters: tasks that start together get deadlines in the order of their starts.
+//! CPUs' clocks cannot be trusted to agree, so deadlines are counted on a clock of BFS's own that
+//! never stands still and never jumps: each *refresh* adds what the CPU that makes it has seen pass
+//! and the others have not yet added, if that lies within what jiffies say is possible, and the
+//! least possible otherwise. So niffies are nearly the time; but a second refresh in one nanosecond
+//! adds 1 ns all the same. This matters: tasks that start together get deadlines in the order of
+//! their starts.
 //!
-//! Refreshed are: each reschedule, each wakeup and start (by the task's last CPU), each change of nice or policy. Ticks do not.
+//! Refreshed are: each reschedule, each wakeup and start (by the task's last CPU), each change of
+//! nice or policy. Ticks do not.
 
 use super::{Bfs, Version};
 use crate::{CpuId, Platform, Policy};
@@ -39,7 +42,8 @@ impl Bfs {
         here.last_niffy = self.niffies;
     }
 
-    /// `update_cpu_clock`: takes from the running task's slice what it has used since it was last charged.
+    /// `update_cpu_clock`: takes from the running task's slice what it has used since it was last
+    /// charged.
     pub(super) fn charge(&mut self, now_ns: u64, cpu: CpuId) {
         let here = &mut self.cpus[cpu.index()];
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {

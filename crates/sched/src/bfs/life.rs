@@ -45,9 +45,16 @@ impl Bfs {
     }
 
     /// The child of a running task: its deadline, and half of what is left of its slice.
-    pub(super) fn start_beside(&mut self, platform: &mut Platform, task: TaskId, parent: TaskId, cpu: CpuId) {
+    pub(super) fn start_beside(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        parent: TaskId,
+        cpu: CpuId,
+    ) {
         let inherited = self.tasks[parent].nice;
-        let adjustment = self.deadline_distance(self.tasks[task].nice) - self.deadline_distance(inherited);
+        let adjustment =
+            self.deadline_distance(self.tasks[task].nice) - self.deadline_distance(inherited);
         let from = &self.tasks[parent];
         let (time_slice, deadline, last_ran) = (from.time_slice, from.deadline, from.last_ran);
         let row = &mut self.tasks[task];

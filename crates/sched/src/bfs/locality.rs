@@ -1,7 +1,8 @@
 //! How far it is from CPU to CPU.
 //!
-//! BFS has one queue and therefore no domains: what the machine looks like comes in only here. An idle CPU is looked for near the
-//! one where the task last ran (both versions), and 0.316 sees a queued task's deadline the later the further away it last ran.
+//! BFS has one queue and therefore no domains: what the machine looks like comes in only here. An
+//! idle CPU is looked for near the one where the task last ran (both versions), and 0.316 sees a
+//! queued task's deadline the later the further away it last ran.
 
 use super::idle_map::IdleMap;
 use crate::{CpuId, Topology};
@@ -48,8 +49,8 @@ impl Locality {
         self.flat
     }
 
-    /// 0.316 `cpu_locality`: 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3 is the most there is; nearer nodes may
-    /// have had less.)
+    /// 0.316 `cpu_locality`: 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3 is the
+    /// most there is; nearer nodes may have had less.)
     #[inline]
     pub(super) fn distance(&self, a: CpuId, b: CpuId) -> i64 {
         if a == b {
@@ -65,9 +66,10 @@ impl Locality {
         }
     }
 
-    /// How good the idle CPU `to` is for a task that last ran on `from`, the smaller the better: the same core, a shared cache, the
-    /// same package, another one, another node. A thread whose core is otherwise busy is worse than any whole core of its node, and
-    /// better than another node: how much worse it is the description leaves open.
+    /// How good the idle CPU `to` is for a task that last ran on `from`, the smaller the better:
+    /// the same core, a shared cache, the same package, another one, another node. A thread whose
+    /// core is otherwise busy is worse than any whole core of its node, and better than another
+    /// node: how much worse it is the description leaves open.
     pub(super) fn rank(&self, from: CpuId, to: CpuId, idle: &IdleMap) -> u32 {
         const ANOTHER_NODE: u32 = 8;
         const SIBLING_BUSY: u32 = 4;
@@ -97,7 +99,8 @@ mod tests {
 
     /// Two nodes of two packages, each of two caches of two cores of two threads.
     fn machine() -> Topology {
-        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 8, node: cpu / 16 };
+        let place =
+            |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 8, node: cpu / 16 };
         Topology::new((0..32).map(place).collect(), &[]).unwrap()
     }
 

@@ -1,46 +1,55 @@
-//! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler, 2.6.31 (August 2009) on.
+//! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler,
+//! 2.6.31 (August 2009) on.
 //!
 //! # The algorithm
 //!
-//! There are no runqueues of CPUs, no balancing, no measuring of sleep, no groups. All runnable tasks that hold no CPU stand in
-//! **one queue** under one lock. A task has a **slice** of `rr_interval`, the same for every nice level, and a **virtual
-//! deadline**, set when the slice is filled:
+//! There are no runqueues of CPUs, no balancing, no measuring of sleep, no groups. All runnable
+//! tasks that hold no CPU stand in **one queue** under one lock. A task has a **slice** of
+//! `rr_interval`, the same for every nice level, and a **virtual deadline**, set when the slice is
+//! filled:
 //!
 //! ```text
 //! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
 //! ```
 //!
-//! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level: real-time priorities come
-//! first and are first in, first out; `SCHED_IDLEPRIO` comes last). When a slice is used up it is filled again, with a new
-//! deadline, and the task queues with the others. A task that sleeps keeps its deadline and the rest of its slice. When it
-//! wakes, its deadline is old, that is early, so it takes an idle CPU if there is one, and otherwise preempts whoever in the
-//! whole machine has the *latest* deadline, if that is later than its own.
+//! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level:
+//! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
+//! a slice is used up it is filled again, with a new deadline, and the task queues with the others.
+//! A task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
+//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts whoever in
+//! the whole machine has the *latest* deadline, if that is later than its own.
 //!
-//! That is all. Nobody waits longer than the deadline distance of its nice level and the slices of those before it.
+//! That is all. Nobody waits longer than the deadline distance of its nice level and the slices of
+//! those before it.
 //!
 //! # Cost
 //!
-//! A pick looks at every queued task of its level: O(queued tasks), under the one lock. A wakeup looks at every CPU. A tick is
-//! O(1). The search is the price of the design, and the lock the reason why it was never meant for big machines.
+//! A pick looks at every queued task of its level: O(queued tasks), under the one lock. A wakeup
+//! looks at every CPU. A tick is O(1). The search is the price of the design, and the lock the
+//! reason why it was never meant for big machines.
 //!
 //! # Releases
 //!
-//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`); the last task that a CPU put away although it
-//!   wanted to run is **sticky** there: other CPUs see its deadline later by the longest distance there is (`preempt.rs`).
-//! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its `task_timeslice`.
+//! * **0.404** (2.6.38): deadlines in nanoseconds of *niffies* (`clock.rs`); the last task that a
+//!   CPU put away although it wanted to run is **sticky** there: other CPUs see its deadline later
+//!   by the longest distance there is (`preempt.rs`).
+//! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its
+//!   `task_timeslice`.
 //!
-//! `version.rs` has the numbers. Where a rule differs, `match self.version` stands in the middle of it.
+//! `version.rs` has the numbers. Where a rule differs, `match self.version` stands in the middle of
+//! it.
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine; `preempt.rs` says who is
-//! interrupted and what is sticky, `clock.rs` has time and charges, `version.rs` slices and deadlines, `queue.rs` the queue,
-//! `locality.rs` how far CPUs are from each other, `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
+//! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine;
+//! `preempt.rs` says who is interrupted and what is sticky, `clock.rs` has time and charges,
+//! `version.rs` slices and deadlines, `queue.rs` the queue, `locality.rs` how far CPUs are from
+//! each other, `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes with it has nothing to limit.
-//! Frequency scaling.
+//! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes
+//! with it has nothing to limit. Frequency scaling.
 
 mod attributes;
 mod audit;
@@ -63,15 +72,16 @@ pub use self::version::Version;
 use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
+const POLICIES: &[Policy] =
+    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -106,7 +116,8 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and those here are stale.
+/// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
+/// those here are stale.
 #[derive(Clone, Debug)]
 struct Task {
     /// When its slice should be used up: niffies (ns) in 0.404, jiffies in 0.316.
@@ -162,7 +173,8 @@ struct Cpu {
     tasks: u32,
 }
 
-/// Whom a waking task is compared with on a CPU. A table of its own, since every wakeup on a busy machine walks all of it.
+/// Whom a waking task is compared with on a CPU. A table of its own, since every wakeup on a busy
+/// machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     rq_deadline: i64,
@@ -272,9 +284,13 @@ impl Bfs {
     fn enqueue(&mut self, task: TaskId) {
         let row = &mut self.tasks[task];
         if row.prio >= MAX_RT_PRIO {
-            // One that comes out of an uninterruptible sleep may be about to release what others wait for.
-            row.prio =
-                if row.policy == Policy::Idle && !row.uninterruptible { IDLE_PRIO } else { NORMAL_PRIO };
+            // One that comes out of an uninterruptible sleep may be about to release what others
+            // wait for.
+            row.prio = if row.policy == Policy::Idle && !row.uninterruptible {
+                IDLE_PRIO
+            } else {
+                NORMAL_PRIO
+            };
         }
         self.queue.push(task, row.prio, row.deadline);
     }
@@ -306,8 +322,9 @@ impl Bfs {
             self.resched_suitable_idle(platform, prev);
         } else if runnable && self.version == Version::V0_404 {
             if self.queue.qnr() == 0 {
-                // The CPU's copies stay as they are: a task that has the machine to itself keeps the deadline of the last real
-                // switch, however often its own is renewed. (One of BFS's stranger habits; see the documentation.)
+                // The CPU's copies stay as they are: a task that has the machine to itself keeps
+                // the deadline of the last real switch, however often its own is renewed. (One of
+                // BFS's stranger habits; see the documentation.)
                 return true;
             }
             self.swap_sticky(platform, cpu, prev);
@@ -322,14 +339,16 @@ impl Bfs {
         false
     }
 
-    /// Takes the queued task that `cpu` should run: of the best level that has one for it, the first (real time) or the one
-    /// with the earliest deadline.
+    /// Takes the queued task that `cpu` should run: of the best level that has one for it, the
+    /// first (real time) or the one with the earliest deadline.
     fn earliest_deadline_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let mut from = 0;
         while let Some(level) = self.queue.level_from(from) {
             platform.touched.bitmap(level);
-            // Real-time levels are first in, first out; the others are one list, of which all is looked at.
-            platform.touched.scanned += if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
+            // Real-time levels are first in, first out; the others are one list, of which all is
+            // looked at.
+            platform.touched.scanned +=
+                if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
             let found = if level < MAX_RT_PRIO {
                 self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu))
             } else {
@@ -358,13 +377,16 @@ impl Bfs {
             }
             Some(match self.version {
                 Version::V0_316 => deadline + self.cache_distance(task, cpu),
-                Version::V0_404 if row.sticky && row.cpu != cpu => deadline + self.longest_deadline(),
+                Version::V0_404 if row.sticky && row.cpu != cpu => {
+                    deadline + self.longest_deadline()
+                }
                 Version::V0_404 => deadline,
             })
         })
     }
 
-    /// 0.316: what it costs `task`, in jiffies of its deadline, that `cpu` is not where it last ran.
+    /// 0.316: what it costs `task`, in jiffies of its deadline, that `cpu` is not where it last
+    /// ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];
@@ -401,7 +423,8 @@ impl Bfs {
         here.rq_time_slice = row.time_slice;
         here.rq_policy = row.policy;
         here.rq_last_ran = match self.version {
-            // When it last left a CPU: its first charge, after a wait or a sleep, is cut to a whole tick.
+            // When it last left a CPU: its first charge, after a wait or a sleep, is cut to a whole
+            // tick.
             Version::V0_316 => row.last_ran,
             Version::V0_404 => now_ns,
         };
@@ -480,8 +503,8 @@ impl Scheduler for Bfs {
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {
             let used_up = match self.version {
                 Version::V0_316 => here.rq_time_slice <= 0,
-                // It began near a tick, so this is near one: what the next tick would overshoot by more than it lacks now is
-                // better ended now.
+                // It began near a tick, so this is near one: what the next tick would overshoot by
+                // more than it lacks now is better ended now.
                 Version::V0_404 if here.dither => here.rq_time_slice <= half_tick_us,
                 Version::V0_404 => here.rq_time_slice < RESCHED_US,
             };
@@ -552,7 +575,8 @@ impl Scheduler for Bfs {
         }
     }
 
-    /// Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is worked out at boot and stays.
+    /// Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is worked out
+    /// at boot and stays.
     fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
         Ok(())
     }
@@ -598,7 +622,12 @@ impl Scheduler for Bfs {
         ]
     }
 
-    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        _platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if name == "sched_iso_cpu" {
             self.sched_iso_cpu = value;
@@ -625,8 +654,9 @@ impl Scheduler for Bfs {
         Promises {
             // Several tasks that wake at once may all ask the same idle CPU, which takes one.
             idle_beside_waiting_ns: alone.then_some(0),
-            // Once its own deadline is past, everybody else can at most use up the slice that goes with an even earlier one. On
-            // other CPUs than its last it may be seen with the longest distance on top.
+            // Once its own deadline is past, everybody else can at most use up the slice that goes
+            // with an even earlier one. On other CPUs than its last it may be seen with the longest
+            // distance on top.
             wait_ns: Some(
                 distance_ns(load.nice_max)
                     + if alone { 0 } else { distance_ns(19) }
@@ -634,7 +664,8 @@ impl Scheduler for Bfs {
             ),
             // Equal hogs take turns, slice by slice.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(2 * slice_ns),
-            // There is one queue for all CPUs, and two that wake at once may choose the same CPU to preempt.
+            // There is one queue for all CPUs, and two that wake at once may choose the same CPU to
+            // preempt.
             real_time_first: alone,
         }
     }

@@ -5,8 +5,9 @@ use super::{Bfs, Version};
 use crate::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
-    /// `try_preempt`: an idle CPU for `task`; without one, the CPU whose running task is the least entitled, if that is less
-    /// than `task` is. What is asked for is only a reschedule: it will take the earliest deadline there is, whosever that is.
+    /// `try_preempt`: an idle CPU for `task`; without one, the CPU whose running task is the least
+    /// entitled, if that is less than `task` is. What is asked for is only a reschedule: it will
+    /// take the earliest deadline there is, whosever that is.
     pub(super) fn try_preempt(&mut self, platform: &mut Platform, task: TaskId) {
         self.tasks[task].sticky = false;
         if self.resched_suitable_idle(platform, task) {
@@ -19,8 +20,9 @@ impl Bfs {
         }
     }
 
-    /// Asks an idle CPU for a reschedule, if there is one for `task`: its last one if it can be. Only a reschedule takes a CPU
-    /// out of the map, so several tasks that wake in one instant may all ask the same one.
+    /// Asks an idle CPU for a reschedule, if there is one for `task`: its last one if it can be.
+    /// Only a reschedule takes a CPU out of the map, so several tasks that wake in one instant may
+    /// all ask the same one.
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
         // 0.316 looks from its last CPU upwards, and round.
@@ -48,11 +50,14 @@ impl Bfs {
         let mut latest = None;
         for (number, running) in self.running.iter().enumerate() {
             let key = (running.rq_prio, running.rq_deadline);
-            if latest.is_none_or(|(_, most)| key > most) && row.allowed.contains(CpuId(number as u32)) {
+            if latest.is_none_or(|(_, most)| key > most)
+                && row.allowed.contains(CpuId(number as u32))
+            {
                 latest = Some((CpuId(number as u32), key));
             }
         }
-        // Of equal levels, also real-time ones, whose deadlines mean nothing, the earlier deadline wins.
+        // Of equal levels, also real-time ones, whose deadlines mean nothing, the earlier deadline
+        // wins.
         if let Some((cpu, key)) = latest
             && (row.prio, row.deadline) < key
         {
@@ -60,8 +65,8 @@ impl Bfs {
         }
     }
 
-    /// 0.316: as above, but a running task's deadline counts as earlier by what it would cost `task` to come there, and its
-    /// own last CPU wins ties.
+    /// 0.316: as above, but a running task's deadline counts as earlier by what it would cost
+    /// `task` to come there, and its own last CPU wins ties.
     fn preempt_by_offset(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         let mut latest: Option<(CpuId, (u8, i64))> = None;
@@ -76,14 +81,16 @@ impl Bfs {
             }
         }
         if let Some((cpu, (prio, offset))) = latest
-            && (row.prio < prio || row.prio == prio && (row.policy != Policy::Other || row.deadline < offset))
+            && (row.prio < prio
+                || row.prio == prio && (row.policy != Policy::Other || row.deadline < offset))
         {
             platform.resched(cpu);
         }
     }
 
-    /// 0.404: `task` is put away by `cpu` although it wants to run: it becomes the CPU's sticky task, whose deadline others see
-    /// later by the longest distance. The one that was sticky so far, if it still waits, is anybody's now.
+    /// 0.404: `task` is put away by `cpu` although it wants to run: it becomes the CPU's sticky
+    /// task, whose deadline others see later by the longest distance. The one that was sticky so
+    /// far, if it still waits, is anybody's now.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let former = self.cpus[cpu.index()].sticky_task;
         if former == Some(task) {
@@ -105,7 +112,8 @@ impl Bfs {
         }
     }
 
-    /// Asks the idle CPU that `task` may use and that is nearest. (Not the one that is putting it away: that one does not idle.)
+    /// Asks the idle CPU that `task` may use and that is nearest. (Not the one that is putting it
+    /// away: that one does not idle.)
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {
@@ -113,8 +121,8 @@ impl Bfs {
         }
     }
 
-    /// Of the idle CPUs in `allowed` the one that is nearest to `cpu`; among equals the first when counting from `from` upwards,
-    /// and round.
+    /// Of the idle CPUs in `allowed` the one that is nearest to `cpu`; among equals the first when
+    /// counting from `from` upwards, and round.
     fn nearest_idle(&self, cpu: CpuId, from: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let round = || {
             let upwards = self.idle_map.first_from(from.0, allowed);

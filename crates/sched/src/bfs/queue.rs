@@ -1,10 +1,12 @@
 //! The one queue of the whole machine.
 //!
-//! The kernel keeps a linked list and a bit for each of 103 levels. We keep the same order in another form. Real-time levels
-//! are linked lists, since only their heads matter. The levels that are searched for the earliest deadline are arrays of
-//! deadlines, in the list's order, with a hole where a task was taken out: the search is the same O(queued tasks) walk, but it
-//! runs over consecutive memory and looks at a task's own record only when the bare deadline beats the best found so far.
-//! (What is added to a deadline for distance or stickiness is never negative, so nothing else can win.)
+//! The kernel keeps a linked list and a bit for each of 103 levels. We keep the same order in
+//! another form. Real-time levels are linked lists, since only their heads matter. The levels that
+//! are searched for the earliest deadline are arrays of deadlines, in the list's order, with a hole
+//! where a task was taken out: the search is the same O(queued tasks) walk, but it runs over
+//! consecutive memory and looks at a task's own record only when the bare deadline beats the best
+//! found so far. (What is added to a deadline for distance or stickiness is never negative, so
+//! nothing else can win.)
 
 use crate::{TaskId, TaskTable};
 use alloc::format;
@@ -170,9 +172,9 @@ impl GlobalQueue {
         None
     }
 
-    /// The task of a timed level with the earliest effective deadline, the first in the list among equals; but the first
-    /// that is effectively before `overdue` is taken at once. `effective` adds what a task's distance costs, at least 0, to its
-    /// deadline; none = it may not run there.
+    /// The task of a timed level with the earliest effective deadline, the first in the list among
+    /// equals; but the first that is effectively before `overdue` is taken at once. `effective`
+    /// adds what a task's distance costs, at least 0, to its deadline; none = it may not run there.
     pub(super) fn earliest(
         &self,
         level: u8,
@@ -182,7 +184,8 @@ impl GlobalQueue {
         let list = &self.timed[timed_index(level)];
         let mut earliest = HOLE;
         let mut found = None;
-        for (&deadline, &task) in list.deadlines[list.first..].iter().zip(&list.tasks[list.first..]) {
+        for (&deadline, &task) in list.deadlines[list.first..].iter().zip(&list.tasks[list.first..])
+        {
             if deadline < earliest
                 && let Some(deadline) = effective(TaskId(task), deadline)
                 && deadline < earliest
@@ -263,8 +266,8 @@ impl DeadlineList {
         }
     }
 
-    /// Closes the holes. Done when they are more than half, so it costs O(1) for each task that was ever queued, and the array
-    /// never grows beyond twice the number of tasks (and a few).
+    /// Closes the holes. Done when they are more than half, so it costs O(1) for each task that was
+    /// ever queued, and the array never grows beyond twice the number of tasks (and a few).
     fn compact(&mut self, places: &mut TaskTable<Place>) {
         let mut to = 0;
         for from in self.first..self.deadlines.len() {
@@ -300,8 +303,9 @@ mod tests {
         for (task, deadline) in [(2, 8), (0, 7), (1, 7)] {
             queue.push(TaskId(task), NORMAL_PRIO, deadline);
         }
-        let earliest =
-            |queue: &GlobalQueue| queue.earliest(NORMAL_PRIO, i64::MIN, |_, deadline| Some(deadline));
+        let earliest = |queue: &GlobalQueue| {
+            queue.earliest(NORMAL_PRIO, i64::MIN, |_, deadline| Some(deadline))
+        };
         assert_eq!(earliest(&queue), Some(TaskId(0)));
         queue.remove(TaskId(0));
         queue.push(TaskId(0), NORMAL_PRIO, 7);

@@ -77,7 +77,10 @@ fn a_tick_costs_976_units_and_six_of_them_a_slice() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
     for ms in 1..6 {
         tick(&mut bfs, &mut platform, ms);
-        assert_eq!((bfs.cpus[0].rq_time_slice, bfs.cpus[0].curr), (6144 - 976 * ms as i32, Some(TaskId(0))));
+        assert_eq!(
+            (bfs.cpus[0].rq_time_slice, bfs.cpus[0].curr),
+            (6144 - 976 * ms as i32, Some(TaskId(0)))
+        );
     }
     tick(&mut bfs, &mut platform, 6);
     assert_eq!(bfs.cpus[0].curr, Some(TaskId(1)), "288 units are less than half a tick");
@@ -86,7 +89,9 @@ fn a_tick_costs_976_units_and_six_of_them_a_slice() {
 #[test]
 fn the_first_charge_of_0_316_is_half_a_tick_at_least_and_a_tick_at_most() {
     let (mut bfs, _) = machine(Version::V0_316, 1, &[0]);
-    for (ran_ns, charged_us) in [(0, 500), (1_500, 1), (999_999, 999), (1_000_001, 1000), (50 * MS, 1000)] {
+    for (ran_ns, charged_us) in
+        [(0, 500), (1_500, 1), (999_999, 999), (1_000_001, 1000), (50 * MS, 1000)]
+    {
         bfs.cpus[0].rq_time_slice = 6000;
         bfs.cpus[0].rq_last_ran = 100 * MS - ran_ns;
         bfs.charge(100 * MS, CPU0);
@@ -275,11 +280,19 @@ fn the_former_sticky_task_is_offered_to_an_idle_cpu() {
     bfs.swap_sticky(&mut platform, CPU0, TaskId(1));
     assert!(bfs.tasks[TaskId(1)].sticky);
     bfs.swap_sticky(&mut platform, CPU0, TaskId(2));
-    let sticky = |bfs: &Bfs| -> Vec<bool> { bfs.tasks.iter().map(|(_, task)| task.sticky).collect() };
-    assert_eq!((sticky(&bfs), bfs.cpus[0].sticky_task), (vec![false, false, true], Some(TaskId(2))));
+    let sticky =
+        |bfs: &Bfs| -> Vec<bool> { bfs.tasks.iter().map(|(_, task)| task.sticky).collect() };
+    assert_eq!(
+        (sticky(&bfs), bfs.cpus[0].sticky_task),
+        (vec![false, false, true], Some(TaskId(2)))
+    );
     bfs.tasks[TaskId(0)].prio = 10;
     bfs.swap_sticky(&mut platform, CPU0, TaskId(0));
-    assert_eq!((sticky(&bfs), bfs.cpus[0].sticky_task), (vec![false; 3], None), "real time sticks nowhere");
+    assert_eq!(
+        (sticky(&bfs), bfs.cpus[0].sticky_task),
+        (vec![false; 3], None),
+        "real time sticks nowhere"
+    );
 }
 
 #[test]
@@ -301,7 +314,10 @@ fn knobs_are_checked() {
         bfs.set_tunable(&mut platform, "rr_interval", 0),
         Err(TunableError::Range { min: 1, max: 1000 })
     ));
-    assert!(matches!(bfs.set_tunable(&mut platform, "rr_interval", 52), Err(TunableError::Refused(_))));
+    assert!(matches!(
+        bfs.set_tunable(&mut platform, "rr_interval", 52),
+        Err(TunableError::Refused(_))
+    ));
     assert!(matches!(
         bfs.set_tunable(&mut platform, "sched_latency_ns", 1),
         Err(TunableError::Unknown { .. })

@@ -1,17 +1,21 @@
-//! What differs between the releases: the length of a slice, what nice is worth, and in which unit deadlines are counted.
+//! What differs between the releases: the length of a slice, what nice is worth, and in which unit
+//! deadlines are counted.
 
 use crate::Policy;
 
 /// The release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
-    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies, a task is worth less the farther it last ran.
+    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies, a task is worth less the farther it
+    /// last ran.
     V0_316,
-    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds, the last task that a CPU dropped is sticky there.
+    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds, the last task that a CPU dropped is
+    /// sticky there.
     V0_404,
 }
 
-/// `prio_ratios`: by what a nice level multiplies the deadline distance, from -20 to 19; 10 % a level, truncated.
+/// `prio_ratios`: by what a nice level multiplies the deadline distance, from -20 to 19; 10 % a
+/// level, truncated.
 const fn prio_ratios(first: i64) -> [i64; 40] {
     let mut ratios = [first; 40];
     let mut level = 1;
@@ -46,7 +50,8 @@ impl Version {
         }
     }
 
-    /// A full slice. 0.316 counts microseconds. 0.404 counts units of 1024 ns, 1024 of which it takes for a millisecond.
+    /// A full slice. 0.316 counts microseconds. 0.404 counts units of 1024 ns, 1024 of which it
+    /// takes for a millisecond.
     pub(super) const fn slice(self, rr_interval_ms: i64) -> i32 {
         match self {
             Version::V0_316 => (rr_interval_ms * 1000) as i32,
@@ -64,7 +69,8 @@ impl Version {
         }
     }
 
-    /// 0.316 `task_timeslice`: what a step of cache distance costs a task; worked out in ms, used as jiffies.
+    /// 0.316 `task_timeslice`: what a step of cache distance costs a task; worked out in ms, used
+    /// as jiffies.
     pub(super) const fn task_timeslice(self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }
@@ -77,7 +83,8 @@ impl Version {
         }
     }
 
-    /// Whether the kernel's 32-bit products hold the deadline distances that go with an `rr_interval`, ms.
+    /// Whether the kernel's 32-bit products hold the deadline distances that go with an
+    /// `rr_interval`, ms.
     pub(super) fn holds(self, rr_interval_ms: i64, hz: u32) -> bool {
         let worst = match self {
             Version::V0_316 => self.ratio(19) * rr_interval_ms * i64::from(hz),
@@ -109,8 +116,14 @@ mod tests {
     #[test]
     fn deadline_distances() {
         let at = |version: Version, nice| version.deadline_distance(nice, 6, 1000);
-        assert_eq!([-20, 0, 19].map(|n| at(Version::V0_404, n)), [6_291_456, 41_091_072, 250_134_528]);
-        assert_eq!([-20, -10, 0, 5, 10, 19].map(|n| at(Version::V0_316, n)), [6, 15, 39, 63, 101, 239]);
+        assert_eq!(
+            [-20, 0, 19].map(|n| at(Version::V0_404, n)),
+            [6_291_456, 41_091_072, 250_134_528]
+        );
+        assert_eq!(
+            [-20, -10, 0, 5, 10, 19].map(|n| at(Version::V0_316, n)),
+            [6, 15, 39, 63, 101, 239]
+        );
         assert_eq!(Version::V0_316.deadline_distance(-20, 1, 100), 1, "at least 1");
     }
 

@@ -1,9 +1,10 @@
 //! Load balancing: when it happens, and what one pass does.
 //!
-//! A CPU balances for itself: from its tick, each domain at its interval, and when it goes idle. It looks for the busiest group
-//! of the domain ([`find_busiest`](super::find_busiest)), for the busiest CPU in it, and pulls tasks from there that are not
-//! running and not cache hot. If that fails several times in a row the busiest CPU's migration thread is woken to push the
-//! running task over (*active balancing*).
+//! A CPU balances for itself: from its tick, each domain at its interval, and when it goes idle. It
+//! looks for the busiest group of the domain ([`find_busiest`](super::find_busiest)), for the
+//! busiest CPU in it, and pulls tasks from there that are not running and not cache hot. If that
+//! fails several times in a row the busiest CPU's migration thread is woken to push the running
+//! task over (*active balancing*).
 
 use super::Cfs;
 use super::entity::Entity;
@@ -56,7 +57,9 @@ impl Balancing {
     fn lengthen_interval(&mut self, params: &DomainParams, pinned: AllPinned) {
         const MAX_PINNED_INTERVAL_MS: u64 = 512;
         let interval = &mut self.interval_ms;
-        if (pinned && *interval < MAX_PINNED_INTERVAL_MS) || *interval < u64::from(params.max_interval_ms) {
+        if (pinned && *interval < MAX_PINNED_INTERVAL_MS)
+            || *interval < u64::from(params.max_interval_ms)
+        {
             *interval *= 2;
         }
     }
@@ -159,7 +162,8 @@ impl Cfs {
         }
     }
 
-    /// `load_balance`: a CPU's pass over one of its domains, and what it means for the next. Whether anything was moved.
+    /// `load_balance`: a CPU's pass over one of its domains, and what it means for the next.
+    /// Whether anything was moved.
     fn load_balance(
         &mut self,
         core: &mut Core,
@@ -205,8 +209,8 @@ impl Cfs {
         moved
     }
 
-    /// Finds the busiest CPU and pulls from it; from the next busiest if all that it has may not run here. Which CPU it was and
-    /// whether anything was moved; none if things are balanced.
+    /// Finds the busiest CPU and pulls from it; from the next busiest if all that it has may not
+    /// run here. Which CPU it was and whether anything was moved; none if things are balanced.
     fn pull_from_busiest(
         &mut self,
         core: &mut Core,
@@ -218,7 +222,8 @@ impl Cfs {
         self.candidates.all();
         platform.touched.balances += 1;
         loop {
-            platform.touched.queues += core.domains.level(pass.level).span(pass.this).cpus.len() as u64;
+            platform.touched.queues +=
+                core.domains.level(pass.level).span(pass.this).cpus.len() as u64;
             self.update_shares(core, platform, pass.level, pass.this);
             let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
             let mut moved = false;
@@ -240,7 +245,12 @@ impl Cfs {
     }
 
     /// `idle_balance`: `this` is about to idle.
-    pub(super) fn balance_newly_idle(&mut self, core: &mut Core, platform: &mut Platform, this: CpuId) {
+    pub(super) fn balance_newly_idle(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        this: CpuId,
+    ) {
         let jiffies = platform.jiffies();
         let hz = platform.hz();
         let mut next = jiffies + u64::from(hz);
@@ -261,7 +271,8 @@ impl Cfs {
         }
     }
 
-    /// `load_balance_newidle`. Whether it is of no use to look further: something was moved, or a busy CPU has nothing to give.
+    /// `load_balance_newidle`. Whether it is of no use to look further: something was moved, or a
+    /// busy CPU has nothing to give.
     fn load_balance_newidle(
         &mut self,
         core: &mut Core,
@@ -277,11 +288,13 @@ impl Cfs {
         pulled.is_some()
     }
 
-    /// `move_tasks`: pulls up to `imbalance` of weight from `busiest`. Whether it believes to have moved anything.
+    /// `move_tasks`: pulls up to `imbalance` of weight from `busiest`. Whether it believes to have
+    /// moved anything.
     ///
-    /// Each group on `busiest` gives its part of the imbalance. **When no group exists**, 2.6.32 skips the computation of what a
-    /// queue weighs in the eyes of its CPU (`h_load`), which then is 0: the part becomes hundreds of times too large, so that
-    /// every movable task is pulled, and what was moved counts as nothing, so that the pass believes that it has failed.
+    /// Each group on `busiest` gives its part of the imbalance. **When no group exists**, 2.6.32
+    /// skips the computation of what a queue weighs in the eyes of its CPU (`h_load`), which then
+    /// is 0: the part becomes hundreds of times too large, so that every movable task is pulled,
+    /// and what was moved counts as nothing, so that the pass believes that it has failed.
     fn move_tasks(
         &mut self,
         core: &mut Core,
@@ -319,7 +332,8 @@ impl Cfs {
         imbalance as i64 != rest
     }
 
-    /// `balance_tasks`: pulls tasks of one queue, the most recently queued first, up to `max` of weight. How much it pulled.
+    /// `balance_tasks`: pulls tasks of one queue, the most recently queued first, up to `max` of
+    /// weight. How much it pulled.
     fn balance_tasks(
         &mut self,
         core: &mut Core,
@@ -337,7 +351,9 @@ impl Cfs {
         while rest > 0 && e != NIL && left > 0 {
             left -= 1;
             let Entity { load, older, .. } = self.entities[e as usize];
-            if (load.weight >> 1) as i64 <= rest && self.can_migrate(core, pass.level, pass.this, e, pinned) {
+            if (load.weight >> 1) as i64 <= rest
+                && self.can_migrate(core, pass.level, pass.this, e, pinned)
+            {
                 self.pull_task(core, platform, e, pass.this);
                 moved += load.weight;
                 rest -= load.weight as i64;
@@ -348,7 +364,14 @@ impl Cfs {
     }
 
     /// `can_migrate_task`.
-    fn can_migrate(&self, core: &Core, level: usize, this: CpuId, e: u32, pinned: &mut AllPinned) -> bool {
+    fn can_migrate(
+        &self,
+        core: &Core,
+        level: usize,
+        this: CpuId,
+        e: u32,
+        pinned: &mut AllPinned,
+    ) -> bool {
         let entity = &self.entities[e as usize];
         if self.limits.is_used() && self.is_throttled_pair(entity.cfs_rq, this) {
             return false;
@@ -392,15 +415,22 @@ impl Cfs {
         self.challenge_curr(core, platform, this, pid, Challenge::Other);
     }
 
-    /// `active_load_balance`, by the migration thread of `busiest`: pushes one task to the CPU that asked for it.
-    pub(super) fn push_one_task(&mut self, core: &mut Core, platform: &mut Platform, busiest: CpuId) {
+    /// `active_load_balance`, by the migration thread of `busiest`: pushes one task to the CPU that
+    /// asked for it.
+    pub(super) fn push_one_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        busiest: CpuId,
+    ) {
         let target = core.rqs[busiest.index()].push_cpu;
         if core.nr_running[busiest.index()] <= 1 {
             return;
         }
         core.update_rq_clock(platform, busiest);
         core.update_rq_clock(platform, target);
-        let level = core.domains.of(target).find(|&level| core.domains.level(level).share(target, busiest));
+        let level =
+            core.domains.of(target).find(|&level| core.domains.level(level).share(target, busiest));
         let Some(level) = level else { return };
         for place in 0..=self.queues_on[busiest.index()].len() {
             let q = self.queues_on[busiest.index()].get(place).map_or(busiest.0, |&(_, q)| q);

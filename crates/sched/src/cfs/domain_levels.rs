@@ -1,14 +1,17 @@
 //! Which scheduling domains 2.6.32 builds of a machine, and what it gives them.
 //!
-//! From the smallest: the hardware threads of a core (SMT), the cores that share a cache (MC), the CPUs of a node (CPU), up to 16
-//! nodes (NODE), and all nodes where there are more (ALLNODES). Levels that add nothing are dropped.
+//! From the smallest: the hardware threads of a core (SMT), the cores that share a cache (MC), the
+//! CPUs of a node (CPU), up to 16 nodes (NODE), and all nodes where there are more (ALLNODES).
+//! Levels that add nothing are dropped.
 //!
-//! The distances of nodes decide only which of them share a NODE domain on a machine of more than 16. The kernel takes the
-//! nearest 16 as each node sees them, spans that may overlap; here the largest distance that divides the nodes cleanly into parts of
-//! at most 16 is taken, and none of them if there is no such distance.
+//! The distances of nodes decide only which of them share a NODE domain on a machine of more than
+//! 16. The kernel takes the nearest 16 as each node sees them, spans that may overlap; here the
+//! largest distance that divides the nodes cleanly into parts of at most 16 is taken, and none of
+//! them if there is no such distance.
 //!
-//! The releases before 2.6.32 run on one CPU only here and have no domain. Their CPU level is known (`newidle_idx` 2, `wake_idx` 1,
-//! `forkexec_idx` 1, other flags), what their balancers did with it is not.
+//! The releases before 2.6.32 run on one CPU only here and have no domain. Their CPU level is known
+//! (`newidle_idx` 2, `wake_idx` 1, `forkexec_idx` 1, other flags), what their balancers did with it
+//! is not.
 
 use crate::Topology;
 use crate::classes::domains::{DomainParams, Domains};
@@ -27,7 +30,8 @@ pub fn domains(topology: &Topology) -> Domains {
 /// The levels as 2.6.32 sees them.
 fn levels(topology: &Topology) -> Vec<Level> {
     let is_node = |level: &&Level| level.kind == LevelKind::Node;
-    let mut levels: Vec<Level> = topology.levels().iter().filter(|level| !is_node(level)).cloned().collect();
+    let mut levels: Vec<Level> =
+        topology.levels().iter().filter(|level| !is_node(level)).cloned().collect();
     let mut node_levels: Vec<&Level> = topology.levels().iter().filter(is_node).collect();
     let Some(all) = node_levels.last().copied() else {
         return levels;

@@ -3,7 +3,9 @@
 use super::versions::InverseRule;
 use crate::classes::Pid;
 use crate::classes::rbtree::NIL;
-use crate::classes::weights::{NICE_0_LOAD, WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
+use crate::classes::weights::{
+    NICE_0_LOAD, WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice,
+};
 use crate::{Policy, SchedAttr};
 
 /// A weight and its inverse (about 2^32 / weight), so that the kernel need not divide.
@@ -23,10 +25,13 @@ impl Load {
     pub fn of_task(attr: &SchedAttr, old_idle_weight: bool) -> Load {
         match attr.policy {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => RT_LOAD,
-            // Before 2.6.29 the inverse of the idle weight was written as 1 << 31 in a signed int, which 64-bit machines extend
-            // to the left with ones: products with it wrap, and what comes out is nonsense. It is what those kernels computed.
+            // Before 2.6.29 the inverse of the idle weight was written as 1 << 31 in a signed int,
+            // which 64-bit machines extend to the left with ones: products with it wrap, and what
+            // comes out is nonsense. It is what those kernels computed.
             Policy::Idle if old_idle_weight => Load { weight: 2, inverse: 0xFFFF_FFFF_8000_0000 },
-            Policy::Idle => Load { weight: u64::from(WEIGHT_IDLEPRIO), inverse: u64::from(WMULT_IDLEPRIO) },
+            Policy::Idle => {
+                Load { weight: u64::from(WEIGHT_IDLEPRIO), inverse: u64::from(WMULT_IDLEPRIO) }
+            }
             Policy::Other | Policy::Batch => Load {
                 weight: u64::from(weight_of_nice(attr.nice)),
                 inverse: u64::from(wmult_of_nice(attr.nice)),
@@ -53,8 +58,8 @@ pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
     }
 }
 
-/// `calc_delta_mine`: `delta * weight / (the weight whose inverse is given)`, without a division. Every product is taken modulo
-/// 2^64.
+/// `calc_delta_mine`: `delta * weight / (the weight whose inverse is given)`, without a division.
+/// Every product is taken modulo 2^64.
 #[inline]
 pub fn scale(delta: u64, weight: u64, inverse: u64) -> u64 {
     let product = delta.wrapping_mul(weight);
@@ -167,8 +172,8 @@ impl Entity {
 /// Running means about how a task behaves among others. All zero for a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Averages {
-    /// How long it runs between the wakeups that it issues, ns. Small: it does little but wake others, and may be preempted for
-    /// easily.
+    /// How long it runs between the wakeups that it issues, ns. Small: it does little but wake
+    /// others, and may be preempted for easily.
     pub avg_wakeup: u64,
     /// `sum_exec` when it last woke somebody; 0 = not since it last slept.
     pub last_wakeup: u64,

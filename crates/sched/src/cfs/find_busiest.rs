@@ -40,8 +40,9 @@ fn is_worthwhile(own: &GroupLoad, busiest: &GroupLoad, imbalance_pct: u32) -> bo
         && (busiest.imbalanced || max > busiest.per_task())
 }
 
-/// By level and CPU: the power of the CPU's group as long as real-time tasks take nothing of it. Threads of a core have their part
-/// of what the core is worth; a group of several CPUs has what its parts have together.
+/// By level and CPU: the power of the CPU's group as long as real-time tasks take nothing of it.
+/// Threads of a core have their part of what the core is worth; a group of several CPUs has what
+/// its parts have together.
 pub(super) fn power_at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> Vec<Vec<u64>> {
     let mut power: Vec<Vec<u64>> = Vec::new();
     for number in 0..domains.levels() {
@@ -75,7 +76,8 @@ impl Cfs {
         self.power[level][group[0].index()]
     }
 
-    /// `update_group_power`: what is left of the power of `cpu`'s group for ordinary tasks, after what real-time tasks take.
+    /// `update_group_power`: what is left of the power of `cpu`'s group for ordinary tasks, after
+    /// what real-time tasks take.
     fn update_group_power(&mut self, core: &mut Core, level: usize, cpu: CpuId) {
         let power = match core.domains.child(cpu, level) {
             None => self.cpu_power(core, level, cpu),
@@ -105,8 +107,8 @@ impl Cfs {
         ((power * scale) >> 10).max(1)
     }
 
-    /// `find_busiest_group` and `find_busiest_queue`: from which CPU to pull, and how much weight. `its_turn` becomes false if
-    /// another CPU of the own group is to balance for it.
+    /// `find_busiest_group` and `find_busiest_queue`: from which CPU to pull, and how much weight.
+    /// `its_turn` becomes false if another CPU of the own group is to balance for it.
     pub(super) fn find_busiest(
         &mut self,
         core: &mut Core,
@@ -143,7 +145,8 @@ impl Cfs {
         Some((queue, imbalance))
     }
 
-    /// Looks at all groups: the own one, the busiest of those that have too much, its number, and the average over the domain.
+    /// Looks at all groups: the own one, the busiest of those that have too much, its number, and
+    /// the average over the domain.
     fn survey_groups(
         &self,
         core: &Core,
@@ -182,8 +185,9 @@ impl Cfs {
         Some((own, busiest, number, SCALE * total_load / total_power))
     }
 
-    /// The same, where every group is one CPU of full power: then only CPUs with more than one thread can be busiest, and the
-    /// others need not be looked at until one is found that is worth it.
+    /// The same, where every group is one CPU of full power: then only CPUs with more than one
+    /// thread can be busiest, and the others need not be looked at until one is found that is worth
+    /// it.
     fn find_busiest_of_equals(
         &self,
         core: &Core,
@@ -212,8 +216,10 @@ impl Cfs {
         if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
             return None;
         }
-        let others = span.cpus.iter().filter(|&&other| other != this && self.candidates.contains(other));
-        let total_load = own.load + others.map(|&other| self.source_load(other, index)).sum::<u64>();
+        let others =
+            span.cpus.iter().filter(|&&other| other != this && self.candidates.contains(other));
+        let total_load =
+            own.load + others.map(|&other| self.source_load(other, index)).sum::<u64>();
         let average = SCALE * total_load / (SCALE * span.cpus.len() as u64);
         let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
         Some((cpu, imbalance))
@@ -221,13 +227,21 @@ impl Cfs {
 
     /// Which CPU of a group balances for it: the first that idles, or else the first.
     fn balancer_of(&self, core: &Core, group: &[CpuId]) -> CpuId {
-        let idles = |cpu: &&CpuId| self.candidates.contains(**cpu) && core.is_idle_thread(core.curr(**cpu));
+        let idles =
+            |cpu: &&CpuId| self.candidates.contains(**cpu) && core.is_idle_thread(core.curr(**cpu));
         *group.iter().find(idles).unwrap_or(&group[0])
     }
 
     /// `update_sg_lb_stats`.
     #[inline]
-    fn sum_group(&self, core: &Core, level: usize, cpus: &[CpuId], is_own: bool, index: u8) -> GroupLoad {
+    fn sum_group(
+        &self,
+        core: &Core,
+        level: usize,
+        cpus: &[CpuId],
+        is_own: bool,
+        index: u8,
+    ) -> GroupLoad {
         let mut group = GroupLoad { power: self.group_power(level, cpus), ..GroupLoad::default() };
         let (mut most, mut least) = (0, u64::MAX);
         let mut per_task = 0;
@@ -235,7 +249,8 @@ impl Cfs {
             if !self.candidates.contains(cpu) {
                 continue;
             }
-            let load = if is_own { self.target_load(cpu, index) } else { self.source_load(cpu, index) };
+            let load =
+                if is_own { self.target_load(cpu, index) } else { self.source_load(cpu, index) };
             group.load += load;
             group.weighted += self.weighted_load[cpu.index()];
             group.nr_running += u64::from(core.nr_running[cpu.index()]);
@@ -245,7 +260,8 @@ impl Cfs {
                 per_task += self.avg_load_per_task(core, cpu);
             }
         }
-        group.avg_load = if group.power == SCALE { group.load } else { group.load * SCALE / group.power };
+        group.avg_load =
+            if group.power == SCALE { group.load } else { group.load * SCALE / group.power };
         if cpus.len() > 1 && !is_own {
             group.imbalanced = most.saturating_sub(least) > 2 * (per_task * SCALE / group.power);
         }
@@ -253,7 +269,8 @@ impl Cfs {
         group
     }
 
-    /// How much weight should move, or that things are balanced well enough: here because of how the domain's average stands.
+    /// How much weight should move, or that things are balanced well enough: here because of how
+    /// the domain's average stands.
     fn imbalance(
         &self,
         core: &Core,
@@ -281,7 +298,8 @@ impl Cfs {
         Some(imbalance)
     }
 
-    /// `fix_small_imbalance`: less than a task is too much. Is it worth while to move one all the same?
+    /// `fix_small_imbalance`: less than a task is too much. Is it worth while to move one all the
+    /// same?
     fn small_imbalance(
         &self,
         core: &Core,
@@ -315,7 +333,13 @@ impl Cfs {
     }
 
     /// `find_busiest_queue`: the busiest CPU of a group.
-    fn find_busiest_queue(&self, core: &Core, level: usize, cpus: &[CpuId], imbalance: u64) -> Option<CpuId> {
+    fn find_busiest_queue(
+        &self,
+        core: &Core,
+        level: usize,
+        cpus: &[CpuId],
+        imbalance: u64,
+    ) -> Option<CpuId> {
         let mut busiest: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
             if !self.candidates.contains(cpu) {

@@ -1,11 +1,12 @@
 //! Task groups: a tree of groups, each a queue and an entity per CPU.
 //!
-//! A group competes as one entity in its parent's queue, with its shares as weight, and hands what it gets to its own members. So
-//! fairness is between groups first. On several CPUs the shares are divided over the CPUs ([`shares`](super::shares)).
+//! A group competes as one entity in its parent's queue, with its shares as weight, and hands what
+//! it gets to its own members. So fairness is between groups first. On several CPUs the shares are
+//! divided over the CPUs ([`shares`](super::shares)).
 //!
-//! Queues are made when a CPU first needs one: thousands of groups on thousands of CPUs cost nothing where nobody runs. What the
-//! kernel would by then have written into the entity of such a CPU is the same for all CPUs that are balanced alike, and kept
-//! once ([`Group::absent_weight`]).
+//! Queues are made when a CPU first needs one: thousands of groups on thousands of CPUs cost
+//! nothing where nobody runs. What the kernel would by then have written into the entity of such a
+//! CPU is the same for all CPUs that are balanced alike, and kept once ([`Group::absent_weight`]).
 
 use super::Cfs;
 use super::entity::{Entity, Load};
@@ -31,7 +32,8 @@ pub struct Group {
     depth: u16,
     /// Its queues by CPU, rising.
     pub(super) queues: Vec<(CpuId, u32)>,
-    /// For each set of CPUs that are balanced alike: the weight of its entity on those that have no queue yet.
+    /// For each set of CPUs that are balanced alike: the weight of its entity on those that have no
+    /// queue yet.
     pub(super) absent_weight: Vec<u64>,
 }
 
@@ -43,7 +45,10 @@ impl Group {
     /// Its queue on `cpu`, if it has one already. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<u32> {
-        self.queues.binary_search_by_key(&cpu, |&(cpu, _)| cpu).ok().map(|place| self.queues[place].1)
+        self.queues
+            .binary_search_by_key(&cpu, |&(cpu, _)| cpu)
+            .ok()
+            .map(|place| self.queues[place].1)
     }
 }
 
@@ -54,7 +59,8 @@ impl Cfs {
         if group == ROOT { Some(cpu.0) } else { self.groups[group as usize].queue_on(cpu) }
     }
 
-    /// The queue of a group on a CPU. Makes it, and those of the groups it is in, if they are not there yet.
+    /// The queue of a group on a CPU. Makes it, and those of the groups it is in, if they are not
+    /// there yet.
     pub(super) fn queue_of(&mut self, group: u32, cpu: CpuId) -> u32 {
         if let Some(q) = self.queue_if_any(group, cpu) {
             return q;
@@ -96,7 +102,10 @@ impl Cfs {
 
     pub(super) fn make_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
         if !self.version.groups {
-            return Err(alloc::format!("CFS of {} is built without task groups here", self.version.name));
+            return Err(alloc::format!(
+                "CFS of {} is built without task groups here",
+                self.version.name
+            ));
         }
         let Some(above) = self.groups.get(parent.index()) else {
             return Err("the parent group does not exist".into());
@@ -117,7 +126,8 @@ impl Cfs {
         Ok(GroupId(self.groups.len() as u32 - 1))
     }
 
-    /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next divided.
+    /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next
+    /// divided.
     pub(super) fn write_shares(
         &mut self,
         core: &mut Core,

@@ -1,5 +1,5 @@
-//! hrtick: a timer of high resolution that ends a turn where it should end, not at the next tick (feature `HRTICK`, off by
-//! default in 2.6.28 to 2.6.32).
+//! hrtick: a timer of high resolution that ends a turn where it should end, not at the next tick
+//! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
 use super::Cfs;
 use super::versions::Feature;
@@ -10,7 +10,8 @@ use crate::{CpuId, Platform, TimerKey, TimerPhase};
 /// No timer for a task that is yet to be switched to is set shorter than this, ns.
 const SHORTEST_NS: i64 = 10_000;
 
-/// The timer of a CPU. (Key 0 is the real-time class's, and 0 and 1 modulo 4 are the groups' quotas'.)
+/// The timer of a CPU. (Key 0 is the real-time class's, and 0 and 1 modulo 4 are the groups'
+/// quotas'.)
 const fn timer_of(cpu: CpuId) -> TimerKey {
     TimerKey(2 + 4 * cpu.0)
 }
@@ -18,7 +19,13 @@ const fn timer_of(cpu: CpuId) -> TimerKey {
 impl Cfs {
     /// `hrtick_start_fair`: sets the timer to the end of the turn of `pid`.
     #[inline]
-    pub(super) fn hrtick_start(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    pub(super) fn hrtick_start(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+    ) {
         if self.knobs.has(Feature::HrTick) {
             self.set_timer(core, platform, cpu, pid);
         }
@@ -47,7 +54,8 @@ impl Cfs {
         platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
-    /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they still change with each.
+    /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they
+    /// still change with each.
     #[inline]
     pub(super) fn hrtick_update(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
         if !self.knobs.has(Feature::HrTick) {

@@ -1,24 +1,28 @@
-//! CFS with a rule for interactivity: tasks that hardly ever sleep are made less nice. Not a kernel release, but a change to CFS
-//! that was proposed in a paper on its interactivity.
+//! CFS with a rule for interactivity: tasks that hardly ever sleep are made less nice. Not a kernel
+//! release, but a change to CFS that was proposed in a paper on its interactivity.
 //!
 //! # The rule
 //!
-//! For each task the scheduler keeps how long it has run and how long it has slept, and `nice_add`, 0 at first. On entry of
-//! `schedule()` the outgoing task is judged: it is CPU bound, and `nice_add` grows by 1, if
+//! For each task the scheduler keeps how long it has run and how long it has slept, and `nice_add`,
+//! 0 at first. On entry of `schedule()` the outgoing task is judged: it is CPU bound, and
+//! `nice_add` grows by 1, if
 //!
 //! ```text
 //! sum_exec_time > sum_sleep_time * (nice_add + 1)^2 * f     and     sum_exec_time > tau
 //! ```
 //!
-//! From then on it counts with nice + `nice_add`. `nice_add` is never above 3: each step costs a task a good tenth of its time,
-//! and more would starve it. The square makes each further step harder, against misjudgement. `tau` (100 ms) is how long a task
-//! must have been seen running before it is judged. With f = 1000 a task is touched only if it sleeps less than 0.1 % of the time.
+//! From then on it counts with nice + `nice_add`. `nice_add` is never above 3: each step costs a
+//! task a good tenth of its time, and more would starve it. The square makes each further step
+//! harder, against misjudgement. `tau` (100 ms) is how long a task must have been seen running
+//! before it is judged. With f = 1000 a task is touched only if it sleeps less than 0.1 % of the
+//! time.
 //!
 //! # Our reading, where the paper is silent
 //!
-//! One step at a call of `schedule()`; `nice_add` never falls; both kinds of sleep count; a child begins with nothing; nice is at
-//! most 19; a task of policy `SCHED_IDLE` or a real-time one is not touched. A variant of ours, off unless
-//! `interactive_reset_ns` is set: a sleep of that length shows that the task is not CPU bound, and it begins anew.
+//! One step at a call of `schedule()`; `nice_add` never falls; both kinds of sleep count; a child
+//! begins with nothing; nice is at most 19; a task of policy `SCHED_IDLE` or a real-time one is not
+//! touched. A variant of ours, off unless `interactive_reset_ns` is set: a sleep of that length
+//! shows that the task is not CPU bound, and it begins anew.
 
 use super::Cfs;
 use super::entity::Load;
@@ -66,10 +70,12 @@ impl Interactive {
         let steps = u128::from(row.nice_add) + 1;
         row.nice_add < NICE_ADD_MAX
             && sum_exec_ns > self.tau_ns
-            && u128::from(sum_exec_ns) > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
+            && u128::from(sum_exec_ns)
+                > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
-    /// How many steps a task comes to that has run and slept for so long and is asked for again and again.
+    /// How many steps a task comes to that has run and slept for so long and is asked for again and
+    /// again.
     pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
         let mut row = Row { sum_sleep_ns, ..Row::default() };
         while self.is_cpu_bound(&row, sum_exec_ns) {
@@ -138,13 +144,15 @@ impl Cfs {
         Load::of_task(&attr, self.version.old_idle_weight)
     }
 
-    /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last charged counts.
+    /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last
+    /// charged counts.
     pub(super) fn judge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
         if !matches!(core.thread(pid).policy, Policy::Other | Policy::Batch) {
             return;
         }
         let e = self.entity_of(pid);
-        let uncharged_ns = core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
+        let uncharged_ns =
+            core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
         let sum_exec_ns = self.total_exec(core, e) + uncharged_ns;
         let row = &self.interactive.rows[pid.index()];
         if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {

@@ -2,11 +2,12 @@
 //!
 //! # The idea
 //!
-//! On an ideal machine all tasks would run at once, each at its share of the CPU's speed. A real CPU runs one at a time, so CFS
-//! keeps for each the time it has run, weighted by its importance: its **vruntime**. A nice-0 task's vruntime grows as fast as
-//! the clock, a lighter one's faster, a heavier one's slower. On the ideal machine all vruntimes would be equal; CFS always runs
-//! **the one that is furthest behind**. That is all; there are no priorities, no time slices handed out, no interactivity
-//! heuristics. What remains is to say
+//! On an ideal machine all tasks would run at once, each at its share of the CPU's speed. A real
+//! CPU runs one at a time, so CFS keeps for each the time it has run, weighted by its importance:
+//! its **vruntime**. A nice-0 task's vruntime grows as fast as the clock, a lighter one's faster, a
+//! heavier one's slower. On the ideal machine all vruntimes would be equal; CFS always runs **the
+//! one that is furthest behind**. That is all; there are no priorities, no time slices handed out,
+//! no interactivity heuristics. What remains is to say
 //!
 //! * how long one may run before another gets its turn ([`slices`]);
 //! * where newcomers and sleepers start, whose vruntime says nothing ([`Cfs::place_entity`]);
@@ -14,9 +15,9 @@
 //!
 //! # State
 //!
-//! Each CPU has a queue ([`queue::CfsRq`]): the waiting entities ordered by vruntime, and `min_vruntime`, a floor that only
-//! rises. Vruntimes mean something only relative to the floor of their own queue: a task that changes CPU takes its distance to
-//! the floor along.
+//! Each CPU has a queue ([`queue::CfsRq`]): the waiting entities ordered by vruntime, and
+//! `min_vruntime`, a floor that only rises. Vruntimes mean something only relative to the floor of
+//! their own queue: a task that changes CPU takes its distance to the floor along.
 //!
 //! ```text
 //!              place                 pick: leftmost, or a buddy
@@ -47,8 +48,9 @@
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, put: O(log n) for each level of groups, but for short moves of memory. Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass.
-//! Dividing group shares: O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
+//! Enqueue, dequeue, put: O(log n) for each level of groups, but for short moves of memory. Pick:
+//! O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass. Dividing group shares: O(groups
+//! x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
 
 pub mod balance;
 pub mod domain_levels;
@@ -78,8 +80,8 @@ use crate::classes::{ClassList, Core, FairClass, Pid};
 use crate::interface::Load as Workload;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
-    TunableError,
+    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
+    Tunable, TunableError,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -93,7 +95,8 @@ use queue::CfsRq;
 pub use tunables::Knobs;
 pub use versions::Version;
 
-const POLICIES: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
+const POLICIES: &[Policy] =
+    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -225,7 +228,8 @@ pub struct Cfs {
     entities: Vec<Entity>,
     /// The entity of each thread; [`NIL`] for those that are no tasks.
     entity_of: Vec<u32>,
-    /// Queues: first those of the root group by CPU, then those of other groups as they were needed.
+    /// Queues: first those of the root group by CPU, then those of other groups as they were
+    /// needed.
     queues: Vec<CfsRq>,
     groups: Vec<Group>,
     /// By CPU: the queues that other groups have there, the newest group first.
@@ -344,7 +348,8 @@ impl Cfs {
         entity.sum_exec + core.thread(entity.pid).rt_sum_exec
     }
 
-    /// `set_task_rq` and the shift of vruntime in `set_task_cpu`: an entity off its queue keeps its distance to the floor.
+    /// `set_task_rq` and the shift of vruntime in `set_task_cpu`: an entity off its queue keeps its
+    /// distance to the floor.
     fn change_cpu(&mut self, e: u32, from: CpuId, to: CpuId) {
         let group = self.group_of(e);
         let old = self.queue_of(group, from);
@@ -442,7 +447,8 @@ impl FairClass for Cfs {
         };
         let ran = self.total_exec(core, e);
         let averages = &mut self.entities[e as usize].averages;
-        let since = if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
+        let since =
+            if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
         update_avg(&mut averages.avg_wakeup, ran.wrapping_sub(since));
         averages.last_wakeup = ran;
     }
@@ -488,7 +494,8 @@ impl FairClass for Cfs {
             (self.online_before, self.scaled_for) = (online, counted);
         }
         self.power = find_busiest::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
-        self.weak_groups = self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
+        self.weak_groups =
+            self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
         for (level, rows) in self.balancing.iter_mut().enumerate() {
             for row in rows {
                 row.last_balance = platform.jiffies();
@@ -536,7 +543,8 @@ impl FairClass for Cfs {
     }
 
     fn is_held_back(&self, pid: Pid) -> bool {
-        self.entity_if_any(pid).is_some_and(|e| self.is_held_back_in(self.entities[e as usize].cfs_rq))
+        self.entity_if_any(pid)
+            .is_some_and(|e| self.is_held_back_in(self.entities[e as usize].cfs_rq))
     }
 
     fn set_group(
@@ -567,12 +575,14 @@ impl FairClass for Cfs {
         Ok(())
     }
 
-    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting tasks (the balancer is content
-    /// with a quarter more here than there, and puts it off), and a group's members may be many.
+    /// Only one CPU without groups promises anything. Several may leave one idle beside waiting
+    /// tasks (the balancer is content with a quarter more here than there, and puts it off), and a
+    /// group's members may be many.
     ///
-    /// A waiting task stands still in virtual time while every other gains on it: nobody else may run once he is past it by more
-    /// than a wakeup's granularity or a tick. It can be ahead of the floor by its first debit or its last turn, and others can
-    /// be behind the floor by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
+    /// A waiting task stands still in virtual time while every other gains on it: nobody else may
+    /// run once he is past it by more than a wakeup's granularity or a tick. It can be ahead of the
+    /// floor by its first debit or its last turn, and others can be behind the floor by a sleeper's
+    /// credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
     fn promises(&self, core: &Core, load: &Workload) -> Promises {
         if core.cpus() > 1 || self.groups.len() > 1 {
             return Promises::default();
@@ -582,9 +592,11 @@ impl FairClass for Cfs {
         let (light, heavy) = [self.worst_nice(load.nice_max), load.nice_min]
             .map(|nice| u64::from(weight_of_nice(nice)))
             .into();
-        let turn_ns =
-            knobs.period(tasks, self.version.period) + 2 * self.tick_ns + knobs.wakeup_granularity_ns;
-        // How far a turn of the lightest carries it, and what the heaviest can do in so much virtual time.
+        let turn_ns = knobs.period(tasks, self.version.period)
+            + 2 * self.tick_ns
+            + knobs.wakeup_granularity_ns;
+        // How far a turn of the lightest carries it, and what the heaviest can do in so much
+        // virtual time.
         let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + knobs.latency_ns;
         let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
         Promises {
@@ -599,8 +611,9 @@ impl FairClass for Cfs {
     fn audit(&self, core: &Core) -> Result<(), String> {
         for q in 0..self.queues.len() as u32 {
             let queue = &self.queues[q as usize];
-            self.audit_queue(q)
-                .map_err(|what| alloc::format!("CPU {}, group {}: {what}", queue.cpu.0, queue.group))?;
+            self.audit_queue(q).map_err(|what| {
+                alloc::format!("CPU {}, group {}: {what}", queue.cpu.0, queue.group)
+            })?;
         }
         for (pid, &e) in self.entity_of.iter().enumerate() {
             let pid = Pid(pid as u32);
@@ -615,7 +628,10 @@ impl FairClass for Cfs {
                     ));
                 }
                 if self.queues[entity.cfs_rq as usize].cpu != core.cpu_of(pid) {
-                    return Err(alloc::format!("thread {} and its queue are on different CPUs", pid.0));
+                    return Err(alloc::format!(
+                        "thread {} and its queue are on different CPUs",
+                        pid.0
+                    ));
                 }
             }
         }

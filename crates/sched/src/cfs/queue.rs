@@ -7,7 +7,8 @@ use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use crate::{CpuId, Platform};
 
-/// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number c.
+/// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number
+/// c.
 #[derive(Clone, Debug)]
 pub struct CfsRq {
     /// Sum of the weights of all entities, the running one included.
@@ -82,8 +83,9 @@ impl CfsRq {
         self.load_inverse
     }
 
-    /// `update_min_vruntime`, given the running entity's virtual time if there is one: the floor follows the entity that is
-    /// furthest behind, and never goes back. A running entity that has just left the queue, and not yet the CPU, still counts.
+    /// `update_min_vruntime`, given the running entity's virtual time if there is one: the floor
+    /// follows the entity that is furthest behind, and never goes back. A running entity that has
+    /// just left the queue, and not yet the CPU, still counts.
     #[inline]
     fn raise_floor(&mut self, running: Option<u64>) {
         let candidate = match (running, self.timeline.leftmost_vruntime()) {
@@ -96,8 +98,8 @@ impl CfsRq {
 }
 
 impl Cfs {
-    /// `update_curr`: charges the running entity of queue `q` for the time since it was last charged or picked. One queue only;
-    /// callers that mean the whole hierarchy walk it.
+    /// `update_curr`: charges the running entity of queue `q` for the time since it was last
+    /// charged or picked. One queue only; callers that mean the whole hierarchy walk it.
     #[inline]
     pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &mut self.queues[q as usize];
@@ -125,8 +127,11 @@ impl Cfs {
     #[inline]
     fn update_min_vruntime(&mut self, q: u32) {
         let queue = &mut self.queues[q as usize];
-        let running =
-            if queue.curr == NIL { None } else { Some(self.entities[queue.curr as usize].vruntime) };
+        let running = if queue.curr == NIL {
+            None
+        } else {
+            Some(self.entities[queue.curr as usize].vruntime)
+        };
         queue.raise_floor(running);
     }
 
@@ -136,7 +141,8 @@ impl Cfs {
         let entities = &mut self.entities;
         let vruntime = entities[e as usize].vruntime;
         let timeline = &mut self.queues[q as usize].timeline;
-        let arrival = timeline.insert(e, vruntime, |e, arrival| entities[e as usize].arrival = arrival);
+        let arrival =
+            timeline.insert(e, vruntime, |e, arrival| entities[e as usize].arrival = arrival);
         self.entities[e as usize].arrival = arrival;
     }
 
@@ -196,7 +202,13 @@ impl Cfs {
 
     /// `enqueue_entity`: `e` joins its queue; one that wakes is placed first.
     #[inline]
-    pub(super) fn enqueue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32, wakeup: bool) {
+    pub(super) fn enqueue_entity(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        e: u32,
+        wakeup: bool,
+    ) {
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);
         self.account_enqueue(q, e);
@@ -227,7 +239,8 @@ impl Cfs {
         }
     }
 
-    /// Gives an entity another load, whether queued or not (`reweight`: a dequeue and an enqueue around the change, without placing).
+    /// Gives an entity another load, whether queued or not (`reweight`: a dequeue and an enqueue
+    /// around the change, without placing).
     pub(super) fn reweight_entity(
         &mut self,
         core: &mut Core,

@@ -1,7 +1,7 @@
 //! Choosing a CPU for a woken or new task.
 //!
-//! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or to the CPU of the waker if
-//! that does not upset the balance (`wake_affine`).
+//! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
+//! to the CPU of the waker if that does not upset the balance (`wake_affine`).
 
 use super::Cfs;
 use super::versions::Feature;
@@ -81,23 +81,26 @@ impl Cfs {
             // The waker is about to sleep: count without it.
             let group = self.group_of(waker);
             let weight = self.entities[waker as usize].load.weight as i64;
-            this_load =
-                this_load.wrapping_add(self.effective_load(group, this, -weight, -weight, asym) as u64);
+            this_load = this_load
+                .wrapping_add(self.effective_load(group, this, -weight, -weight, asym) as u64);
             load = load.wrapping_add(self.effective_load(group, prev, 0, -weight, asym) as u64);
         }
         let group = self.group_of(e);
         let weight = self.entities[e as usize].load.weight as i64;
         let imbalance = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
-        let with = this_load.wrapping_add(self.effective_load(group, this, weight, weight, asym) as u64);
+        let with =
+            this_load.wrapping_add(self.effective_load(group, this, weight, weight, asym) as u64);
         let without = load.wrapping_add(self.effective_load(group, prev, 0, weight, asym) as u64);
         if this_load == 0 || with.wrapping_mul(100) <= without.wrapping_mul(imbalance) {
             return true;
         }
         this_load <= load
-            && this_load.wrapping_add(self.target_load(prev, index)) <= self.avg_load_per_task(core, this)
+            && this_load.wrapping_add(self.target_load(prev, index))
+                <= self.avg_load_per_task(core, this)
     }
 
-    /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long after having woken somebody.
+    /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
+    /// after having woken somebody.
     fn believes_sync(&self, core: &Core, waker: Pid, woken: u32, sync: bool) -> bool {
         let _ = core;
         let overlaps = [self.entity_if_any(waker), Some(woken)]
@@ -110,7 +113,8 @@ impl Cfs {
         }
     }
 
-    /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in it the idlest CPU.
+    /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in
+    /// it the idlest CPU.
     pub(super) fn select_for_fork(&mut self, core: &Core, pid: Pid) -> CpuId {
         let mut cpu = core.this_cpu;
         let forks = |&level: &usize| core.domains.level(level).params.balance_fork;
@@ -133,7 +137,8 @@ impl Cfs {
         cpu
     }
 
-    /// `find_idlest_group`: the least loaded other group of the domain, if it is less loaded by far than the own.
+    /// `find_idlest_group`: the least loaded other group of the domain, if it is less loaded by far
+    /// than the own.
     fn find_idlest_group(&self, core: &Core, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
         let domain = core.domains.level(level);
         let span = domain.span(cpu);
@@ -145,7 +150,11 @@ impl Cfs {
                 return None;
             }
             let load = |cpu: &CpuId| {
-                if number == own { self.source_load(*cpu, index) } else { self.target_load(*cpu, index) }
+                if number == own {
+                    self.source_load(*cpu, index)
+                } else {
+                    self.target_load(*cpu, index)
+                }
             };
             let power = self.group_power(level, cpus);
             Some(cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power)
@@ -156,7 +165,8 @@ impl Cfs {
             && self.weak_groups[level] == 0
             && core.thread(pid).nr_cpus_allowed == core.cpus();
         let least = if is_plain {
-            // Single CPUs of full power, all of them allowed: the load of each is what counts, and there may be many.
+            // Single CPUs of full power, all of them allowed: the load of each is what counts, and
+            // there may be many.
             first_least(others.map(|number| (self.target_load(span.cpus[number], index), number)))
         } else {
             first_least(others.filter_map(|number| Some((load_of(number)?, number))))
@@ -165,7 +175,8 @@ impl Cfs {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present one, else the first.
+    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present
+    /// one, else the first.
     fn find_idlest_cpu(&self, core: &Core, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
@@ -181,8 +192,9 @@ impl Cfs {
     }
 }
 
-/// The first of those with the least load. Nothing is less than nothing: what comes after a load of 0 need not be looked at, and
-/// while there are idle CPUs a fork does not look at the whole machine.
+/// The first of those with the least load. Nothing is less than nothing: what comes after a load of
+/// 0 need not be looked at, and while there are idle CPUs a fork does not look at the whole
+/// machine.
 fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)> {
     let mut least: Option<(u64, usize)> = None;
     for (load, number) in loads {
@@ -216,7 +228,8 @@ mod tests {
         core.thread_mut(anywhere).nr_cpus_allowed = CPUS;
         let (mut left, mut stayed) = (0, 0);
         for round in 0..200 {
-            // Forks that compare the present load or a decaying one; few or many loads, and all or hardly any of them 0.
+            // Forks that compare the present load or a decaying one; few or many loads, and all or
+            // hardly any of them 0.
             let bound = 1 + round % 4;
             for cpu in 0..CPUS as usize {
                 fair.weighted_load[cpu] = 1024 * (round % 3 + random.below(bound));
@@ -226,7 +239,11 @@ mod tests {
                 let short = fair.find_idlest_group(core, 0, cpu, anywhere);
                 // As if some CPU were weak.
                 let strong = core::mem::replace(&mut fair.weak_groups[0], 1);
-                assert_eq!(short, fair.find_idlest_group(core, 0, cpu, anywhere), "round {round}, {cpu:?}");
+                assert_eq!(
+                    short,
+                    fair.find_idlest_group(core, 0, cpu, anywhere),
+                    "round {round}, {cpu:?}"
+                );
                 fair.weak_groups[0] = strong;
                 left += u32::from(short.is_some());
                 stayed += u32::from(short.is_none());

@@ -1,8 +1,8 @@
 //! Dividing a group's shares over the CPUs.
 //!
-//! A group's entity on a CPU should weigh that part of the group's shares that its load there is of its load everywhere. The
-//! kernel works this out now and then (`sched_shares_ratelimit`), from whatever the queues hold at that moment; between two such
-//! moments the weights are out of date.
+//! A group's entity on a CPU should weigh that part of the group's shares that its load there is of
+//! its load everywhere. The kernel works this out now and then (`sched_shares_ratelimit`), from
+//! whatever the queues hold at that moment; between two such moments the weights are out of date.
 
 use super::Cfs;
 use super::entity::Load;
@@ -16,7 +16,8 @@ use crate::{CpuId, Platform};
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 impl Cfs {
-    /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was done a moment ago.
+    /// `update_shares`: divides the shares of all groups over the CPUs of a domain, unless that was
+    /// done a moment ago.
     #[inline]
     pub(super) fn update_shares(
         &mut self,
@@ -30,7 +31,13 @@ impl Cfs {
         }
     }
 
-    fn update_shares_of_all(&mut self, core: &mut Core, platform: &mut Platform, level: usize, cpu: CpuId) {
+    fn update_shares_of_all(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        level: usize,
+        cpu: CpuId,
+    ) {
         let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
         if now_ns - *last_update < self.knobs.shares_ratelimit_ns {
@@ -96,9 +103,16 @@ impl Cfs {
         }
     }
 
-    /// `effective_load`: by how much the weight of `cpu` would change if `own` were added to the queue of `group` there, `all` to
-    /// the group as a whole. Signed.
-    pub(super) fn effective_load(&self, group: u32, cpu: CpuId, own: i64, all: i64, asym: bool) -> i64 {
+    /// `effective_load`: by how much the weight of `cpu` would change if `own` were added to the
+    /// queue of `group` there, `all` to the group as a whole. Signed.
+    pub(super) fn effective_load(
+        &self,
+        group: u32,
+        cpu: CpuId,
+        own: i64,
+        all: i64,
+        asym: bool,
+    ) -> i64 {
         let (mut own, mut all) = (own, all);
         let mut group = group;
         if self.groups[group as usize].parent == NIL || (own == 0 && asym) {
@@ -107,8 +121,9 @@ impl Cfs {
         while self.groups[group as usize].parent != NIL {
             let row = &self.groups[group as usize];
             let queue = row.queue_on(cpu).map(|q| &self.queues[q as usize]);
-            let (load, rq_weight, part) = queue
-                .map_or((0, 0, 0), |queue| (queue.load as i64, queue.rq_weight as i64, queue.shares as i64));
+            let (load, rq_weight, part) = queue.map_or((0, 0, 0), |queue| {
+                (queue.load as i64, queue.rq_weight as i64, queue.shares as i64)
+            });
             let more = load - rq_weight;
             own += more;
             all += more;
@@ -159,8 +174,9 @@ mod tests {
         let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
         let group = cfs.make_group(GroupId::ROOT, 1024).unwrap().0;
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
-        let weights =
-            |cfs: &Cfs| queues.map(|q| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight);
+        let weights = |cfs: &Cfs| {
+            queues.map(|q| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight)
+        };
         assert_eq!(weights(&cfs), [1024, 1024]);
         for (q, load) in queues.into_iter().zip([1024, 3072]) {
             cfs.queues[q as usize].load = load;

@@ -1,8 +1,9 @@
 //! How long an entity may run at a time.
 //!
-//! Within a **period** everybody on a queue is to run once. The period is the latency; with more than `nr_latency` entities it
-//! grows, so that nobody's turn gets shorter than the minimal granularity. An entity's **slice** is its share of the period, by
-//! weight; the queue's population sets the period, and each level of groups above takes its share of that.
+//! Within a **period** everybody on a queue is to run once. The period is the latency; with more
+//! than `nr_latency` entities it grows, so that nobody's turn gets shorter than the minimal
+//! granularity. An entity's **slice** is its share of the period, by weight; the queue's population
+//! sets the period, and each level of groups above takes its share of that.
 
 use super::entity::{fair, inverse, scale};
 use super::versions::{PeriodRule, SliceRule};
@@ -29,7 +30,8 @@ impl Cfs {
     #[inline]
     pub(super) fn slice(&mut self, e: u32) -> u64 {
         let entity = &self.entities[e as usize];
-        let nr_running = u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
+        let nr_running =
+            u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
         let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
         let mut slice = self.knobs.period(nr_running, period);
         if rule == SliceRule::Divide {
@@ -60,7 +62,8 @@ impl Cfs {
             SliceRule::Divide => {
                 let entity = &self.entities[e as usize];
                 let queue = &self.queues[entity.cfs_rq as usize];
-                let period = self.knobs.period(u64::from(queue.nr_running) + 1, self.version.period);
+                let period =
+                    self.knobs.period(u64::from(queue.nr_running) + 1, self.version.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

@@ -1,4 +1,5 @@
-//! The spine of the algorithm: place, pick, preempt. (Charging is [`update_curr`](Cfs::update_curr), in [`queue`](super::queue).)
+//! The spine of the algorithm: place, pick, preempt. (Charging is
+//! [`update_curr`](Cfs::update_curr), in [`queue`](super::queue).)
 
 use super::Cfs;
 use super::entity::{before, fair, max_vruntime};
@@ -21,9 +22,10 @@ pub(super) enum Standing {
 impl Cfs {
     /// `place_entity`: where a newcomer or a waking sleeper starts.
     ///
-    /// A newcomer starts a slice after the floor, as if it had just had a turn. A sleeper starts at most half a latency before it
-    /// (a whole one before 2.6.32): that gets it the CPU soon, without letting it claim all the time it has slept. Nobody gains
-    /// by sleeping for a moment: a sleeper that is further on than that stays where it is.
+    /// A newcomer starts a slice after the floor, as if it had just had a turn. A sleeper starts at
+    /// most half a latency before it (a whole one before 2.6.32): that gets it the CPU soon,
+    /// without letting it claim all the time it has slept. Nobody gains by sleeping for a moment: a
+    /// sleeper that is further on than that stays where it is.
     #[inline]
     pub(super) fn place_entity(&mut self, q: u32, e: u32, initial: bool) {
         let mut vruntime = self.queues[q as usize].min_vruntime;
@@ -65,9 +67,9 @@ impl Cfs {
 
     /// `check_preempt_tick`: is the turn of the running entity over?
     ///
-    /// The second test compares a signed difference with an unsigned slice: on 64-bit machines an entity that is still *behind*
-    /// the leftmost one passes it, at every tick, as if it were far ahead. It is then usually picked again, and its turn counts
-    /// from there.
+    /// The second test compares a signed difference with an unsigned slice: on 64-bit machines an
+    /// entity that is still *behind* the leftmost one passes it, at every tick, as if it were far
+    /// ahead. It is then usually picked again, and its turn counts from there.
     #[inline]
     fn check_preempt_tick(&mut self, core: &mut Core, platform: &mut Platform, q: u32, curr: u32) {
         let cpu = self.queues[q as usize].cpu;
@@ -109,10 +111,13 @@ impl Cfs {
                 let queue = &self.queues[w.cfs_rq as usize];
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
-                if self.queues[r.cfs_rq as usize].curr != NIL && self.knobs.has(Feature::AdaptiveGran) {
+                if self.queues[r.cfs_rq as usize].curr != NIL
+                    && self.knobs.has(Feature::AdaptiveGran)
+                {
                     let ran = r.sum_exec.wrapping_sub(r.prev_sum_exec);
-                    let wanted =
-                        2u64.wrapping_mul(w.averages.avg_wakeup).wrapping_mul(u64::from(queue.nr_running));
+                    let wanted = 2u64
+                        .wrapping_mul(w.averages.avg_wakeup)
+                        .wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
                 fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
@@ -130,7 +135,11 @@ impl Cfs {
             return Standing::Behind;
         }
         // The granularity is at most some seconds times 1024.
-        if ahead > self.wakeup_gran(running, woken) as i64 { Standing::FarAhead } else { Standing::Near }
+        if ahead > self.wakeup_gran(running, woken) as i64 {
+            Standing::FarAhead
+        } else {
+            Standing::Near
+        }
     }
 
     /// Whether a woken entity preempts a running one of the same queue.
@@ -138,13 +147,16 @@ impl Cfs {
     fn preempts(&self, running: u32, woken: u32) -> bool {
         if self.version.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
-            let limit = self.entities[woken as usize].vruntime.wrapping_add(self.wakeup_gran(running, woken));
+            let limit = self.entities[woken as usize]
+                .vruntime
+                .wrapping_add(self.wakeup_gran(running, woken));
             return limit < self.entities[running as usize].vruntime;
         }
         self.standing(running, woken) == Standing::FarAhead
     }
 
-    /// `find_matching_se`: lifts two entities to the level at which they, or groups they are in, sit in the same queue.
+    /// `find_matching_se`: lifts two entities to the level at which they, or groups they are in,
+    /// sit in the same queue.
     #[inline]
     fn common_level(&self, mut a: u32, mut b: u32) -> (u32, u32) {
         let depth = |e: u32| self.entities[e as usize].depth;
@@ -221,8 +233,10 @@ impl Cfs {
             return;
         }
         let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
-        let sync = challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
-        let verdict = self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
+        let sync =
+            challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
+        let verdict =
+            self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
         if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
             core.resched_curr(platform, cpu);
         }
@@ -257,8 +271,8 @@ impl Cfs {
         (!self.knobs.has(Feature::WakeupPreempt)).then_some(false)
     }
 
-    /// Compares virtual times where the two, or groups they are in, compete with each other. A task that is so preempted is
-    /// nominated: it may go on before the leftmost, if there are many.
+    /// Compares virtual times where the two, or groups they are in, compete with each other. A task
+    /// that is so preempted is nominated: it may go on before the leftmost, if there are many.
     #[inline]
     fn preempts_at_common_level(&mut self, curr: u32, woken: u32, many: bool) -> bool {
         let (mut running, mut challenger) = self.common_level(curr, woken);
@@ -311,7 +325,8 @@ impl Cfs {
         self.queues[q as usize].curr = e;
     }
 
-    /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes there.
+    /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes
+    /// there.
     pub(super) fn challenge_curr(
         &mut self,
         core: &mut Core,
@@ -330,10 +345,18 @@ impl Cfs {
 }
 
 impl Class for super::Cfs {
-    /// `enqueue_task_fair`: up through the groups, as far as they were not queued ([`join`](Cfs::join)). A group that becomes
-    /// runnable is placed like a waking sleeper, even if its task is new or comes from elsewhere.
+    /// `enqueue_task_fair`: up through the groups, as far as they were not queued
+    /// ([`join`](Cfs::join)). A group that becomes runnable is placed like a waking sleeper, even
+    /// if its task is new or comes from elsewhere.
     #[inline]
-    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
         let e = self.entity_of(pid);
         let wakeup = why == Enqueue::Wakeup;
         if wakeup {
@@ -346,7 +369,8 @@ impl Class for super::Cfs {
         self.hrtick_update(core, platform, cpu);
     }
 
-    /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run ([`leave`](Cfs::leave)).
+    /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run
+    /// ([`leave`](Cfs::leave)).
     #[inline]
     fn dequeue_task(
         &mut self,
@@ -361,8 +385,8 @@ impl Class for super::Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual time puts it; it may well be
-    /// picked again at once.
+    /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual
+    /// time puts it; it may well be picked again at once.
     fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
@@ -398,7 +422,12 @@ impl Class for super::Cfs {
 
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
     #[inline]
-    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
         let mut q = cpu.0;
         if self.queues[q as usize].nr_running == 0 {
             return None;
@@ -416,7 +445,8 @@ impl Class for super::Cfs {
         }
     }
 
-    /// `put_prev_task_fair`: from the task up. Each level is charged when it is put, and throttled if it has run out of quota.
+    /// `put_prev_task_fair`: from the task up. Each level is charged when it is put, and throttled
+    /// if it has run out of quota.
     #[inline]
     fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.hrtick_clear(platform, cpu);
@@ -477,8 +507,16 @@ impl Class for super::Cfs {
         }
     }
 
-    /// `task_new_fair`: a child starts where the running task is, or a slice after the floor, whichever is later.
-    fn task_new(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
+    /// `task_new_fair`: a child starts where the running task is, or a slice after the floor,
+    /// whichever is later.
+    fn task_new(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        parent: Parent,
+    ) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);

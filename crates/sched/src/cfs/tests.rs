@@ -1,4 +1,5 @@
-//! The worked examples, rules that no golden schedule decides, and a long random life with the books checked at every step.
+//! The worked examples, rules that no golden schedule decides, and a long random life with the
+//! books checked at every step.
 
 use super::{Cfs, Version, class_list, wait_runtime};
 use crate::classes::rt::RtVersion;
@@ -8,8 +9,8 @@ use crate::random::Random;
 use crate::registry::BuildConfig;
 use crate::topology::{Level, LevelKind};
 use crate::{
-    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Topology, TunableError,
-    Waker,
+    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Topology,
+    TunableError, Waker,
 };
 use alloc::vec::Vec;
 
@@ -83,7 +84,8 @@ fn decaying_loads_follow_the_load_as_in_the_worked_example() {
 
 #[test]
 fn three_hogs_on_two_cpus_change_places_for_ever() {
-    // The small imbalance of 2 against 1: each pass moves one hog to the CPU with fewer, which is then the one with more.
+    // The small imbalance of 2 against 1: each pass moves one hog to the CPU with fewer, which is
+    // then the one with more.
     let mut m = machine_2_6_32(2);
     for _ in 0..3 {
         m.nice(0, Life::Hog);
@@ -149,7 +151,8 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_the_floor(
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
     let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
-    // A third of 5 ms after the floor, a little less by the computed inverse; or where the parent is, if that is later.
+    // A third of 5 ms after the floor, a little less by the computed inverse; or where the parent
+    // is, if that is later.
     let earliest = m.sched.fair.min_vruntime(cpu) as i64 + 1_666_000;
     let place = vruntime(&m, child);
     assert!((earliest - 1000..earliest + 1000).contains(&place) || place == vruntime(&m, running));
@@ -232,7 +235,8 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
     let low = m.start(attr, Life::Hog, Parent::Outside);
     m.nice(0, Life::Periodic { run: MS, sleep: MS / 3 });
     m.run_until(10 * MS);
-    let longest = m.slices.iter().filter(|slice| slice.3 == low.0).map(|slice| slice.2 - slice.1).max();
+    let longest =
+        m.slices.iter().filter(|slice| slice.3 == low.0).map(|slice| slice.2 - slice.1).max();
     assert!(longest.unwrap() <= MS / 3, "{longest:?}");
 }
 
@@ -264,7 +268,8 @@ fn groups_can_be_reshared_and_tasks_moved_between_them() {
     let one = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
     let two = m.sched.group_new(&mut m.platform, one, 512).unwrap();
     assert!(m.sched.group_new(&mut m.platform, GroupId(9), 1).is_err());
-    let tasks: Vec<TaskId> = [one, two, two, GroupId::ROOT].map(|group| m.in_group(group, Life::Hog)).into();
+    let tasks: Vec<TaskId> =
+        [one, two, two, GroupId::ROOT].map(|group| m.in_group(group, Life::Hog)).into();
     for step in 1..60u64 {
         m.run_until(step * 7 * MS);
         let task = tasks[step as usize % 4];
@@ -295,7 +300,9 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
     let allowed = |random: &mut Random| match random.below(3) {
         0 => CpuSet::All,
         1 => CpuSet::only(CpuId(random.below(cpus) as u32)),
-        _ => CpuSet::from_cpus([CpuId(random.below(cpus) as u32), CpuId(random.below(cpus) as u32)]),
+        _ => {
+            CpuSet::from_cpus([CpuId(random.below(cpus) as u32), CpuId(random.below(cpus) as u32)])
+        }
     };
     for _ in 0..1500 {
         let until = m.now() + random.below(3 * MS);
@@ -309,7 +316,10 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                 let life = match random.below(4) {
                     0 => Life::Work(1 + random.below(20 * MS)),
                     1 => Life::Hog,
-                    _ => Life::Periodic { run: 1 + random.below(4 * MS), sleep: 1 + random.below(20 * MS) },
+                    _ => Life::Periodic {
+                        run: 1 + random.below(4 * MS),
+                        sleep: 1 + random.below(20 * MS),
+                    },
                 };
                 let attr = TaskAttr {
                     sched: attr(&mut random),
@@ -318,7 +328,10 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                     address_space: random.below(3) as u32,
                 };
                 let parent = match m.current[cpu as usize] {
-                    Some(task) if random.below(2) == 0 && m.tasks[task.index()].state == State::Running => {
+                    Some(task)
+                        if random.below(2) == 0
+                            && m.tasks[task.index()].state == State::Running =>
+                    {
                         Parent::Task { task, cpu: CpuId(cpu) }
                     }
                     _ => Parent::Outside,
@@ -327,9 +340,13 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
             }
             (2, _) if groups && known.len() < 12 => {
                 let parent = known[random.below(known.len() as u64) as usize];
-                known.push(m.sched.group_new(&mut m.platform, parent, random.below(300_000)).unwrap());
+                known.push(
+                    m.sched.group_new(&mut m.platform, parent, random.below(300_000)).unwrap(),
+                );
             }
-            (3, Some(task)) => m.sched.set_attr(&mut m.platform, task, &attr(&mut random), CpuId(cpu)),
+            (3, Some(task)) => {
+                m.sched.set_attr(&mut m.platform, task, &attr(&mut random), CpuId(cpu))
+            }
             (4, Some(task)) => m.sched.set_affinity(&mut m.platform, task, &allowed(&mut random)),
             (5, Some(task)) if groups => {
                 let group = known[random.below(known.len() as u64) as usize];
@@ -410,12 +427,13 @@ fn a_machine_of_many_levels_keeps_its_books() {
         let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
-    // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are worth 589 each, a lone task
-    // counts as more than the imbalance, and 2.6.32 does not take it.)
+    // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
+    // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
     let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
-    let hogs: Vec<TaskId> = (0..8).map(|_| m.start(bound.clone(), Life::Hog, Parent::Outside)).collect();
+    let hogs: Vec<TaskId> =
+        (0..8).map(|_| m.start(bound.clone(), Life::Hog, Parent::Outside)).collect();
     for &task in &hogs {
         m.sched.set_affinity(&mut m.platform, task, &CpuSet::All);
     }

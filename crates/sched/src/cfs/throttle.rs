@@ -1,8 +1,10 @@
-//! Groups come and go: how tasks, one or many, join the hierarchy of queues and leave it; and how a group that has used up its
-//! quota is taken off its CPU and put back ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
+//! Groups come and go: how tasks, one or many, join the hierarchy of queues and leave it; and how a
+//! group that has used up its quota is taken off its CPU and put back
+//! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
 //!
-//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it, may sleep, wake and be moved
-//! there as elsewhere; but none of it counts further up, and none of it can be picked.
+//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it,
+//! may sleep, wake and be moved there as elsewhere; but none of it counts further up, and none of
+//! it can be picked.
 
 use super::Cfs;
 use super::groups::ROOT;
@@ -13,8 +15,9 @@ use crate::{CpuId, GroupStats, Platform, TimerKey};
 use alloc::string::String;
 
 impl Cfs {
-    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as they were not queued. A
-    /// throttled queue is as far as anybody gets to know. `wakeup`: `e` is placed like a waking sleeper, as groups always are.
+    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as
+    /// they were not queued. A throttled queue is as far as anybody gets to know. `wakeup`: `e` is
+    /// placed like a waking sleeper, as groups always are.
     #[inline]
     pub(super) fn join(
         &mut self,
@@ -43,7 +46,8 @@ impl Cfs {
         core.add_nr_running(cpu, count);
     }
 
-    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as they have nothing else to run.
+    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as
+    /// they have nothing else to run.
     #[inline]
     pub(super) fn leave(&mut self, core: &mut Core, platform: &mut Platform, e: u32, count: u32) {
         let cpu = self.queues[self.entities[e as usize].cfs_rq as usize].cpu;
@@ -70,12 +74,15 @@ impl Cfs {
         core.sub_nr_running(cpu, count);
     }
 
-    /// `check_enqueue_throttle`: queue `q` has got its first entity; it may have nothing to run it on. (One in which somebody runs
-    /// is looked at when that one is put away.)
+    /// `check_enqueue_throttle`: queue `q` has got its first entity; it may have nothing to run it
+    /// on. (One in which somebody runs is looked at when that one is put away.)
     #[inline]
     fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
-        if !self.limits.is_used() || queue.nr_running != 1 || queue.curr != NIL || self.limits.is_throttled(q)
+        if !self.limits.is_used()
+            || queue.nr_running != 1
+            || queue.curr != NIL
+            || self.limits.is_throttled(q)
         {
             return;
         }
@@ -117,7 +124,12 @@ impl Cfs {
     }
 
     /// A period is over, or returned runtime is to be handed out.
-    pub(super) fn bandwidth_timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+    pub(super) fn bandwidth_timer(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        key: TimerKey,
+    ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
                 self.unthrottle(core, platform, q);
@@ -143,7 +155,8 @@ impl Cfs {
         }
     }
 
-    /// `throttled_lb_pair`: whether the group of queue `q` is held back there or on `other`. Its tasks are not balanced then.
+    /// `throttled_lb_pair`: whether the group of queue `q` is held back there or on `other`. Its
+    /// tasks are not balanced then.
     pub(super) fn is_throttled_pair(&self, q: u32, other: CpuId) -> bool {
         if self.is_held_back_in(q) {
             return true;

@@ -1,13 +1,14 @@
 //! The timeline of a queue: waiting entities in the order of their virtual times.
 //!
-//! The kernel keeps a red-black tree. All that the algorithm asks of it is an order: by virtual time, and among equals as they
-//! came. Here each entity stands in a list of [`Sorted`] numbers that say just that.
+//! The kernel keeps a red-black tree. All that the algorithm asks of it is an order: by virtual
+//! time, and among equals as they came. Here each entity stands in a list of [`Sorted`] numbers
+//! that say just that.
 
 use crate::classes::rbtree::NIL;
 use crate::classes::sorted::Sorted;
 
-/// A place in the order: from the top the virtual time (64 bits), the number of the arrival, which sets equals apart (32), and
-/// the entity (32).
+/// A place in the order: from the top the virtual time (64 bits), the number of the arrival, which
+/// sets equals apart (32), and the entity (32).
 type Place = u128;
 
 #[inline]
@@ -42,7 +43,8 @@ impl Timeline {
         Timeline { places: Sorted::new(), arrivals: 0 }
     }
 
-    /// The entity that is furthest behind, the one that came first among equals; [`NIL`] if nobody waits.
+    /// The entity that is furthest behind, the one that came first among equals; [`NIL`] if nobody
+    /// waits.
     #[inline]
     pub fn leftmost(&self) -> u32 {
         entity_of(self.places.least())
@@ -74,9 +76,11 @@ impl Timeline {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }
 
-    /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival, without which it is not found again.
+    /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival,
+    /// without which it is not found again.
     ///
-    /// Once in 2^32 arrivals those who wait are numbered anew: `renumbered` is told the entities and their numbers.
+    /// Once in 2^32 arrivals those who wait are numbered anew: `renumbered` is told the entities
+    /// and their numbers.
     #[inline]
     pub fn insert(&mut self, e: u32, vruntime: u64, renumbered: impl FnMut(u32, u32)) -> u32 {
         if self.arrivals == u32::MAX {
@@ -154,8 +158,11 @@ mod tests {
 
         fn check(&self) {
             self.timeline.audit().unwrap();
-            let found: Vec<(u64, u32)> =
-                self.timeline.iter().map(|(e, vruntime)| (vruntime.wrapping_sub(self.base), e)).collect();
+            let found: Vec<(u64, u32)> = self
+                .timeline
+                .iter()
+                .map(|(e, vruntime)| (vruntime.wrapping_sub(self.base), e))
+                .collect();
             assert_eq!(found, self.model);
             let first = self.model.first().copied();
             assert_eq!(self.timeline.leftmost(), first.map_or(NIL, |(_, e)| e));
@@ -185,7 +192,11 @@ mod tests {
                         pair.insert(e, random.below(spread));
                     } else if !pair.model.is_empty() {
                         let leftmost = random.below(2) == 0;
-                        let at = if leftmost { 0 } else { random.below(pair.model.len() as u64) as usize };
+                        let at = if leftmost {
+                            0
+                        } else {
+                            random.below(pair.model.len() as u64) as usize
+                        };
                         absent.push(pair.model[at].1);
                         pair.remove(at);
                     }

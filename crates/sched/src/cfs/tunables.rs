@@ -1,4 +1,5 @@
-//! The knobs, under the kernel's names: defaults, scaling by the number of CPUs, and what the kernel refuses.
+//! The knobs, under the kernel's names: defaults, scaling by the number of CPUs, and what the
+//! kernel refuses.
 
 use super::versions::Feature;
 use super::{Cfs, Version};
@@ -68,14 +69,18 @@ impl Knobs {
         }
     }
 
-    /// The release's times follow the number of CPUs: they were for `before` and become those for `after`. What somebody has
-    /// written stays.
+    /// The release's times follow the number of CPUs: they were for `before` and become those for
+    /// `after`. What somebody has written stays.
     pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
         let (before, after) = (Knobs::at_boot(version, before), Knobs::at_boot(version, after));
         for (knob, before, after) in [
             (&mut self.latency_ns, before.latency_ns, after.latency_ns),
             (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
-            (&mut self.wakeup_granularity_ns, before.wakeup_granularity_ns, after.wakeup_granularity_ns),
+            (
+                &mut self.wakeup_granularity_ns,
+                before.wakeup_granularity_ns,
+                after.wakeup_granularity_ns,
+            ),
             (&mut self.shares_ratelimit_ns, before.shares_ratelimit_ns, after.shares_ratelimit_ns),
         ] {
             if *knob == before {
@@ -206,12 +211,14 @@ impl Cfs {
             "sched_time_avg" => knobs.time_avg_ms = value as u64,
             _ if self.version.interactive && self.interactive.set_tunable(name, value) => {}
             _ => {
-                let feature = self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
+                let feature =
+                    self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
                     return Err(TunableError::Refused(String::from("not a knob of this class")));
                 };
                 let bit = 1 << feature as u32;
-                knobs.features = if value != 0 { knobs.features | bit } else { knobs.features & !bit };
+                knobs.features =
+                    if value != 0 { knobs.features | bit } else { knobs.features & !bit };
             }
         }
         if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
@@ -229,7 +236,8 @@ mod tests {
     fn times_grow_with_the_logarithm_of_the_cpus() {
         let at = |version: &Version, cpus| {
             let knobs = Knobs::at_boot(version, cpus);
-            [knobs.latency_ns, knobs.min_granularity_ns, knobs.wakeup_granularity_ns].map(|ns| ns / 1_000_000)
+            [knobs.latency_ns, knobs.min_granularity_ns, knobs.wakeup_granularity_ns]
+                .map(|ns| ns / 1_000_000)
         };
         assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
         assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);

@@ -1,8 +1,9 @@
 //! What differs from release to release, as named properties of one algorithm.
 //!
-//! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies, and an hrtick that is on by
-//! default), 2.6.26 in particular (group arithmetic that was half-way between two designs), and 2.6.30. Before 2.6.32 only one CPU:
-//! the balancers of those releases are not known well enough.
+//! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies,
+//! and an hrtick that is on by default), 2.6.26 in particular (group arithmetic that was half-way
+//! between two designs), and 2.6.30. Before 2.6.32 only one CPU: the balancers of those releases
+//! are not known well enough.
 
 use crate::classes::bandwidth::BandwidthVersion;
 
@@ -27,7 +28,8 @@ pub enum PeriodRule {
 /// How a slice, and a newcomer's first debit, are computed from the period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceRule {
-    /// Slice: floor(period * weight / load), the own level only. Debit: floor(period * 1024 / load), whatever the own weight.
+    /// Slice: floor(period * weight / load), the own level only. Debit: floor(period * 1024 /
+    /// load), whatever the own weight.
     Divide,
     /// Slice: scaled at every level of groups. Debit: the slice in virtual time.
     ScaleEveryLevel,
@@ -47,11 +49,13 @@ pub struct PlaceRule {
 /// By how much a woken entity must be behind the running one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GranRule {
-    /// The granularity in the virtual time of the running entity, if its weight is not 1024. Compared as unsigned.
+    /// The granularity in the virtual time of the running entity, if its weight is not 1024.
+    /// Compared as unsigned.
     OfRunning,
     /// The same, only if it is heavier than 1024.
     OfHeavyRunning,
-    /// Less the longer the running one has run, the sooner the woken one wakes others; in the virtual time of the woken entity.
+    /// Less the longer the running one has run, the sooner the woken one wakes others; in the
+    /// virtual time of the woken entity.
     Adaptive,
 }
 
@@ -62,7 +66,8 @@ pub enum Buddies {
     None,
     /// The woken one (`next`) and the running one (`last`), at every wakeup; `next` is preferred.
     EveryWakeup,
-    /// The preempted one (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is preferred.
+    /// The preempted one (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
+    /// preferred.
     Preempted,
 }
 
@@ -95,9 +100,11 @@ pub struct Version {
     pub gran: GranRule,
     /// Buddies.
     pub buddies: Buddies,
-    /// A wakeup tries each level from the common one upward until one says yes; otherwise the common one only.
+    /// A wakeup tries each level from the common one upward until one says yes; otherwise the
+    /// common one only.
     pub tries_levels_upward: bool,
-    /// The wakeup check stops where a reschedule is pending, and asks nothing of tasks in the order of 2.6.32.
+    /// The wakeup check stops where a reschedule is pending, and asks nothing of tasks in the order
+    /// of 2.6.32.
     pub checks_pending: bool,
     /// A fork always makes its CPU reschedule.
     pub resched_after_fork: bool,
@@ -109,7 +116,8 @@ pub struct Version {
     pub idle_policy_gives_way: bool,
     /// A woken `SCHED_IDLE` task never preempts.
     pub idle_policy_never_preempts: bool,
-    /// `min_vruntime` moves on only when time is charged, and then also when none has passed; otherwise at dequeues too.
+    /// `min_vruntime` moves on only when time is charged, and then also when none has passed;
+    /// otherwise at dequeues too.
     pub floor_moves_on_charge_only: bool,
     /// The weight of `SCHED_IDLE` is 2, its inverse a slip.
     pub old_idle_weight: bool,
@@ -166,32 +174,56 @@ impl Feature {
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Feature::FairSleepers => ("FAIR_SLEEPERS", "sleepers are placed behind the others"),
-            Feature::NewFairSleepers => ("NEW_FAIR_SLEEPERS", "sleepers are placed behind the others"),
+            Feature::NewFairSleepers => {
+                ("NEW_FAIR_SLEEPERS", "sleepers are placed behind the others")
+            }
             Feature::GentleFairSleepers => ("GENTLE_FAIR_SLEEPERS", "sleepers get half the credit"),
-            Feature::NormalizedSleeper => ("NORMALIZED_SLEEPER", "sleepers' credit goes by their weight"),
+            Feature::NormalizedSleeper => {
+                ("NORMALIZED_SLEEPER", "sleepers' credit goes by their weight")
+            }
             Feature::StartDebit => ("START_DEBIT", "newcomers start a slice later"),
             Feature::WakeupPreempt => ("WAKEUP_PREEMPT", "woken tasks may preempt"),
-            Feature::AdaptiveGran => ("ADAPTIVE_GRAN", "less granularity for tasks that wake others soon"),
+            Feature::AdaptiveGran => {
+                ("ADAPTIVE_GRAN", "less granularity for tasks that wake others soon")
+            }
             Feature::AsymGran => {
                 ("ASYM_GRAN", "granularity in the woken task's virtual time, not the running one's")
             }
             Feature::WakeupSync => ("WAKEUP_SYNC", "a synchronous wakeup always preempts"),
-            Feature::WakeupOverlap => ("WAKEUP_OVERLAP", "tasks that overlap little always preempt"),
-            Feature::WakeupRunning => ("WAKEUP_RUNNING", "a task that runs shorter always preempts"),
+            Feature::WakeupOverlap => {
+                ("WAKEUP_OVERLAP", "tasks that overlap little always preempt")
+            }
+            Feature::WakeupRunning => {
+                ("WAKEUP_RUNNING", "a task that runs shorter always preempts")
+            }
             Feature::SyncWakeups => ("SYNC_WAKEUPS", "the hint of synchronous wakeups is heeded"),
-            Feature::AffineWakeups => ("AFFINE_WAKEUPS", "a wakeup may pull the task to the waker's CPU"),
-            Feature::SyncLess => ("SYNC_LESS", "the sync hint is not believed of tasks that overlap much"),
-            Feature::SyncMore => ("SYNC_MORE", "tasks that overlap little are taken as synchronous"),
+            Feature::AffineWakeups => {
+                ("AFFINE_WAKEUPS", "a wakeup may pull the task to the waker's CPU")
+            }
+            Feature::SyncLess => {
+                ("SYNC_LESS", "the sync hint is not believed of tasks that overlap much")
+            }
+            Feature::SyncMore => {
+                ("SYNC_MORE", "tasks that overlap little are taken as synchronous")
+            }
             Feature::NextBuddy => ("NEXT_BUDDY", "a woken task is nominated"),
             Feature::LastBuddy => ("LAST_BUDDY", "a preempted task is nominated"),
             Feature::CacheHotBuddy => ("CACHE_HOT_BUDDY", "nominated tasks count as cache hot"),
-            Feature::LbBias => ("LB_BIAS", "the balancer compares decayed loads, biased against moving"),
-            Feature::LbSharesUpdate => ("LB_SHARES_UPDATE", "group shares are refreshed at wakeups"),
+            Feature::LbBias => {
+                ("LB_BIAS", "the balancer compares decayed loads, biased against moving")
+            }
+            Feature::LbSharesUpdate => {
+                ("LB_SHARES_UPDATE", "group shares are refreshed at wakeups")
+            }
             Feature::HrTick => ("HRTICK", "a timer ends turns between ticks"),
             Feature::DoubleTick => ("DOUBLE_TICK", "with HRTICK the tick looks too"),
-            Feature::ArchPower => ("ARCH_POWER", "CPU power as the architecture says; all are equal here"),
+            Feature::ArchPower => {
+                ("ARCH_POWER", "CPU power as the architecture says; all are equal here")
+            }
             Feature::OwnerSpin => ("OWNER_SPIN", "mutexes spin; without effect here"),
-            Feature::AsymEffLoad => ("ASYM_EFF_LOAD", "no load added means none, whatever the shares"),
+            Feature::AsymEffLoad => {
+                ("ASYM_EFF_LOAD", "no load added means none, whatever the shares")
+            }
         }
     }
 }
@@ -239,8 +271,11 @@ const FEATURES_2_6_28: &[(Feature, bool)] = &[
     (Feature::WakeupPreempt, true),
 ];
 
-const FEATURES_2_6_24: &[(Feature, bool)] =
-    &[(Feature::NewFairSleepers, true), (Feature::StartDebit, true), (Feature::WakeupPreempt, true)];
+const FEATURES_2_6_24: &[(Feature, bool)] = &[
+    (Feature::NewFairSleepers, true),
+    (Feature::StartDebit, true),
+    (Feature::WakeupPreempt, true),
+];
 
 impl Version {
     /// 2.6.32 as first released.
@@ -255,7 +290,11 @@ impl Version {
         inverse: InverseRule::OfNext,
         period: PeriodRule::MinGranularityEach,
         slice: SliceRule::ScaleEveryLevel,
-        place: PlaceRule { initial_is_exact: false, groups_get_credit: true, normalize_idle_too: false },
+        place: PlaceRule {
+            initial_is_exact: false,
+            groups_get_credit: true,
+            normalize_idle_too: false,
+        },
         gran: GranRule::Adaptive,
         buddies: Buddies::Preempted,
         tries_levels_upward: false,
@@ -276,13 +315,15 @@ impl Version {
         over_pulls: true,
     };
 
-    /// The long-term release 2.6.32.60 as far as it is described: from 2.6.33 it has how times grow with the number of CPUs, and
-    /// that they do so again when one comes or goes. What else it has from later releases is not described to us.
+    /// The long-term release 2.6.32.60 as far as it is described: from 2.6.33 it has how times grow
+    /// with the number of CPUs, and that they do so again when one comes or goes. What else it has
+    /// from later releases is not described to us.
     pub const V2_6_32_60: Version =
         Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
-    /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36, and quotas for groups. What
-    /// else changed in the fair class between 2.6.33 and 3.2 is not described to us.
+    /// 3.2 as far as it is described: the rules of 2.6.32 with the defaults that hold since 2.6.36,
+    /// and quotas for groups. What else changed in the fair class between 2.6.33 and 3.2 is not
+    /// described to us.
     pub const V3_2: Version = Version {
         name: "3.2",
         latency_ns: 6_000_000,
@@ -313,7 +354,8 @@ impl Version {
         ..Version::V2_6_32
     };
 
-    /// 2.6.29: credit by weight, granularity by the running task's weight, all levels tried at a wakeup.
+    /// 2.6.29: credit by weight, granularity by the running task's weight, all levels tried at a
+    /// wakeup.
     pub const V2_6_29: Version = Version {
         name: "2.6.29",
         features: FEATURES_2_6_28,
@@ -341,7 +383,11 @@ impl Version {
         inverse: InverseRule::OfSame,
         period: PeriodRule::StretchLatency,
         slice: SliceRule::Divide,
-        place: PlaceRule { initial_is_exact: true, groups_get_credit: false, normalize_idle_too: false },
+        place: PlaceRule {
+            initial_is_exact: true,
+            groups_get_credit: false,
+            normalize_idle_too: false,
+        },
         gran: GranRule::OfRunning,
         buddies: Buddies::None,
         tries_levels_upward: false,

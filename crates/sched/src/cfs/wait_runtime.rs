@@ -2,20 +2,21 @@
 //!
 //! # The algorithm
 //!
-//! There is no vruntime. A queue has a **fair clock**, which runs at the speed at which an ideal machine would serve a nice-0
-//! task: with total weight W, `1024 / W` of the real clock. An entity has a **wait_runtime**: what the ideal machine still owes it,
-//! in ns of CPU time. It grows while the entity waits and shrinks while it runs (by what it got beyond its share). Its key in the
+//! There is no vruntime. A queue has a **fair clock**, which runs at the speed at which an ideal
+//! machine would serve a nice-0 task: with total weight W, `1024 / W` of the real clock. An entity
+//! has a **wait_runtime**: what the ideal machine still owes it, in ns of CPU time. It grows while
+//! the entity waits and shrinks while it runs (by what it got beyond its share). Its key in the
 //! tree is
 //!
 //! ```text
 //! fair_key = fair_clock - wait_runtime        (by weight, if it is not nice 0)
 //! ```
 //!
-//! and the smallest key runs. The running entity **stays in the tree**; each tick takes it out and puts it back at its new key.
-//! `wait_runtime` is kept within plus and minus `runtime_limit`.
+//! and the smallest key runs. The running entity **stays in the tree**; each tick takes it out and
+//! puts it back at its new key. `wait_runtime` is kept within plus and minus `runtime_limit`.
 //!
-//! A **sleeper** is owed the time that it slept, on the fair clock, as if it had waited. What is given so is noted as
-//! `sleeper_bonus`, and taken bit by bit from those that run.
+//! A **sleeper** is owed the time that it slept, on the fair clock, as if it had waited. What is
+//! given so is noted as `sleeper_bonus`, and taken bit by bit from those that run.
 //!
 //! # Cost
 //!
@@ -23,8 +24,9 @@
 //!
 //! # What is not here
 //!
-//! One CPU only, and no groups (they had no user interface). Feature bits other than `FAIR_SLEEPERS` and `START_DEBIT` (those with
-//! a fixed value: `SLEEPER_AVG` off, `SLEEPER_LOAD_AVG` and `PRECISE_CPU_LOAD` on without effect then, `SKIP_INITIAL` off) and
+//! One CPU only, and no groups (they had no user interface). Feature bits other than
+//! `FAIR_SLEEPERS` and `START_DEBIT` (those with a fixed value: `SLEEPER_AVG` off,
+//! `SLEEPER_LOAD_AVG` and `PRECISE_CPU_LOAD` on without effect then, `SKIP_INITIAL` off) and
 //! `sched_stat_granularity_ns` (0) cannot be changed.
 
 use super::entity::{Load, inverse, scale};
@@ -38,7 +40,9 @@ use crate::classes::{
 };
 use crate::interface::Load as Workload;
 use crate::registry::BuildConfig;
-use crate::{CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError};
+use crate::{
+    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
+};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -188,7 +192,8 @@ impl WaitRuntime {
         ((span * self.entities[e as usize].load.weight) >> NICE_0_SHIFT) as i64
     }
 
-    /// `update_curr`: charges the running entity. It was due `mine` of the time that has passed and got all of it.
+    /// `update_curr`: charges the running entity. It was due `mine` of the time that has passed and
+    /// got all of it.
     fn update_curr(&mut self, core: &Core, cpu: CpuId) {
         let curr = self.curr;
         if curr == NIL {
@@ -207,7 +212,8 @@ impl WaitRuntime {
         let delta_fair = scale(delta, u64::from(NICE_0_LOAD), inverse);
         let mut mine = scale(delta, weight, inverse);
         if self.sleeper_bonus > self.knobs.min_granularity_ns {
-            let room = self.knobs.runtime_limit_ns as i64 - self.entities[curr as usize].wait_runtime;
+            let room =
+                self.knobs.runtime_limit_ns as i64 - self.entities[curr as usize].wait_runtime;
             let paid = mine.min(self.sleeper_bonus).min(room as u64);
             self.sleeper_bonus -= paid;
             mine -= paid;
@@ -242,8 +248,13 @@ impl WaitRuntime {
         if load.weight == u64::from(NICE_0_LOAD) {
             return self.fair_clock.wrapping_sub(wait_runtime as u64);
         }
-        let owed = wait_runtime.unsigned_abs().wrapping_mul(load.inverse) >> (WMULT_SHIFT - NICE_0_SHIFT);
-        if wait_runtime < 0 { self.fair_clock.wrapping_add(owed) } else { self.fair_clock.wrapping_sub(owed) }
+        let owed =
+            wait_runtime.unsigned_abs().wrapping_mul(load.inverse) >> (WMULT_SHIFT - NICE_0_SHIFT);
+        if wait_runtime < 0 {
+            self.fair_clock.wrapping_add(owed)
+        } else {
+            self.fair_clock.wrapping_sub(owed)
+        }
     }
 
     fn timeline_insert(&mut self, e: u32, key: u64) {
@@ -306,15 +317,18 @@ impl WaitRuntime {
         match load.weight.cmp(&u64::from(NICE_0_LOAD)) {
             core::cmp::Ordering::Equal => gran,
             core::cmp::Ordering::Less => (load.weight * gran) >> NICE_0_SHIFT,
-            core::cmp::Ordering::Greater => load.inverse.wrapping_mul(gran) >> (WMULT_SHIFT - NICE_0_SHIFT),
+            core::cmp::Ordering::Greater => {
+                load.inverse.wrapping_mul(gran) >> (WMULT_SHIFT - NICE_0_SHIFT)
+            }
         }
     }
 
-    /// `__check_preempt_curr_fair`: whether the running entity is ahead of `e` by more than `gran`. One that has run for more than
-    /// its part of the latency has no margin left.
+    /// `__check_preempt_curr_fair`: whether the running entity is ahead of `e` by more than `gran`.
+    /// One that has run for more than its part of the latency has no margin left.
     fn is_preempted_by(&self, e: u32, gran: u64) -> bool {
         let curr = &self.entities[self.curr as usize];
-        let ideal = (self.knobs.latency_ns / self.nr_running.max(1)).max(self.knobs.min_granularity_ns);
+        let ideal =
+            (self.knobs.latency_ns / self.nr_running.max(1)).max(self.knobs.min_granularity_ns);
         let gran = if curr.sum_exec - curr.prev_sum_exec > ideal { 0 } else { gran };
         let ahead = curr.fair_key.wrapping_sub(self.entities[e as usize].fair_key) as i64;
         ahead > self.niced(self.curr, gran) as i64
@@ -322,7 +336,14 @@ impl WaitRuntime {
 }
 
 impl Class for WaitRuntime {
-    fn enqueue_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        _: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
         self.enqueue_entity(core, cpu, pid.0, why == Enqueue::Wakeup);
         core.add_nr_running(cpu, 1);
     }
@@ -380,7 +401,12 @@ impl Class for WaitRuntime {
         }
     }
 
-    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
         let e = self.timeline.leftmost();
         if e == NIL {
             return None;
@@ -420,15 +446,22 @@ impl Class for WaitRuntime {
         }
     }
 
-    /// With `sched_child_runs_first` a child that shares nothing with its parent goes just ahead of the running task, and then
-    /// owes half a granularity.
-    fn task_new(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
+    /// With `sched_child_runs_first` a child that shares nothing with its parent goes just ahead of
+    /// the running task, and then owes half a granularity.
+    fn task_new(
+        &mut self,
+        core: &mut Core,
+        _: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        parent: Parent,
+    ) {
         let first = match parent {
             Parent::Outside => false,
             Parent::Task { task, cpu: parent_cpu } => {
                 let parent = core.pid(task);
-                let shares =
-                    self.entities[parent.index()].address_space == self.entities[pid.index()].address_space;
+                let shares = self.entities[parent.index()].address_space
+                    == self.entities[pid.index()].address_space;
                 self.knobs.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
@@ -504,7 +537,8 @@ impl FairClass for WaitRuntime {
 
     fn update_cpu_load(&mut self, _: &Core, _: CpuId) {}
 
-    fn trigger_load_balance(&mut self, _: &mut Core, _: &mut RealTime, _: &mut Platform, _: CpuId) {}
+    fn trigger_load_balance(&mut self, _: &mut Core, _: &mut RealTime, _: &mut Platform, _: CpuId) {
+    }
 
     fn idle_balance(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) {}
 
@@ -560,7 +594,12 @@ impl FairClass for WaitRuntime {
             any,
             "a yielding task goes behind all others",
         );
-        add("FAIR_SLEEPERS", i64::from(knobs.fair_sleepers), (0, 1), "sleepers are owed for their sleep");
+        add(
+            "FAIR_SLEEPERS",
+            i64::from(knobs.fair_sleepers),
+            (0, 1),
+            "sleepers are owed for their sleep",
+        );
         add(
             "START_DEBIT",
             i64::from(knobs.start_debit),
@@ -595,8 +634,12 @@ impl FairClass for WaitRuntime {
 
     fn audit(&self, _: &Core) -> Result<(), String> {
         let queued = self.nodes.audit(&self.timeline)?;
-        let load: u64 =
-            self.entities.iter().filter(|entity| entity.on_rq).map(|entity| entity.load.weight).sum();
+        let load: u64 = self
+            .entities
+            .iter()
+            .filter(|entity| entity.on_rq)
+            .map(|entity| entity.load.weight)
+            .sum();
         if queued as u64 != self.nr_running || load != self.load {
             return Err(alloc::format!(
                 "counted {} entities of weight {}, found {queued} of {load}",
@@ -605,7 +648,8 @@ impl FairClass for WaitRuntime {
             ));
         }
         let limit = self.knobs.runtime_limit_ns as i64;
-        if let Some(entity) = self.entities.iter().find(|entity| entity.wait_runtime.abs() > limit) {
+        if let Some(entity) = self.entities.iter().find(|entity| entity.wait_runtime.abs() > limit)
+        {
             return Err(alloc::format!("wait_runtime {} is beyond the limit", entity.wait_runtime));
         }
         Ok(())

@@ -1,10 +1,12 @@
-//! CPU bandwidth control: a limit on the CPU time of a task group (`cpu.cfs_quota_us`, `cpu.max`), since Linux 3.2.
+//! CPU bandwidth control: a limit on the CPU time of a task group (`cpu.cfs_quota_us`, `cpu.max`),
+//! since Linux 3.2.
 //!
 //! # The idea
 //!
-//! A group may use its **quota** of CPU time in each **period**, on all CPUs together. Charging one common account at every tick
-//! of every CPU would be slow, so the account is a **pool** from which each CPU's queue of the group draws a **slice** at a
-//! time (5 ms), and charges what its tasks run against that.
+//! A group may use its **quota** of CPU time in each **period**, on all CPUs together. Charging one
+//! common account at every tick of every CPU would be slow, so the account is a **pool** from which
+//! each CPU's queue of the group draws a **slice** at a time (5 ms), and charges what its tasks run
+//! against that.
 //!
 //! ```text
 //!             refilled with the quota                  a slice at a time
@@ -13,28 +15,30 @@
 //!                                       +------------- all but 1 ms -----------------+  when its last task leaves
 //! ```
 //!
-//! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's queue as if it had gone to
-//! sleep, with all that is in it. At the next period the throttled queues are first brought just above zero, in the order in
-//! which they were throttled, and come back; what else they need they draw like everybody.
+//! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
+//! queue as if it had gone to sleep, with all that is in it. At the next period the throttled
+//! queues are first brought just above zero, in the order in which they were throttled, and come
+//! back; what else they need they draw like everybody.
 //!
-//! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since 5.4 it does not, so that a
-//! group on many CPUs can exceed a period's quota by what lay about on them, though never the average.
+//! What a queue has drawn it may keep when the period is over. In 3.2 it then **expires**; since
+//! 5.4 it does not, so that a group on many CPUs can exceed a period's quota by what lay about on
+//! them, though never the average.
 //!
-//! If a queue gives back more than a little while others are throttled, a second timer, the **slack timer**, hands it to them
-//! without waiting for the period.
+//! If a queue gives back more than a little while others are throttled, a second timer, the **slack
+//! timer**, hands it to them without waiting for the period.
 //!
 //! **Burst** (5.14 on): unused quota stays in the pool, up to quota + burst.
 //!
 //! # Who does what
 //!
-//! This file keeps the accounts and the timers. Taking queues off and putting them back is the fair class's business, as only it
-//! knows what a queue is: [`Bandwidth`] tells it when.
+//! This file keeps the accounts and the timers. Taking queues off and putting them back is the fair
+//! class's business, as only it knows what a queue is: [`Bandwidth`] tells it when.
 //!
 //! # Cost
 //!
-//! Nothing where no group has a quota. A charge: O(1) a level of groups. A throttling: as going to sleep. The period timer of
-//! a group: O(its throttled queues). Nothing ever walks all groups, but [`Bandwidth::check_hierarchy`], when an administrator
-//! sets a quota.
+//! Nothing where no group has a quota. A charge: O(1) a level of groups. A throttling: as going to
+//! sleep. The period timer of a group: O(its throttled queues). Nothing ever walks all groups, but
+//! [`Bandwidth::check_hierarchy`], when an administrator sets a quota.
 
 use crate::interface::GroupStats;
 use crate::{Platform, TimerKey, TimerPhase};
@@ -70,8 +74,8 @@ pub struct BandwidthVersion {
     pub expires: bool,
     /// Unused quota may be saved up (5.14 on).
     pub burst: bool,
-    /// A group may not have a larger part of the CPU than the group it is in: the rule of the first version of control groups,
-    /// which the second does not have.
+    /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
+    /// version of control groups, which the second does not have.
     pub child_within_parent: bool,
 }
 
@@ -149,11 +153,13 @@ pub struct Quota {
 pub enum Expiry {
     /// Nothing.
     Nothing,
-    /// Hand out what this group's pool has: release queues as long as [`Bandwidth::next_to_release`] names one.
+    /// Hand out what this group's pool has: release queues as long as
+    /// [`Bandwidth::next_to_release`] names one.
     Distribute(u32),
 }
 
-/// All groups' accounts. Groups and queues are numbered as the fair class numbers them; groups rise from parents to children.
+/// All groups' accounts. Groups and queues are numbered as the fair class numbers them; groups rise
+/// from parents to children.
 #[derive(Clone, Debug)]
 pub struct Bandwidth {
     version: BandwidthVersion,
@@ -219,7 +225,8 @@ impl Bandwidth {
         self.limited > 0
     }
 
-    /// Whether any group has had a quota at any time, so that tasks may have been kept waiting beside idle CPUs.
+    /// Whether any group has had a quota at any time, so that tasks may have been kept waiting
+    /// beside idle CPUs.
     pub fn was_ever_used(&self) -> bool {
         self.ever_used
     }
@@ -230,7 +237,8 @@ impl Bandwidth {
         self.limited > 0 && self.locals[q as usize].throttled
     }
 
-    /// `cfs_rq_runtime`: whether queue `q` is to be throttled as it is put away or first gets something to run.
+    /// `cfs_rq_runtime`: whether queue `q` is to be throttled as it is put away or first gets
+    /// something to run.
     #[inline]
     pub fn has_run_out(&self, q: u32) -> bool {
         self.limited > 0 && {
@@ -239,8 +247,8 @@ impl Bandwidth {
         }
     }
 
-    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; it is `now_ns` by its CPU's clock. False: it has nothing left
-    /// and gets nothing more, so that what runs must give way.
+    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; it is `now_ns` by its CPU's
+    /// clock. False: it has nothing left and gets nothing more, so that what runs must give way.
     #[inline]
     pub fn account(&mut self, platform: &mut Platform, q: u32, now_ns: u64, delta_ns: u64) -> bool {
         self.limited == 0 || !self.locals[q as usize].enabled || {
@@ -257,14 +265,16 @@ impl Bandwidth {
             return;
         }
         if local.expires >= self.pools[local.group as usize].runtime_expires {
-            // The period is over by this CPU's clock but the pool has not been refilled: clocks may differ by a tick.
+            // The period is over by this CPU's clock but the pool has not been refilled: clocks may
+            // differ by a tick.
             local.expires += self.tick_ns;
         } else {
             local.remaining_ns = 0;
         }
     }
 
-    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it may go on.
+    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it
+    /// may go on.
     fn assign(&mut self, platform: &mut Platform, q: u32) -> bool {
         let group = self.locals[q as usize].group;
         self.start_period_timer(platform, group);
@@ -303,14 +313,16 @@ impl Bandwidth {
         let pool = &mut self.pools[group as usize];
         if pool.period_ends.is_none() {
             if !self.version.burst {
-                // (With bursts the pool was refilled when the timer last fired, and nobody has drawn from it since.)
+                // (With bursts the pool was refilled when the timer last fired, and nobody has
+                // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
             pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
         }
     }
 
-    /// `return_cfs_rq_runtime`: the last entity has left queue `q`; all but a little goes back to the pool.
+    /// `return_cfs_rq_runtime`: the last entity has left queue `q`; all but a little goes back to
+    /// the pool.
     pub fn return_slack(&mut self, platform: &mut Platform, q: u32) {
         if self.limited == 0 {
             return;
@@ -387,7 +399,8 @@ impl Bandwidth {
         }
     }
 
-    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which nothing was drawn.
+    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which
+    /// nothing was drawn.
     fn period_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group as usize];
@@ -416,18 +429,21 @@ impl Bandwidth {
         Expiry::Distribute(group)
     }
 
-    /// `do_sched_cfs_slack_timer`: there is more in the pool than a slice, and throttled queues could use it.
+    /// `do_sched_cfs_slack_timer`: there is more in the pool than a slice, and throttled queues
+    /// could use it.
     fn slack_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
         let pool = &mut self.pools[group as usize];
         pool.slack_timer_active = false;
-        if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS) || pool.runtime_ns as i64 <= self.slice_ns {
+        if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
+            || pool.runtime_ns as i64 <= self.slice_ns
+        {
             return Expiry::Nothing;
         }
         Expiry::Distribute(group)
     }
 
-    /// `distribute_cfs_runtime`, one step: brings the queue of `group` that is throttled longest just above zero. None if there
-    /// is none, or the pool is dry (then it has got what there was).
+    /// `distribute_cfs_runtime`, one step: brings the queue of `group` that is throttled longest
+    /// just above zero. None if there is none, or the pool is dry (then it has got what there was).
     pub fn next_to_release(&mut self, group: u32) -> Option<u32> {
         let pool = &mut self.pools[group as usize];
         let q = pool.first_throttled;
@@ -448,9 +464,9 @@ impl Bandwidth {
         (q != NONE).then_some(q)
     }
 
-    /// `tg_set_cfs_bandwidth`, but for the throttled queues, which the fair class lets go afterwards
-    /// ([`first_throttled`](Bandwidth::first_throttled)): whatever had been drawn is void, and the pool is full. `queues` are
-    /// those of the group.
+    /// `tg_set_cfs_bandwidth`, but for the throttled queues, which the fair class lets go
+    /// afterwards ([`first_throttled`](Bandwidth::first_throttled)): whatever had been drawn is
+    /// void, and the pool is full. `queues` are those of the group.
     ///
     /// # Errors
     /// What the kernel refuses with `EINVAL`, and bursts where the release has none.
@@ -524,8 +540,8 @@ impl Bandwidth {
         Ok(())
     }
 
-    /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in, if `group` had `part` (in
-    /// 2^-20; none = no limit).
+    /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in,
+    /// if `group` had `part` (in 2^-20; none = no limit).
     fn check_hierarchy(&self, group: u32, part: Option<u64>) -> Result<(), String> {
         let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
         for (number, pool) in self.pools.iter().enumerate() {
@@ -582,14 +598,18 @@ impl Bandwidth {
             while q != NONE {
                 let local = &self.locals[q as usize];
                 if local.group as usize != group || !local.throttled || local.earlier != earlier {
-                    return Err(alloc::format!("group {group}: its list of throttled queues is broken"));
+                    return Err(alloc::format!(
+                        "group {group}: its list of throttled queues is broken"
+                    ));
                 }
                 throttled += 1;
                 earlier = q;
                 q = local.later;
             }
             if pool.last_throttled != earlier {
-                return Err(alloc::format!("group {group}: its list of throttled queues has another end"));
+                return Err(alloc::format!(
+                    "group {group}: its list of throttled queues has another end"
+                ));
             }
             if pool.first_throttled != NONE && pool.period_ends.is_none() {
                 return Err(alloc::format!("group {group} is throttled and no timer will end it"));
@@ -638,7 +658,8 @@ impl Pool {
         }
     }
 
-    /// `__refill_cfs_bandwidth_runtime`: the quota of a new period. Without bursts what is left of the old one is lost.
+    /// `__refill_cfs_bandwidth_runtime`: the quota of a new period. Without bursts what is left of
+    /// the old one is lost.
     fn refill(&mut self, now_ns: u64, burst: bool) {
         let Some(quota_ns) = self.quota_ns else {
             return;

@@ -1,4 +1,5 @@
-//! The core of a kernel with scheduling classes: what happens in which order, and which class is asked.
+//! The core of a kernel with scheduling classes: what happens in which order, and which class is
+//! asked.
 //!
 //! # `schedule()`
 //!
@@ -12,13 +13,14 @@
 //!
 //! # A wakeup
 //!
-//! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there* say whether it is preempted.
+//! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there*
+//! say whether it is preempted.
 //!
 //! # The migration thread
 //!
-//! Each CPU has one, real-time priority 99, bound to it. It is woken to push a task away from its CPU (active balancing, or an
-//! affinity that forbids the CPU), and takes no time: its whole turn lies within one call of `schedule()`, so that the
-//! machine never sees it.
+//! Each CPU has one, real-time priority 99, bound to it. It is woken to push a task away from its
+//! CPU (active balancing, or an affinity that forbids the CPU), and takes no time: its whole turn
+//! lies within one call of `schedule()`, so that the machine never sees it.
 
 use super::bandwidth::Quota;
 use super::rt::{self, RealTime};
@@ -26,8 +28,8 @@ use super::runqueue::{ClassId, Settings, Thread, prio_of};
 use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
 use crate::interface::Load;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -88,7 +90,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// One more thread on its runqueue. The fair class counts its own, as it may have groups that do not count.
+    /// One more thread on its runqueue. The fair class counts its own, as it may have groups that
+    /// do not count.
     #[inline]
     fn count_in(&mut self, pid: Pid) {
         if self.class_of(pid) != ClassId::Fair {
@@ -208,7 +211,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// Where a new task goes whose parent holds no CPU: the allowed CPU with the fewest threads, the lowest number among equals.
+    /// Where a new task goes whose parent holds no CPU: the allowed CPU with the fewest threads,
+    /// the lowest number among equals.
     fn emptiest_cpu(&self, allowed: &CpuSet) -> CpuId {
         let mut best: Option<(u32, CpuId)> = None;
         for (cpu, &nr_running) in self.core.nr_running.iter().enumerate() {
@@ -326,8 +330,11 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] =
-            Settings { attr: attr.sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
+        self.core.settings[pid.index()] = Settings {
+            attr: attr.sched,
+            allowed: attr.allowed.clone(),
+            address_space: attr.address_space,
+        };
         let cpu = match parent {
             Parent::Outside => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -338,7 +345,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
-            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
+            let chosen =
+                class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
@@ -428,8 +436,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let pid = self.core.pid(task);
         self.core.act_on(by);
         let present = self.core.settings[pid.index()].attr;
-        // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a call that does both does one
-        // after the other.
+        // setpriority(2) changes the nice value alone; all else is sched_setscheduler(2)'s, and a
+        // call that does both does one after the other.
         let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {
             self.set_scheduler(platform, pid, but_nice);
@@ -504,7 +512,12 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(&mut self, _: &mut Platform, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn group_new(
+        &mut self,
+        _: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
         self.fair.group_new(&self.core, parent, shares)
     }
 
@@ -534,7 +547,12 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     }
 
     /// `sched_move_task`.
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);
         let class = self.class_of(pid);
@@ -567,7 +585,12 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         all
     }
 
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if rt::TUNABLES.contains(&name) {
             return self.rt.set_tunable(platform, name, value);
@@ -603,7 +626,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
                 ));
             }
         }
-        if self.core.overcommitted(0, self.core.cpus()).count() != found.iter().filter(|&&nr| nr > 1).count()
+        if self.core.overcommitted(0, self.core.cpus()).count()
+            != found.iter().filter(|&&nr| nr > 1).count()
         {
             return Err("the set of CPUs with more than one thread is wrong".into());
         }

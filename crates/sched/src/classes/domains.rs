@@ -1,10 +1,12 @@
 //! Scheduling domains: which CPUs are balanced against each other, how often, and how eagerly.
 //!
-//! Each CPU has a list of domains, the smallest first. A domain is a **span** of CPUs, divided into **groups**: the spans of the
-//! level below, or single CPUs at the lowest level. Balancing compares groups of one domain. As seen by a CPU the groups form a
-//! ring that starts at its own group and goes round in CPU order.
+//! Each CPU has a list of domains, the smallest first. A domain is a **span** of CPUs, divided into
+//! **groups**: the spans of the level below, or single CPUs at the lowest level. Balancing compares
+//! groups of one domain. As seen by a CPU the groups form a ring that starts at its own group and
+//! goes round in CPU order.
 //!
-//! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the class that balances keeps that.
+//! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the
+//! class that balances keeps that.
 
 use crate::cpu_set::cpu_list;
 use crate::topology::{Level, LevelKind};
@@ -125,7 +127,8 @@ pub struct Span {
 pub struct Domains {
     cpus: u32,
     levels: Vec<DomainLevel>,
-    /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a level below, is dropped.)
+    /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a
+    /// level below, is dropped.)
     present: Vec<u32>,
 }
 
@@ -135,14 +138,20 @@ impl Domains {
         Domains::of_levels(topology.cpus(), topology.levels(), params)
     }
 
-    /// The same, of levels that a release has made of the topology in its own way. Smallest level first; each span of a level
-    /// lies within one of the next.
-    pub fn of_levels(cpus: u32, machine: &[Level], params: impl Fn(LevelKind) -> DomainParams) -> Domains {
-        let levels = machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
+    /// The same, of levels that a release has made of the topology in its own way. Smallest level
+    /// first; each span of a level lies within one of the next.
+    pub fn of_levels(
+        cpus: u32,
+        machine: &[Level],
+        params: impl Fn(LevelKind) -> DomainParams,
+    ) -> Domains {
+        let levels =
+            machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
         Domains::build(cpus, levels.collect(), |_| true)
     }
 
-    /// A CPU has gone off line or come back: the domains of those that are on line. The others have none.
+    /// A CPU has gone off line or come back: the domains of those that are on line. The others have
+    /// none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
         let levels = core::mem::take(&mut self.levels).into_iter();
         let levels = levels.map(|level| (level.kind, level.params, level.span_of));
@@ -206,20 +215,23 @@ impl Domains {
         self.present[cpu.index()] >> level >> 1 == 0
     }
 
-    /// The domains in words: what a level has of its release, then each span with its groups, as far as any CPU has that domain.
+    /// The domains in words: what a level has of its release, then each span with its groups, as
+    /// far as any CPU has that domain.
     pub fn describe(&self) -> String {
         self.describe_as(|level, _| {
             alloc::format!("{}: {}", level.kind.name(), level.params.describe(level.kind))
         })
     }
 
-    /// The same, with the release's own words for what a level has. They are told the level and the first of its spans.
+    /// The same, with the release's own words for what a level has. They are told the level and the
+    /// first of its spans.
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
             let first_of = |span: &Span| span.cpus.first().copied();
-            let present =
-                |span: &&Span| first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number));
+            let present = |span: &&Span| {
+                first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number))
+            };
             let mut spans = level.spans.iter().filter(present).peekable();
             let Some(&first) = spans.peek() else {
                 continue;
@@ -268,11 +280,17 @@ impl DomainLevel {
     ) -> DomainLevel {
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
-            .map(|_| Span { cpus: Vec::new(), groups: Vec::new(), set: CpuSet::All, single_cpu_groups: true })
+            .map(|_| Span {
+                cpus: Vec::new(),
+                groups: Vec::new(),
+                set: CpuSet::All,
+                single_cpu_groups: true,
+            })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
-        let mut numbers = alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
+        let mut numbers =
+            alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
             if !is_online(CpuId(cpu as u32)) {
                 continue;

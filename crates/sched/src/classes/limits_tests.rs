@@ -1,10 +1,12 @@
-//! Groups and their limits, for all releases that have them: quotas kept, weights kept, and the books in order whatever happens.
+//! Groups and their limits, for all releases that have them: quotas kept, weights kept, and the
+//! books in order whatever happens.
 
 use super::testing::{Bench, Life, MS, State};
 use crate::random::Random;
 use crate::registry::{Build, BuildConfig, find};
 use crate::{
-    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, TunableError, Waker,
+    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, TunableError,
+    Waker,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -136,7 +138,8 @@ fn a_nested_quota_limits_within_its_parents() {
             let inner = [m.group(outer, 1024), m.group(outer, 1024)];
             m.limit(inner[0], 10);
             m.limit(inner[1], 30);
-            let tasks = inner.map(|group| [m.in_group(group, Life::Hog), m.in_group(group, Life::Hog)]);
+            let tasks =
+                inner.map(|group| [m.in_group(group, Life::Hog), m.in_group(group, Life::Hog)]);
             for ms in 1..2000 {
                 m.run_until(ms * MS);
                 m.audit(spec);
@@ -313,7 +316,8 @@ fn the_kernels_limits_on_limits_hold() {
 
 #[test]
 fn a_smaller_slice_is_drawn_more_often() {
-    // The first CPU's task ends with almost all of its slice undrawn, so that the other CPU has the more.
+    // The first CPU's task ends with almost all of its slice undrawn, so that the other CPU has the
+    // more.
     let used = |slice_us| {
         let mut m = machine("cfs@3.2", 2);
         let knob = "sched_cfs_bandwidth_slice_us";
@@ -372,7 +376,8 @@ fn nested_groups_get_what_their_shares_say_on_one_cpu() {
         let stays = TaskId(1);
         m.sched.set_group(&mut m.platform, stays, GroupId::ROOT).unwrap();
         m.reschedule();
-        // A task of 2.6.32 takes its virtual time along from one group to the other, where it may mean years or nothing.
+        // A task of 2.6.32 takes its virtual time along from one group to the other, where it may
+        // mean years or nothing.
         let settled = m.now() + 20_000 * MS;
         m.run_until(settled);
         let found = parts(&mut m, &all, 20);
@@ -432,7 +437,8 @@ fn an_idle_group_gets_what_three_in_a_thousand_are() {
     assert!(m.sched.group_set_idle(&mut m.platform, group, true).is_err());
 }
 
-/// Does everything that can be done to tasks and groups, in random order, and checks the books after each.
+/// Does everything that can be done to tasks and groups, in random order, and checks the books
+/// after each.
 fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
     let about = alloc::format!("{spec}, seed {seed}");
     let mut m = machine(spec, cpus);
@@ -460,7 +466,10 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                 let life = match random.below(4) {
                     0 => Life::Work(1 + random.below(20 * MS)),
                     1 => Life::Hog,
-                    _ => Life::Periodic { run: 1 + random.below(4 * MS), sleep: 1 + random.below(20 * MS) },
+                    _ => Life::Periodic {
+                        run: 1 + random.below(4 * MS),
+                        sleep: 1 + random.below(20 * MS),
+                    },
                 };
                 let attr = TaskAttr {
                     sched: attr(&mut random),
@@ -469,7 +478,10 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                     ..TaskAttr::default()
                 };
                 let parent = match m.current[cpu.index()] {
-                    Some(task) if random.below(2) == 0 && m.tasks[task.index()].state == State::Running => {
+                    Some(task)
+                        if random.below(2) == 0
+                            && m.tasks[task.index()].state == State::Running =>
+                    {
                         Parent::Task { task, cpu }
                     }
                     _ => Parent::Outside,

@@ -1,9 +1,9 @@
 //! Scheduling classes: how Linux is built since 2.6.23.
 //!
-//! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the first that has somebody is
-//! obeyed. A [`Class`] is one member of the list. [`ClassList`] is the list itself with the core of the kernel around it
-//! (`schedule()`, `try_to_wake_up()`, `scheduler_tick()` ...), and is therefore a [`Scheduler`](crate::Scheduler): a whole
-//! release.
+//! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the
+//! first that has somebody is obeyed. A [`Class`] is one member of the list. [`ClassList`] is the
+//! list itself with the core of the kernel around it (`schedule()`, `try_to_wake_up()`,
+//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](crate::Scheduler): a whole release.
 //!
 //! | file | what |
 //! |---|---|
@@ -98,15 +98,23 @@ pub enum Select {
 
 /// A scheduling class: one member of the list.
 ///
-/// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it. The core has read the clock of
-/// `cpu`, and keeps [`Core::nr_running`] (but for fair threads), [`Thread::on_rq`](runqueue::Thread::on_rq) and
-/// [`Rq::curr`](runqueue::Rq::curr) itself.
+/// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it.
+/// The core has read the clock of `cpu`, and keeps [`Core::nr_running`] (but for fair threads),
+/// [`Thread::on_rq`](runqueue::Thread::on_rq) and [`Rq::curr`](runqueue::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
     /// `pid` joins the runqueue.
-    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue);
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    );
 
-    /// `pid` leaves the runqueue. False if the class keeps it there a while longer (EEVDF's delayed dequeue).
+    /// `pid` leaves the runqueue. False if the class keeps it there a while longer (EEVDF's delayed
+    /// dequeue).
     fn dequeue_task(
         &mut self,
         core: &mut Core,
@@ -119,7 +127,8 @@ pub trait Class {
     /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
     fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, of whatever class, is new on the runqueue on which a thread *of this class* runs: is that one to be preempted?
+    /// `pid`, of whatever class, is new on the runqueue on which a thread *of this class* runs: is
+    /// that one to be preempted?
     fn check_preempt_curr(
         &mut self,
         core: &mut Core,
@@ -130,7 +139,12 @@ pub trait Class {
     );
 
     /// Who is next, if the class has anybody. From now on that one runs.
-    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+    fn pick_next_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid>;
 
     /// `pid` stops running, and goes on waiting if it is still on the runqueue.
     fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
@@ -139,14 +153,26 @@ pub trait Class {
     fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// Where `pid`, on no runqueue, is to go. Any CPU it may run on.
-    fn select_task_rq(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, select: Select)
-    -> CpuId;
+    fn select_task_rq(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        select: Select,
+    ) -> CpuId;
 
     /// The tick found `pid` running.
     fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid` is new; `parent_queued` tells whether its parent is on a runqueue.
-    fn task_new(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
+    fn task_new(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        parent: Parent,
+    ) {
         self.enqueue_task(core, platform, cpu, pid, Enqueue::New);
     }
 
@@ -156,12 +182,21 @@ pub trait Class {
     /// In `schedule()`, before the pick; `prev` is of this class and may have left the runqueue.
     fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
 
-    /// At the end of `schedule()`, if [`Rq::post_schedule`](runqueue::Rq::post_schedule) was set and a thread of this class was
-    /// picked.
+    /// At the end of `schedule()`, if [`Rq::post_schedule`](runqueue::Rq::post_schedule) was set
+    /// and a thread of this class was picked.
     fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {}
 
-    /// `pid` may from now on run on `nr` CPUs. [`Core`] still has the old number, and already the new set.
-    fn set_cpus_allowed(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {}
+    /// `pid` may from now on run on `nr` CPUs. [`Core`] still has the old number, and already the
+    /// new set.
+    fn set_cpus_allowed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        nr: u32,
+    ) {
+    }
 
     /// `pid`, on the runqueue, has left this class.
     fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
@@ -170,24 +205,35 @@ pub trait Class {
     fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid`, on the runqueue, has another priority than `old_prio` within this class.
-    fn prio_changed(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, old_prio: i16);
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        old_prio: i16,
+    );
 }
 
-/// The fair class of a release: besides its turn in the list it does the balancing, keeps the groups, and answers for the
-/// release's knobs and promises.
+/// The fair class of a release: besides its turn in the list it does the balancing, keeps the
+/// groups, and answers for the release's knobs and promises.
 #[allow(unused_variables)]
 pub trait FairClass: Class {
-    /// Whether a task that blocks leaves its runqueue in that moment rather than in its CPU's `schedule()`. (Either is true of
-    /// real kernels: what happens in between is a matter of when the CPU gets there. The golden schedules differ by release.)
+    /// Whether a task that blocks leaves its runqueue in that moment rather than in its CPU's
+    /// `schedule()`. (Either is true of real kernels: what happens in between is a matter of when
+    /// the CPU gets there. The golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
-    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Core`] has its row.
+    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Core`] has
+    /// its row.
     fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, parent: Parent);
 
-    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Core`] has the new ones.
+    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Core`] has
+    /// the new ones.
     fn attr_changed(&mut self, core: &Core, pid: Pid, old: &SchedAttr);
 
-    /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair runqueue.
+    /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair
+    /// runqueue.
     fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId);
 
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
@@ -205,7 +251,8 @@ pub trait FairClass: Class {
     /// The tick, before the running thread's class has it: decaying loads.
     fn update_cpu_load(&mut self, core: &Core, cpu: CpuId);
 
-    /// The tick, after it: periodic balancing. To wake a migration thread: [`class_list::wake_migration_thread`].
+    /// The tick, after it: periodic balancing. To wake a migration thread:
+    /// [`class_list::wake_migration_thread`].
     fn trigger_load_balance(
         &mut self,
         core: &mut Core,
@@ -220,7 +267,8 @@ pub trait FairClass: Class {
     /// `cpu` is about to go idle: find it something to do.
     fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
 
-    /// The migration thread of `cpu` runs with [`Rq::active_balance`](runqueue::Rq::active_balance) set: push a task away.
+    /// The migration thread of `cpu` runs with [`Rq::active_balance`](runqueue::Rq::active_balance)
+    /// set: push a task away.
     fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
 
     /// A timer that is not the real-time class's.
@@ -270,7 +318,8 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot be picked.
+    /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot
+    /// be picked.
     fn is_held_back(&self, pid: Pid) -> bool {
         false
     }
@@ -316,13 +365,27 @@ impl Class for NoClass {
     fn enqueue_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Enqueue) {
         unreachable!("no thread is of this class")
     }
-    fn dequeue_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Dequeue) -> bool {
+    fn dequeue_task(
+        &mut self,
+        _: &mut Core,
+        _: &mut Platform,
+        _: CpuId,
+        _: Pid,
+        _: Dequeue,
+    ) -> bool {
         unreachable!("no thread is of this class")
     }
     fn yield_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
-    fn check_preempt_curr(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Challenge) {
+    fn check_preempt_curr(
+        &mut self,
+        _: &mut Core,
+        _: &mut Platform,
+        _: CpuId,
+        _: Pid,
+        _: Challenge,
+    ) {
         unreachable!("no thread is of this class")
     }
     #[inline]

@@ -2,26 +2,31 @@
 //!
 //! # Why a tree, and why this one
 //!
-//! A fair class must find the entity that is furthest behind, put another in at its place, and take any of them out: O(log n)
-//! each. The leftmost entity is cached, so that looking at it costs nothing.
+//! A fair class must find the entity that is furthest behind, put another in at its place, and take
+//! any of them out: O(log n) each. The leftmost entity is cached, so that looking at it costs
+//! nothing.
 //!
-//! Rows are entities, by number; the links of all trees stand in one pool ([`Nodes`]) and a tree is no more than its [`Root`].
-//! Keys are virtual times, which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative. An entity
-//! goes to the right of all with an equal key, so that equals keep the order in which they came.
+//! Rows are entities, by number; the links of all trees stand in one pool ([`Nodes`]) and a tree is
+//! no more than its [`Root`]. Keys are virtual times, which wrap: `a` comes before `b` if the
+//! difference `a - b`, taken as signed, is negative. An entity goes to the right of all with an
+//! equal key, so that equals keep the order in which they came.
 //!
 //! # Augmentation
 //!
-//! A class may keep something about each subtree (the smallest of something in it) in a table of its own. [`Augment`] is told
-//! when a node's subtree has changed. The order of these calls, and the shape of the tree, are those of the textbook's algorithms
-//! (insertion and deletion by recolouring and rotating; a node with two children is replaced by its in-order successor), which
-//! the kernel follows too: both are visible where a class keeps inexact minima or breaks ties by shape.
+//! A class may keep something about each subtree (the smallest of something in it) in a table of
+//! its own. [`Augment`] is told when a node's subtree has changed. The order of these calls, and
+//! the shape of the tree, are those of the textbook's algorithms (insertion and deletion by
+//! recolouring and rotating; a node with two children is replaced by its in-order successor), which
+//! the kernel follows too: both are visible where a class keeps inexact minima or breaks ties by
+//! shape.
 
 use alloc::vec::Vec;
 
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
-/// Links of one entity. So aligned that none lies across two cache lines: in a large tree every node on the way is a cache miss.
+/// Links of one entity. So aligned that none lies across two cache lines: in a large tree every
+/// node on the way is a cache miss.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Node {
@@ -47,13 +52,15 @@ impl Default for Root {
 }
 
 impl Root {
-    /// The entity with the smallest key, the one that came first among equals; [`NIL`] if the tree is empty.
+    /// The entity with the smallest key, the one that came first among equals; [`NIL`] if the tree
+    /// is empty.
     #[inline]
     pub fn leftmost(&self) -> u32 {
         self.leftmost
     }
 
-    /// The entity with the largest key, the one that came last among equals; [`NIL`] if the tree is empty.
+    /// The entity with the largest key, the one that came last among equals; [`NIL`] if the tree is
+    /// empty.
     #[inline]
     pub fn rightmost(&self) -> u32 {
         self.rightmost
@@ -74,14 +81,15 @@ impl Root {
 
 /// What a class keeps about each subtree.
 pub trait Augment {
-    /// The children of `node`, or what is below them, have changed: works out anew what is kept about `node`. Whether that
-    /// changed anything.
+    /// The children of `node`, or what is below them, have changed: works out anew what is kept
+    /// about `node`. Whether that changed anything.
     fn recompute(&mut self, nodes: &Nodes, node: u32) -> bool;
 
     /// `new` has taken the place of `old`, with the children of `old` still to be handed over.
     fn replace(&mut self, old: u32, new: u32);
 
-    /// `top` has been rotated into the place of `old_top`, which is now its child. Both have their new links.
+    /// `top` has been rotated into the place of `old_top`, which is now its child. Both have their
+    /// new links.
     fn rotate(&mut self, nodes: &Nodes, old_top: u32, top: u32);
 }
 
@@ -112,7 +120,8 @@ impl Nodes {
     /// Makes room for entities below `count`.
     pub fn make_room(&mut self, count: usize) {
         if self.nodes.len() < count {
-            self.nodes.resize(count, Node { key: 0, parent: NIL, left: NIL, right: NIL, red: false });
+            self.nodes
+                .resize(count, Node { key: 0, parent: NIL, left: NIL, right: NIL, red: false });
         }
     }
 
@@ -182,7 +191,8 @@ impl Nodes {
         node
     }
 
-    /// Puts `new` into the tree at `key`, to the right of equals. What is kept about `new` must already be its own.
+    /// Puts `new` into the tree at `key`, to the right of equals. What is kept about `new` must
+    /// already be its own.
     #[inline]
     pub fn insert(&mut self, root: &mut Root, new: u32, key: u64, augment: &mut impl Augment) {
         let (parent, left) = self.place_of(root, key);
@@ -204,8 +214,9 @@ impl Nodes {
         self.insert_fixup(root, new, augment);
     }
 
-    /// Below which node, and whether on its left, one with this key belongs. Going down a large tree costs a cache miss for each
-    /// node, and many come last, so that the ends are looked at first.
+    /// Below which node, and whether on its left, one with this key belongs. Going down a large
+    /// tree costs a cache miss for each node, and many come last, so that the ends are looked at
+    /// first.
     #[inline]
     fn place_of(&self, root: &Root, key: u64) -> (u32, bool) {
         let is_before = |node: u32| (key.wrapping_sub(self.key(node)) as i64) < 0;
@@ -223,7 +234,8 @@ impl Nodes {
         (parent, left)
     }
 
-    /// Works out anew what is kept about `node` and its ancestors below `stop`, as far up as anything changes.
+    /// Works out anew what is kept about `node` and its ancestors below `stop`, as far up as
+    /// anything changes.
     pub fn recompute_upward(&self, mut node: u32, stop: u32, augment: &mut impl Augment) {
         while node != stop && augment.recompute(self, node) {
             node = self.parent(node);
@@ -272,7 +284,8 @@ impl Nodes {
             root.rightmost = self.previous(node);
         }
         let Node { parent, left, right, red, .. } = self.nodes[node as usize];
-        // Where a black node is missing now: below `hole_parent`, on its left or right; and the child that fills the gap.
+        // Where a black node is missing now: below `hole_parent`, on its left or right; and the
+        // child that fills the gap.
         let (hole_parent, hole_is_left, filler, lost_black);
         if left == NIL || right == NIL {
             let child = if left == NIL { right } else { left };
@@ -335,7 +348,13 @@ impl Nodes {
     }
 
     /// The paths through the left (or right) child of `parent` lack a black node.
-    fn remove_fixup(&mut self, root: &mut Root, parent: u32, is_left: bool, augment: &mut impl Augment) {
+    fn remove_fixup(
+        &mut self,
+        root: &mut Root,
+        parent: u32,
+        is_left: bool,
+        augment: &mut impl Augment,
+    ) {
         let (mut parent, mut is_left) = (parent, is_left);
         while parent != NIL {
             let mut sibling = self.child(parent, !is_left);
@@ -403,7 +422,8 @@ impl Nodes {
         augment.rotate(self, top, new_top);
     }
 
-    /// Checks that the tree is ordered, balanced and linked in both directions. Returns how many nodes it has.
+    /// Checks that the tree is ordered, balanced and linked in both directions. Returns how many
+    /// nodes it has.
     ///
     /// # Errors
     /// What is wrong.
@@ -486,8 +506,10 @@ mod tests {
         let mut nodes = Nodes::new();
         nodes.make_room(count);
         let mut root = Root::default();
-        let mut least =
-            Least { own: (0..count as u64).map(|i| i * 7919 % 301).collect(), least: alloc::vec![0; count] };
+        let mut least = Least {
+            own: (0..count as u64).map(|i| i * 7919 % 301).collect(),
+            least: alloc::vec![0; count],
+        };
         let mut model: Vec<(i64, u32)> = Vec::new();
         for _ in 0..20_000 {
             let node = random.below(count as u64) as u32;

@@ -1,25 +1,28 @@
-//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and whose turn it is on each CPU.
+//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and whose turn it
+//! is on each CPU.
 //!
-//! Nothing here decides anything. [`Core`] is the common ground on which the classes stand: each hook of a class gets it.
+//! Nothing here decides anything. [`Core`] is the common ground on which the classes stand: each
+//! hook of a class gets it.
 //!
 //! # Threads
 //!
-//! A [`Pid`] names any thread the kernel schedules: every CPU's idle thread, every CPU's migration thread, and the tasks of the
-//! machine, all in one row of numbers. So a runqueue always has a current thread, and a request to reschedule always has a
-//! thread to sit on.
+//! A [`Pid`] names any thread the kernel schedules: every CPU's idle thread, every CPU's migration
+//! thread, and the tasks of the machine, all in one row of numbers. So a runqueue always has a
+//! current thread, and a request to reschedule always has a thread to sit on.
 //!
 //! # The request to reschedule belongs to the thread
 //!
-//! `TIF_NEED_RESCHED` is a flag *of the running thread*, not of the CPU. `schedule()` clears it at its beginning, for the thread
-//! it starts from. If something marks that thread afterwards, while it is on its way out, the mark stays on it, through its
-//! sleep too, and makes it reschedule at once when it is next switched to.
+//! `TIF_NEED_RESCHED` is a flag *of the running thread*, not of the CPU. `schedule()` clears it at
+//! its beginning, for the thread it starts from. If something marks that thread afterwards, while
+//! it is on its way out, the mark stays on it, through its sleep too, and makes it reschedule at
+//! once when it is next switched to.
 
 use super::domains::Domains;
 use crate::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId};
 use alloc::vec::Vec;
 
-/// Any thread that a CPU can run, by number: first the idle threads by CPU, then the migration threads by CPU, then the
-/// machine's tasks.
+/// Any thread that a CPU can run, by number: first the idle threads by CPU, then the migration
+/// threads by CPU, then the machine's tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Pid(pub u32);
 
@@ -56,7 +59,8 @@ impl ClassId {
     }
 }
 
-/// The kernel's internal priority, smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139 fair, 140 idle threads.
+/// The kernel's internal priority, smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139
+/// fair, 140 idle threads.
 pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {
         Policy::Deadline => -1,
@@ -83,12 +87,13 @@ pub struct Thread {
     pub policy: Policy,
     /// Not asleep: `TASK_RUNNING`.
     pub runnable: bool,
-    /// On a runqueue, waiting or running. A thread that has just blocked stays so until its CPU's `schedule()`.
+    /// On a runqueue, waiting or running. A thread that has just blocked stays so until its CPU's
+    /// `schedule()`.
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
-    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run is the fair class's business;
-    /// this is added to it when the task becomes an ordinary one.)
+    /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run
+    /// is the fair class's business; this is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
 }
 
@@ -103,10 +108,12 @@ pub struct Settings {
     pub address_space: u32,
 }
 
-/// What a runqueue holds for all classes together. (How many threads are on it stands in [`Core::nr_running`].)
+/// What a runqueue holds for all classes together. (How many threads are on it stands in
+/// [`Core::nr_running`].)
 #[derive(Clone, Debug)]
 pub struct Rq {
-    /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and before balancing.
+    /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and
+    /// before balancing.
     pub clock: u64,
     /// Who has the CPU; the idle thread if nobody else.
     pub curr: Pid,
@@ -116,7 +123,8 @@ pub struct Rq {
     pub active_balance: bool,
     /// Where to.
     pub push_cpu: CpuId,
-    /// Tasks that must leave this CPU, with the CPU each is to go to; the migration thread sees to it.
+    /// Tasks that must leave this CPU, with the CPU each is to go to; the migration thread sees to
+    /// it.
     pub migration_queue: Vec<(Pid, CpuId)>,
     /// Decaying sum of the time spent on real-time tasks, ns.
     pub rt_avg: u64,
@@ -130,8 +138,8 @@ pub struct Core {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled groups. Changed by [`Core::add_nr_running`] and
-    /// [`Core::sub_nr_running`].
+    /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled
+    /// groups. Changed by [`Core::add_nr_running`] and [`Core::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, 64 a word: those that could give something away.
     overcommitted: Vec<u64>,
@@ -139,7 +147,8 @@ pub struct Core {
     overcommitted_count: u32,
     /// The CPUs with no thread on their runqueues, 64 a word.
     vacant: Vec<u64>,
-    /// The CPUs whose [`nr_running`](Core::nr_running) or current thread has changed since somebody took note, 64 a word.
+    /// The CPUs whose [`nr_running`](Core::nr_running) or current thread has changed since somebody
+    /// took note, 64 a word.
     changed: Vec<u64>,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
@@ -153,11 +162,13 @@ pub struct Core {
     online_cpus: u32,
     /// The CPU on which the kernel is acting (`smp_processor_id()`).
     pub this_cpu: CpuId,
-    /// The kernel acts there for somebody who is none of its threads (a parent outside the machine's workload).
+    /// The kernel acts there for somebody who is none of its threads (a parent outside the
+    /// machine's workload).
     pub outsider: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
-    /// Tasks that a class other than the fair one has moved: who, from where. The class list tells the fair class.
+    /// Tasks that a class other than the fair one has moved: who, from where. The class list tells
+    /// the fair class.
     pub moved: Vec<(Pid, CpuId)>,
 }
 
@@ -320,7 +331,8 @@ impl Core {
         self.rqs[cpu.index()].clock = platform.now_ns();
     }
 
-    /// `resched_task(rq->curr)`: marks the thread that runs on `cpu` and asks the CPU to reschedule.
+    /// `resched_task(rq->curr)`: marks the thread that runs on `cpu` and asks the CPU to
+    /// reschedule.
     #[inline]
     pub fn resched_curr(&mut self, platform: &mut Platform, cpu: CpuId) {
         let curr = self.curr(cpu);
@@ -377,8 +389,8 @@ impl Core {
         self.rqs[cpu.index()].curr = curr;
     }
 
-    /// Of the 64 CPUs from 64 `word` on those whose number of threads or current thread may have changed since this was last asked:
-    /// bit 0 is the first.
+    /// Of the 64 CPUs from 64 `word` on those whose number of threads or current thread may have
+    /// changed since this was last asked: bit 0 is the first.
     #[inline]
     pub fn take_changed(&mut self, word: usize) -> u64 {
         core::mem::take(&mut self.changed[word])
@@ -401,8 +413,8 @@ impl Core {
         members(&self.overcommitted, from, until)
     }
 
-    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, rising. (Their last one may still be about to
-    /// leave.)
+    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, rising. (Their
+    /// last one may still be about to leave.)
     #[inline]
     pub fn vacant(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.vacant, from, until)
@@ -426,8 +438,8 @@ impl Core {
         from
     }
 
-    /// As [`set_cpu`](Core::set_cpu), by a class that is not the fair one: the fair class, which keeps account of every task's
-    /// place, is told afterwards.
+    /// As [`set_cpu`](Core::set_cpu), by a class that is not the fair one: the fair class, which
+    /// keeps account of every task's place, is told afterwards.
     pub fn set_cpu_and_tell(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);
         self.moved.push((pid, from));

@@ -2,18 +2,19 @@
 //!
 //! # Why not a tree
 //!
-//! A timeline is asked for its least all the time, and told of newcomers that belong anywhere. Here the numbers stand one after the
-//! other in **sorted blocks**, which the caches and the branch predictor of a real CPU like far better than the links of a tree:
-//! **the greatest first**, so that the least is at the very end and is taken out by making the list shorter.
+//! A timeline is asked for its least all the time, and told of newcomers that belong anywhere. Here
+//! the numbers stand one after the other in **sorted blocks**, which the caches and the branch
+//! predictor of a real CPU like far better than the links of a tree: **the greatest first**, so
+//! that the least is at the very end and is taken out by making the list shorter.
 //!
-//! A block that overflows is split, and blocks are found through the list of their least numbers. They are not merged again, but
-//! go when they are empty: as time goes on all of them are emptied.
+//! A block that overflows is split, and blocks are found through the list of their least numbers.
+//! They are not merged again, but go when they are empty: as time goes on all of them are emptied.
 //!
 //! # Cost
 //!
-//! The least: nothing. Taking it out: O(1). Insertion and removal elsewhere: a binary search, and a move of at most one block
-//! (1 KiB). Once in [`BLOCK`] / 2 insertions at most a block is split, which moves up to half of the list of blocks; nothing of it if
-//! that happens at one of its ends.
+//! The least: nothing. Taking it out: O(1). Insertion and removal elsewhere: a binary search, and a
+//! move of at most one block (1 KiB). Once in [`BLOCK`] / 2 insertions at most a block is split,
+//! which moves up to half of the list of blocks; nothing of it if that happens at one of its ends.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -29,8 +30,8 @@ struct Block {
     numbers: Vec<u128>,
 }
 
-/// Different numbers in their order. They may wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative, so
-/// that all of them must lie within 2^127 of each other.
+/// Different numbers in their order. They may wrap: `a` comes before `b` if the difference `a - b`,
+/// taken as signed, is negative, so that all of them must lie within 2^127 of each other.
 #[derive(Clone, Debug)]
 pub struct Sorted {
     /// The least of all, [`Sorted::NONE`] if there is none.
@@ -162,7 +163,9 @@ impl Sorted {
         match self.blocks.len() {
             1 => 0,
             // What is less than all belongs in the last block.
-            many => self.blocks.partition_point(|block| Self::before(number, block.least)).min(many - 1),
+            many => {
+                self.blocks.partition_point(|block| Self::before(number, block.least)).min(many - 1)
+            }
         }
     }
 
@@ -226,7 +229,8 @@ mod tests {
     use crate::random::Random;
     use alloc::collections::BTreeSet;
 
-    /// Beside a set, growing to thousands, shrinking to a few, and so on. The numbers are even, from `base` on.
+    /// Beside a set, growing to thousands, shrinking to a few, and so on. The numbers are even,
+    /// from `base` on.
     fn agrees_with_a_set(base: u128, spread: u64) {
         let mut random = Random(1);
         let mut sorted = Sorted::new();

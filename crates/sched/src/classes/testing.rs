@@ -1,10 +1,10 @@
-//! A little machine for the tests of this crate: tasks that run for ever, or run and sleep by turns, in the golden order of
-//! events, on a scheduler whose insides can be looked at.
+//! A little machine for the tests of this crate: tasks that run for ever, or run and sleep by
+//! turns, in the golden order of events, on a scheduler whose insides can be looked at.
 
 use crate::platform::TimerOrder;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TimerKey, TimerPhase, Waker,
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TimerKey, TimerPhase, Waker,
 };
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -97,7 +97,13 @@ impl<S: Scheduler> Bench<S> {
     }
 
     /// A real-time task, on one CPU only if so wished.
-    pub fn realtime(&mut self, policy: Policy, priority: u32, cpu: Option<u32>, life: Life) -> TaskId {
+    pub fn realtime(
+        &mut self,
+        policy: Policy,
+        priority: u32,
+        cpu: Option<u32>,
+        life: Life,
+    ) -> TaskId {
         let attr = TaskAttr {
             sched: SchedAttr::realtime(policy, priority),
             allowed: cpu.map_or(CpuSet::All, |cpu| CpuSet::only(CpuId(cpu))),
@@ -123,8 +129,9 @@ impl<S: Scheduler> Bench<S> {
     }
 
     fn done_at(&self, cpu: usize) -> u64 {
-        self.current[cpu]
-            .map_or(NEVER, |task| self.since[cpu].saturating_add(self.tasks[task.index()].remaining))
+        self.current[cpu].map_or(NEVER, |task| {
+            self.since[cpu].saturating_add(self.tasks[task.index()].remaining)
+        })
     }
 
     fn next_tick(&self) -> u64 {
@@ -195,7 +202,11 @@ impl<S: Scheduler> Bench<S> {
                 let next = self.sched.schedule(&mut self.platform, cpu);
                 self.take_orders();
                 if let Some(task) = next {
-                    assert_eq!(self.tasks[task.index()].state, State::Running, "{task:?} is not runnable");
+                    assert_eq!(
+                        self.tasks[task.index()].state,
+                        State::Running,
+                        "{task:?} is not runnable"
+                    );
                     let elsewhere = (0..self.current.len())
                         .find(|&other| other != cpu.index() && self.current[other] == Some(task));
                     assert_eq!(elsewhere, None, "{task:?} is to run on {cpu:?} too");

@@ -1,18 +1,20 @@
 //! 2.6.22 on machines that are not flat: its levels, and the comparison of groups of several CPUs.
 //!
-//! **All of this file is from recollection of 2.6.22 and not checked against anything.** The description has the flat machine's
-//! one domain only.
+//! **All of this file is from recollection of 2.6.22 and not checked against anything.** The
+//! description has the flat machine's one domain only.
 //!
-//! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has the power of 128, and so has a
-//! group whose CPUs share a core or a cache, be they two or ten: it counts as full with one task, so that each cache, and each core,
-//! gets one task before any gets two. Other groups have what their parts have together.
+//! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
+//! the power of 128, and so has a group whose CPUs share a core or a cache, be they two or ten: it
+//! counts as full with one task, so that each cache, and each core, gets one task before any gets
+//! two. Other groups have what their parts have together.
 
 use super::{Busiest, Domains, Idle, SCHED_LOAD_SCALE};
 use crate::classes::domains::{DomainParams, Domains as Tree};
 use crate::topology::LevelKind;
 use crate::{CpuId, Topology};
 
-/// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of x86-64).
+/// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
+/// x86-64).
 pub(super) const fn params(kind: LevelKind) -> DomainParams {
     let cpu = DomainParams {
         min_interval_ms: 1,
@@ -95,7 +97,8 @@ impl Domains {
         domain.span(first).groups.iter().map(|group| self.power(below, group[0])).sum()
     }
 
-    /// Whether `cpu` is the one of its group that balances this level and those above: the first idle one, or the first.
+    /// Whether `cpu` is the one of its group that balances this level and those above: the first
+    /// idle one, or the first.
     pub(super) fn is_its_turn(&self, cpu: CpuId, level: usize) -> bool {
         let domain = self.tree.level(level);
         let group = domain.span(cpu).group(domain.group_of(cpu));
@@ -120,7 +123,12 @@ impl Domains {
     }
 
     /// `find_busiest_group`, `find_busiest_queue` over groups of several CPUs.
-    pub(super) fn find_busiest_of_groups(&self, this: CpuId, level: usize, idle: Idle) -> Option<Busiest> {
+    pub(super) fn find_busiest_of_groups(
+        &self,
+        this: CpuId,
+        level: usize,
+        idle: Idle,
+    ) -> Option<Busiest> {
         let domain = self.tree.level(level);
         let index = match idle {
             Idle::Idle => domain.params.idle_idx,
@@ -188,9 +196,11 @@ mod tests {
     use super::*;
     use crate::topology::Place;
 
-    /// Two nodes of one package of two cores of two threads each; a task of weight 128 for each time that a CPU is named.
+    /// Two nodes of one package of two cores of two threads each; a task of weight 128 for each
+    /// time that a CPU is named.
     fn machine(tasks: &[u32]) -> Domains {
-        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+        let place =
+            |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
         let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
         let mut domains = Domains::new(&topology, 1000);
         for &cpu in tasks {
@@ -210,13 +220,17 @@ mod tests {
 
     #[test]
     fn cores_and_nodes_are_full_with_one_task() {
-        // Both threads of the first core are busy. Another core should have one of the two, and the other node.
+        // Both threads of the first core are busy. Another core should have one of the two, and the
+        // other node.
         let domains = machine(&[0, 1]);
         assert_eq!(from(&domains, 2, 1), Some(0));
         assert_eq!(from(&domains, 4, 3), Some(0));
         // One task may stay alone where it is.
         let domains = machine(&[0]);
-        assert_eq!((from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 3)), (None, None, None));
+        assert_eq!(
+            (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 3)),
+            (None, None, None)
+        );
     }
 
     #[test]

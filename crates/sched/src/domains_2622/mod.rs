@@ -1,24 +1,28 @@
-//! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all CPUs. Larger ones have
-//! domains of threads, caches, packages and nodes; what is particular about those stands in [`levels`], and is less sure.
+//! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
+//! CPUs. Larger ones have domains of threads, caches, packages and nodes; what is particular about
+//! those stands in [`levels`], and is less sure.
 //!
 //! # The idea
 //!
-//! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`), and, so that a short burst does not count,
-//! three running averages of it (`cpu_load`), renewed at each tick. A CPU pulls: when it becomes idle, and now and then at its
-//! tick (every 1 to 4 ms when idle, every 64 to 256 ms when busy), it looks for the **busiest** other CPU, works out how much
-//! weight would have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at most that weight.
-//! Where nothing moves again and again, although it should, the busiest CPU's **migration thread** is woken to push a task that
-//! never waits, the running one.
+//! A CPU's **load** is the sum of its runnable tasks' weights (`raw_weighted_load`), and, so that a
+//! short burst does not count, three running averages of it (`cpu_load`), renewed at each tick. A
+//! CPU pulls: when it becomes idle, and now and then at its tick (every 1 to 4 ms when idle, every
+//! 64 to 256 ms when busy), it looks for the **busiest** other CPU, works out how much weight would
+//! have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at
+//! most that weight. Where nothing moves again and again, although it should, the busiest CPU's
+//! **migration thread** is woken to push a task that never waits, the running one.
 //!
 //! # What is here and what is not
 //!
-//! Here: loads, intervals, the search for the busiest CPU, the imbalance, failed attempts. Not here: which tasks move
-//! (`move_tasks`), as that depends on how a scheduler keeps its runqueues: it fills the [`Balanced`] trait.
+//! Here: loads, intervals, the search for the busiest CPU, the imbalance, failed attempts. Not
+//! here: which tasks move (`move_tasks`), as that depends on how a scheduler keeps its runqueues:
+//! it fills the [`Balanced`] trait.
 //!
 //! # Cost
 //!
-//! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of all loads, kept up to date, and
-//! a set of those CPUs that have two runnable tasks, as only they have any to give: O(CPUs / 64 + overloaded CPUs).
+//! The kernel's search reads every CPU's load: O(CPUs). Ours gives the same answer from the sum of
+//! all loads, kept up to date, and a set of those CPUs that have two runnable tasks, as only they
+//! have any to give: O(CPUs / 64 + overloaded CPUs).
 
 mod levels;
 
@@ -32,7 +36,8 @@ use alloc::vec::Vec;
 const SCHED_LOAD_SCALE: u64 = 128;
 /// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
-/// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth it.
+/// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth
+/// it.
 const IMBALANCE_PCT: u64 = 125;
 /// The longest time without looking at a domain's intervals, s.
 const LONGEST_S: u64 = 60;
@@ -148,7 +153,8 @@ const AVERAGES_USED: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Domains {
     hz: u64,
-    /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the sums.
+    /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the
+    /// sums.
     online: u32,
     loads: Vec<CpuLoad>,
     /// Who is balanced with whom.
@@ -175,7 +181,8 @@ pub trait Balanced {
     /// Its loads and domains.
     fn domains(&mut self) -> &mut Domains;
 
-    /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to the CPU `to`.
+    /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to
+    /// the CPU `to`.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
@@ -188,7 +195,8 @@ pub trait Balanced {
     /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
 
-    /// Wakes the migration thread of `cpu`; [`Domains::take_push_cpu`] will tell it where to push a task.
+    /// Wakes the migration thread of `cpu`; [`Domains::take_push_cpu`] will tell it where to push a
+    /// task.
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId);
 }
 
@@ -301,8 +309,8 @@ impl Domains {
         self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
     }
 
-    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later their number. What rises is
-    /// rounded up, so that it gets there.
+    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later
+    /// their number. What rises is rounded up, so that it gets there.
     #[inline]
     pub fn update_cpu_load(&mut self, cpu: CpuId) {
         let load = &self.loads[cpu.index()];
@@ -355,8 +363,8 @@ impl Domains {
         Some(to)
     }
 
-    /// Affine wakeups: whether a task of this weight that last ran on `prev` wakes on `this` CPU, its waker's, instead.
-    /// `leaving` is the weight of the waker if it promises to sleep at once.
+    /// Affine wakeups: whether a task of this weight that last ran on `prev` wakes on `this` CPU,
+    /// its waker's, instead. `leaving` is the weight of the waker if it promises to sleep at once.
     pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> bool {
         let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
         let Some(level) = self.tree.of(this).find(has_both) else {
@@ -366,7 +374,8 @@ impl Domains {
         let imbalance_pct = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
         let (here, there) = (self.load(this), self.load(prev));
         let average = params.wake_idx.checked_sub(1).map(usize::from);
-        let rather_high = |load: &CpuLoad| average.map_or(load.raw_weighted_load, |at| load.target_load(at));
+        let rather_high =
+            |load: &CpuLoad| average.map_or(load.raw_weighted_load, |at| load.target_load(at));
         let this_load = rather_high(here);
         let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
         if !params.wake_affine {
@@ -374,11 +383,13 @@ impl Domains {
             return imbalance_pct * this_load <= 100 * load;
         }
         let this_load = this_load.saturating_sub(leaving);
-        let one_task_between_them = this_load <= load && this_load + rather_high(there) <= here.per_task();
+        let one_task_between_them =
+            this_load <= load && this_load + rather_high(there) <= here.per_task();
         one_task_between_them || 100 * (this_load + weight) <= imbalance_pct * load
     }
 
-    /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is balanced.
+    /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is
+    /// balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
         if !self.is_flat {
             return self.find_busiest_of_groups(this, self.level, idle);
@@ -388,13 +399,17 @@ impl Domains {
         }
         let average = idle.average();
         let this_load = self.load(this).target_load(average);
-        let excluded: u64 = (self.excluded_list.iter()).map(|&cpu| self.load(cpu).source_load(average)).sum();
-        let total = self.source_totals[average] - self.load(this).source_load(average) + this_load - excluded;
+        let excluded: u64 =
+            (self.excluded_list.iter()).map(|&cpu| self.load(cpu).source_load(average)).sum();
+        let total = self.source_totals[average] - self.load(this).source_load(average) + this_load
+            - excluded;
         let mut max_load = 0;
         let mut busiest = None;
         let cpus = self.loads.len();
         // From the next CPU upwards, and round; the first among equals.
-        for number in self.overloaded(this.index() + 1, cpus).chain(self.overloaded(0, this.index())) {
+        for number in
+            self.overloaded(this.index() + 1, cpus).chain(self.overloaded(0, this.index()))
+        {
             let load = self.loads[number].source_load(average);
             if load > max_load && !self.excluded[number] {
                 max_load = load;
@@ -422,8 +437,8 @@ impl Domains {
         None
     }
 
-    /// The imbalance is less than a task. Whether both CPUs together do more if an average task moves all the same: a CPU with
-    /// less than one task's weight idles some of the time.
+    /// The imbalance is less than a task. Whether both CPUs together do more if an average task
+    /// moves all the same: a CPU with less than one task's weight idles some of the time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
         let own_per_task = own.per_task();
@@ -433,7 +448,8 @@ impl Domains {
         }
         let moved = per_task.min(max_load);
         let now = moved + own_per_task.min(this_load);
-        let then = per_task.min(max_load.saturating_sub(per_task)) + own_per_task.min(this_load + moved);
+        let then =
+            per_task.min(max_load.saturating_sub(per_task)) + own_per_task.min(this_load + moved);
         then > now
     }
 
@@ -529,7 +545,8 @@ impl Domains {
         self.lengthen_interval(cpu, all_pinned);
     }
 
-    /// Nothing to be done here for longer: a balanced domain, or one where affinity lets nothing move.
+    /// Nothing to be done here for longer: a balanced domain, or one where affinity lets nothing
+    /// move.
     fn lengthen_interval(&mut self, cpu: CpuId, all_pinned: bool) {
         let max = self.params().max_interval_ms;
         let interval = &mut self.domain(cpu).balance_interval;
@@ -539,8 +556,8 @@ impl Domains {
     }
 }
 
-/// `rebalance_domains`, at each tick of `cpu`: balances its domains, the smallest first, if it is time. `is_idle`: whether the tick
-/// found it idle.
+/// `rebalance_domains`, at each tick of `cpu`: balances its domains, the smallest first, if it is
+/// time. `is_idle`: whether the tick found it idle.
 pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, is_idle: bool) {
     let jiffies = platform.jiffies();
     let domains = queues.domains();
@@ -560,7 +577,12 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
             its_turn = domains.is_its_turn(cpu, level);
             if !its_turn {
                 domains.found_balanced(cpu, false);
-            } else if load_balance(queues, platform, cpu, if is_idle { Idle::Idle } else { Idle::Busy }) {
+            } else if load_balance(
+                queues,
+                platform,
+                cpu,
+                if is_idle { Idle::Idle } else { Idle::Busy },
+            ) {
                 is_idle = false;
             }
             let domains = queues.domains();
@@ -576,7 +598,12 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
 }
 
 /// `load_balance`: pulls to `cpu` what it should have. Whether anything came.
-fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, idle: Idle) -> bool {
+fn load_balance(
+    queues: &mut impl Balanced,
+    platform: &mut Platform,
+    cpu: CpuId,
+    idle: Idle,
+) -> bool {
     let mut all_pinned = false;
     platform.touched.balances += 1;
     let busiest = loop {
@@ -608,7 +635,8 @@ fn load_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId,
     false
 }
 
-/// There is an imbalance, but nothing moved. After the fourth time in a row the running task is pushed.
+/// There is an imbalance, but nothing moved. After the fourth time in a row the running task is
+/// pushed.
 fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, busiest: CpuId) {
     let domains = queues.domains();
     let DomainParams { cache_nice_tries, min_interval_ms, max_interval_ms, .. } = *domains.params();
@@ -636,8 +664,8 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
     }
 }
 
-/// `idle_balance`: `cpu`, about to idle, pulls what it can get from the smallest domain that has anything. Says whether it got
-/// anything.
+/// `idle_balance`: `cpu`, about to idle, pulls what it can get from the smallest domain that has
+/// anything. Says whether it got anything.
 pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let jiffies = platform.jiffies();
     if queues.domains().loads.len() == 1 {
@@ -729,12 +757,17 @@ mod tests {
         // avg 320; seen from 2 the ring begins with 3.
         assert_eq!(domains.find_busiest(CpuId(2), Idle::Busy), found(3, 192));
         assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), found(1, 192));
-        assert_eq!(domains.find_busiest(CpuId(1), Idle::Busy), None, "it is above the average itself");
+        assert_eq!(
+            domains.find_busiest(CpuId(1), Idle::Busy),
+            None,
+            "it is above the average itself"
+        );
     }
 
     #[test]
     fn a_quarter_more_is_not_worth_it() {
-        // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so one would help.
+        // 400 here, 500 or 505 there; the third pulls the average above 400. Tasks are light, so
+        // one would help.
         for (tasks, worth) in [(100, false), (101, true)] {
             let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);
             assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy).is_some(), worth, "{tasks} * 5");
@@ -780,7 +813,10 @@ mod tests {
     #[test]
     fn a_woken_task_comes_to_an_idle_waker_only_if_its_own_cpu_was_busy() {
         let domains = domains(&[(0, 0), (128, 1), (0, 0)]);
-        assert!(domains.wakes_here(CpuId(0), CpuId(1), 128, 0), "128 here is at most 112 % of 128 there");
+        assert!(
+            domains.wakes_here(CpuId(0), CpuId(1), 128, 0),
+            "128 here is at most 112 % of 128 there"
+        );
         assert!(!domains.wakes_here(CpuId(1), CpuId(0), 128, 0));
         // Both idle: the sum of both loads is at most one task's.
         assert!(domains.wakes_here(CpuId(0), CpuId(2), 128, 0));

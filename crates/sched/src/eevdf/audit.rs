@@ -13,17 +13,18 @@ use alloc::vec::Vec;
 impl Fair {
     /// What holds for tasks of the fair class, whatever they do.
     ///
-    /// **Waiting.** Lag is bounded: nobody is owed more than the longest request (protection, and a tick by which it may
-    /// overrun), and nobody has had more than its own and a tick. So a task of weight w waits at most until the queue has
-    /// served W / w times the two together. Others that leave with what they are owed, or come with what they owe, move V by
-    /// no more than the same again.
+    /// **Waiting.** Lag is bounded: nobody is owed more than the longest request (protection, and a
+    /// tick by which it may overrun), and nobody has had more than its own and a tick. So a task of
+    /// weight w waits at most until the queue has served W / w times the two together. Others that
+    /// leave with what they are owed, or come with what they owe, move V by no more than the same
+    /// again.
     ///
     /// **Equal hogs** are apart by what one may have had too much and the other too little.
     ///
-    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all with limited ones, nor beyond
-    /// one CPU: a task may wait while
-    /// another CPU idles for as long as it counts as cache hot, as ineligible, or as the only one worth looking at, and
-    /// balancing looks at 32 tasks at a time.
+    /// Nothing of the kind is promised with groups, whose weights may be anything, nothing at all
+    /// with limited ones, nor beyond one CPU: a task may wait while another CPU idles for as long
+    /// as it counts as cache hot, as ineligible, or as the only one worth looking at, and balancing
+    /// looks at 32 tasks at a time.
     pub(super) fn promises(&self, load: &Load) -> Promises {
         if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
@@ -80,7 +81,9 @@ impl Fair {
         if queue.next != NONE && !self.se[queue.next as usize].on_rq {
             return Err("it has nominated one that is not queued".into());
         }
-        if queue.nr_queued > 0 && !all().any(|e| queue.eligible(&self.se, self.se[e as usize].vruntime)) {
+        if queue.nr_queued > 0
+            && !all().any(|e| queue.eligible(&self.se, self.se[e as usize].vruntime))
+        {
             return Err("nobody is eligible".into());
         }
         if queue.owner != NONE {
@@ -114,7 +117,9 @@ impl Fair {
             }
             let mut q = self.queue_of(task.se);
             if self.queues[q as usize].cpu.0 != thread.cpu {
-                return Err(alloc::format!("thread {number} is queued on another CPU than its own"));
+                return Err(alloc::format!(
+                    "thread {number} is queued on another CPU than its own"
+                ));
             }
             let mut idle = thread.policy == Policy::Idle;
             loop {

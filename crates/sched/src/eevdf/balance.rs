@@ -2,13 +2,15 @@
 //!
 //! # The rules
 //!
-//! Now and then (every few ticks when idle, every 16 times that when busy), and whenever it is about to go idle, a CPU looks at
-//! the others, domain by domain from the smallest up ([`domains`](super::domains)). In each it compares the groups: who is
-//! busiest, and what should be moved, stands in [`busiest`](super::busiest). Then the tasks that have been on the source's list
-//! for longest are looked at, and go if they may ([`moving`](super::moving)).
+//! Now and then (every few ticks when idle, every 16 times that when busy), and whenever it is
+//! about to go idle, a CPU looks at the others, domain by domain from the smallest up
+//! ([`domains`](super::domains)). In each it compares the groups: who is busiest, and what should
+//! be moved, stands in [`busiest`](super::busiest). Then the tasks that have been on the source's
+//! list for longest are looked at, and go if they may ([`moving`](super::moving)).
 //!
-//! Of a group only one CPU balances for it: an idle one if there is one. When nothing could be moved several times in a row, the
-//! source's running task itself is pushed over (active balancing).
+//! Of a group only one CPU balances for it: an idle one if there is one. When nothing could be
+//! moved several times in a row, the source's running task itself is pushed over (active
+//! balancing).
 //!
 //! The flat machine of the golden schedules is one domain, each CPU a group of its own.
 
@@ -34,11 +36,14 @@ pub struct Balance {
     levels: usize,
     /// By CPU and level.
     domains: Vec<DomainState>,
-    /// By level and CPU: affinity has kept the group whose first CPU it is from being balanced within.
+    /// By level and CPU: affinity has kept the group whose first CPU it is from being balanced
+    /// within.
     pub(super) imbalanced: Vec<bool>,
-    /// By shared cache: how many CPUs a wakeup looks at when it searches for an idle one (`nr_idle_scan`).
+    /// By shared cache: how many CPUs a wakeup looks at when it searches for an idle one
+    /// (`nr_idle_scan`).
     pub nr_idle_scan: Vec<u32>,
-    /// Some CPU has more than one task, as last written: set when one comes to have two, taken back by balancing only.
+    /// Some CPU has more than one task, as last written: set when one comes to have two, taken back
+    /// by balancing only.
     pub overloaded: bool,
     /// A task that ran less than this ago is cache hot, ns.
     pub migration_cost_ns: u64,
@@ -112,7 +117,15 @@ pub(super) struct Pass {
 impl Pass {
     /// One that has yet to look.
     pub fn new(here: CpuId, level: usize, why: Occasion) -> Pass {
-        Pass { here, level, why, kind: Migrate::Task, imbalance: 0, all_pinned: false, some_pinned: false }
+        Pass {
+            here,
+            level,
+            why,
+            kind: Migrate::Task,
+            imbalance: 0,
+            all_pinned: false,
+            some_pinned: false,
+        }
     }
 }
 
@@ -146,7 +159,8 @@ impl Balance {
             self.nr_idle_scan[near.llc_id(cpu)] = near.llc_size(domains, cpu);
             for level in domains.of(cpu) {
                 let interval = domains::min_interval(domains.level(level).span(cpu));
-                *self.domain(cpu, level) = DomainState { last_balance: jiffies, interval, failures: 0 };
+                *self.domain(cpu, level) =
+                    DomainState { last_balance: jiffies, interval, failures: 0 };
             }
         }
     }
@@ -241,16 +255,23 @@ impl Fair {
     }
 
     /// How long `cpu` waits from one balancing of a domain to the next, jiffies.
-    fn interval_jiffies(&mut self, platform: &Platform, cpu: CpuId, level: usize, busy: bool) -> u64 {
-        let ms = u64::from(self.balance.domain(cpu, level).interval) * if busy { BUSY_FACTOR } else { 1 };
+    fn interval_jiffies(
+        &mut self,
+        platform: &Platform,
+        cpu: CpuId,
+        level: usize,
+        busy: bool,
+    ) -> u64 {
+        let ms = u64::from(self.balance.domain(cpu, level).interval)
+            * if busy { BUSY_FACTOR } else { 1 };
         let hz = u64::from(platform.hz());
         // The busy ones are kept from falling in step with the idle ones.
         let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy);
         jiffies.clamp(1, (hz * u64::from(self.online) / 10).max(1))
     }
 
-    /// A CPU has gone off line or come back: the domains are built anew over those that are on line, and the base slice scaled
-    /// by their number, unless it was set by hand.
+    /// A CPU has gone off line or come back: the domains are built anew over those that are on
+    /// line, and the base slice scaled by their number, unless it was set by hand.
     pub(super) fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
         self.online = core.online_cpus();
         self.near = Near::new(&core.domains);
@@ -274,7 +295,12 @@ impl Fair {
     // ---- occasions ----
 
     /// `sched_balance_domains`: the periodic balancing of `cpu`, after its tick's charging.
-    pub(super) fn periodic_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn periodic_balance(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
         let jiffies = platform.jiffies();
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
@@ -306,7 +332,12 @@ impl Fair {
     }
 
     /// `sched_balance_newidle`: nothing is queued on `cpu`. Whether there is now.
-    pub(super) fn newidle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> bool {
+    pub(super) fn newidle_balance(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> bool {
         if self.cpus == 1 {
             return false;
         }
@@ -337,8 +368,9 @@ impl Fair {
         self.queues[cpu.index()].h_nr_queued > 0
     }
 
-    /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of an idle core (among threads of
-    /// one core: the first idle one), else the first idle CPU, else the first.
+    /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of
+    /// an idle core (among threads of one core: the first idle one), else the first idle CPU, else
+    /// the first.
     fn is_its_turn(&self, core: &Core, cpu: CpuId, level: usize) -> bool {
         let domain = core.domains.level(level);
         let group = domain.span(cpu).group(domain.group_of(cpu));
@@ -412,7 +444,9 @@ impl Fair {
                 self.balance.domain(here, level).failures += 1;
             }
             if pass.kind == Migrate::Task && self.balance.failures(here, level) > patience {
-                if !core.is_allowed(core.curr(source), here) || core.is_idle_thread(core.curr(source)) {
+                if !core.is_allowed(core.curr(source), here)
+                    || core.is_idle_thread(core.curr(source))
+                {
                     self.lengthen_interval(core, &pass);
                     return false;
                 }
@@ -439,7 +473,8 @@ impl Fair {
         Some((above, level.span(pass.here).group(level.group_of(pass.here))[0]))
     }
 
-    /// Affinity has left something to be moved: the domain, as a group of the next larger one, is to be helped from without.
+    /// Affinity has left something to be moved: the domain, as a group of the next larger one, is
+    /// to be helped from without.
     fn mark_group(&mut self, core: &Core, pass: &Pass) {
         if pass.some_pinned
             && pass.imbalance > 0
@@ -474,13 +509,14 @@ impl Fair {
         self.balance.domain(cpu, level).failures = 0;
     }
 
-    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task starts that is nobody's
-    /// child.
+    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task
+    /// starts that is nobody's child.
     pub(super) fn emptiest_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId {
         let mut best = (u32::MAX, CpuId(0));
         for cpu in 0..self.cpus {
             let queue = &self.queues[cpu as usize];
-            let runnable = core.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
+            let runnable =
+                core.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
             if runnable < best.0 && allowed.contains(CpuId(cpu)) {
                 best = (runnable, CpuId(cpu));
                 if runnable == 0 {

@@ -2,13 +2,15 @@
 //!
 //! # The rules
 //!
-//! Each group is classed, the best first: it has **spare** capacity; it is **fully busy**; it is a core whose threads share what
-//! one could have alone (**smt**); it is **imbalanced**, affinity having kept it from being balanced within; it is **overloaded**,
-//! with more tasks than CPUs and no time to spare. The worst is the source.
+//! Each group is classed, the best first: it has **spare** capacity; it is **fully busy**; it is a
+//! core whose threads share what one could have alone (**smt**); it is **imbalanced**, affinity
+//! having kept it from being balanced within; it is **overloaded**, with more tasks than CPUs and
+//! no time to spare. The worst is the source.
 //!
-//! What is moved depends on both sides. A group with spare capacity evens out the *number of tasks*, or, if the other is overloaded
-//! and has another cache, fills itself up with *utilisation*. When all are overloaded it is *load* (weight times time) that is
-//! evened out. Between nodes two tasks are let be, so that they stay near their memory and each other.
+//! What is moved depends on both sides. A group with spare capacity evens out the *number of
+//! tasks*, or, if the other is overloaded and has another cache, fills itself up with
+//! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
+//! Between nodes two tasks are let be, so that they stay near their memory and each other.
 
 use super::balance::{Migrate, Occasion, Pass};
 use super::domains::is_numa;
@@ -89,7 +91,8 @@ impl Fair {
         sum
     }
 
-    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is classed.
+    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
+    /// classed.
     fn class(
         &self,
         core: &Core,
@@ -100,14 +103,19 @@ impl Fair {
         is_local: bool,
     ) -> Stats {
         let of_threads = pass.level.checked_sub(1).map(|below| core.domains.level(below));
-        stats.is_core = cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
+        stats.is_core =
+            cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
         let mark = pass.level + cpus[0].index() * core.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == Type::Overloaded {
             Type::Overloaded
         } else if self.balance.imbalanced[mark] {
             Type::Imbalanced
-        } else if !is_local && stats.is_core && pass.why != Occasion::NotIdle && stats.h_nr_runnable > 1 {
+        } else if !is_local
+            && stats.is_core
+            && pass.why != Occasion::NotIdle
+            && stats.h_nr_runnable > 1
+        {
             Type::SmtBalance
         } else {
             by_numbers
@@ -115,8 +123,8 @@ impl Fair {
         stats
     }
 
-    /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what to even out, and how much, goes
-    /// into the pass. None: all is well.
+    /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
+    /// to even out, and how much, goes into the pass. None: all is well.
     pub(super) fn find_source(&mut self, core: &mut Core, pass: &mut Pass) -> Option<CpuId> {
         self.tally_up(core);
         let core = &*core;
@@ -131,8 +139,11 @@ impl Fair {
         }
         if pass.why != Occasion::NewlyIdle && self.near.llc_level(pass.here) == Some(pass.level) {
             let llc = self.near.llc_id(pass.here);
-            self.balance.nr_idle_scan[llc] =
-                idle_scan(span.cpus.len() as u64, whole.util, u64::from(level.params.imbalance_pct));
+            self.balance.nr_idle_scan[llc] = idle_scan(
+                span.cpus.len() as u64,
+                whole.util,
+                u64::from(level.params.imbalance_pct),
+            );
         }
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
@@ -220,7 +231,8 @@ impl Fair {
             return Some((Migrate::Task, 1));
         }
         if local.kind == Type::HasSpare {
-            if busiest.kind == Type::Overloaded && self.near.llc_level(pass.here) < Some(pass.level) {
+            if busiest.kind == Type::Overloaded && self.near.llc_level(pass.here) < Some(pass.level)
+            {
                 let room = (CAPACITY * local.weight).saturating_sub(local.util);
                 return match room {
                     0 => (pass.why != Occasion::NotIdle).then_some((Migrate::Task, 1)),
@@ -249,13 +261,15 @@ impl Fair {
         (load > 0).then_some((Migrate::Load, load))
     }
 
-    /// Whether each group of the domain should have one task before any has two: the domains below say so, but for nodes.
+    /// Whether each group of the domain should have one task before any has two: the domains below
+    /// say so, but for nodes.
     fn prefers_sibling(&self, core: &Core, pass: &Pass) -> bool {
         let below = core.domains.child(pass.here, pass.level);
         below.is_some_and(|below| core.domains.level(below).params.prefer_sibling)
     }
 
-    /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both had as many cores.
+    /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
+    /// had as many cores.
     fn sibling_imbalance(
         &self,
         core: &Core,
@@ -268,7 +282,8 @@ impl Fair {
             return 0;
         }
         let level = core.domains.level(pass.level);
-        let cores = |group: usize| self.near.cores(&core.domains, level.span(pass.here).group(group));
+        let cores =
+            |group: usize| self.near.cores(&core.domains, level.span(pass.here).group(group));
         let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
             (cores(level.group_of(pass.here)), cores(number))
         } else {
@@ -305,8 +320,8 @@ impl Fair {
     }
 }
 
-/// `adjust_numa_imbalance`: how much of an imbalance between nodes counts, the own one having so many tasks: not two tasks, as long
-/// as it has few.
+/// `adjust_numa_imbalance`: how much of an imbalance between nodes counts, the own one having so
+/// many tasks: not two tasks, as long as it has few.
 pub(super) fn numa_tasks(imbalance: u64, running: u64, allowed: u64) -> u64 {
     if running <= allowed && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
 }
@@ -364,14 +379,16 @@ impl Stats {
             // Affinity is the trouble: one is as good as another.
             Type::Imbalanced => false,
             Type::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
-            // Their average loads are not worked out and all count as 0: the last one looked at, or a core of threads.
+            // Their average loads are not worked out and all count as 0: the last one looked at, or
+            // a core of threads.
             Type::SmtBalance | Type::FullyBusy => !best.is_core,
             Type::HasSpare => by_spare(),
         }
     }
 }
 
-/// `update_idle_cpu_scan`: how many CPUs are worth looking at for an idle one, the fewer the busier they are.
+/// `update_idle_cpu_scan`: how many CPUs are worth looking at for an idle one, the fewer the busier
+/// they are.
 fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
     let mean = total_util / cpus;
     let busy = (mean * mean * pct * pct / (10_000 * 1024)).min(1024);
@@ -388,7 +405,8 @@ mod tests {
     use crate::topology::{Place, Topology};
     use alloc::vec::Vec;
 
-    /// The plain way: every group is summed up and classed, be it empty; then those are compared that have something to give.
+    /// The plain way: every group is summed up and classed, be it empty; then those are compared
+    /// that have something to give.
     fn full_pass(fair: &Fair, core: &Core, pass: &Pass) -> Survey {
         let level = core.domains.level(pass.level);
         let span = level.span(pass.here);
@@ -422,7 +440,8 @@ mod tests {
     #[test]
     fn classing_only_groups_that_have_something_to_give_finds_what_classing_all_finds() {
         // Two nodes of two caches of three cores of two threads; and single CPUs.
-        let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
+        let place =
+            |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
         let nested = Topology::new((0..24).map(place).collect(), &[]).unwrap();
         let mut random = Random(7);
         let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
@@ -437,8 +456,12 @@ mod tests {
                 let levels = core.domains.levels();
                 let marks = fair.balance.imbalanced.iter_mut();
                 marks.for_each(|mark| *mark = levels > 1 && random.below(12) == 0);
-                fair.balance.dropped.iter_mut().for_each(|dropped| *dropped = random.below(10) == 0);
-                let why = [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
+                fair.balance
+                    .dropped
+                    .iter_mut()
+                    .for_each(|dropped| *dropped = random.below(10) == 0);
+                let why =
+                    [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
                 for here in (0..24).map(CpuId) {
                     for level in core.domains.of(here) {
                         let pass = Pass::new(here, level, why);

@@ -1,11 +1,13 @@
 //! The scheduling domains of 6.x, and who is near whom.
 //!
-//! From the smallest up: **SMT**, the threads of a core; **MC**, the cores that share a cache (the largest domain that shares one
-//! is what the kernel calls `sd_llc`); **PKG**, the rest of a memory node; **NUMA**, the nodes. Each is divided into groups, the
-//! domains of the level below. Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
+//! From the smallest up: **SMT**, the threads of a core; **MC**, the cores that share a cache (the
+//! largest domain that shares one is what the kernel calls `sd_llc`); **PKG**, the rest of a memory
+//! node; **NUMA**, the nodes. Each is divided into groups, the domains of the level below.
+//! Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
 //! within the shared cache.
 //!
-//! Where nobody shares a core or a cache, as on the flat machine of the golden schedules, the CPUs of a node count as sharing one.
+//! Where nobody shares a core or a cache, as on the flat machine of the golden schedules, the CPUs
+//! of a node count as sharing one.
 
 use crate::classes::domains::{DomainLevel, DomainParams, Domains, Span};
 use crate::cpu_set::CpuSet;
@@ -16,11 +18,12 @@ use alloc::vec::Vec;
 
 /// A busy CPU waits this many times as long from one balancing to the next.
 pub(super) const BUSY_FACTOR: u64 = 16;
-/// Nodes farther from each other than this are not for forks and affine wakeups (`node_reclaim_distance`).
+/// Nodes farther from each other than this are not for forks and affine wakeups
+/// (`node_reclaim_distance`).
 const FAR: u32 = 30;
 
-/// What a level has: the flags and numbers that the fair class reads. Intervals depend on the size of each domain
-/// ([`min_interval`]), and loads are averages, so that the rest says nothing here.
+/// What a level has: the flags and numbers that the fair class reads. Intervals depend on the size
+/// of each domain ([`min_interval`]), and loads are averages, so that the rest says nothing here.
 fn params(kind: LevelKind) -> DomainParams {
     let far = kind == LevelKind::AllNodes;
     DomainParams {
@@ -59,12 +62,14 @@ pub(super) const fn shares_cache(kind: LevelKind) -> bool {
     matches!(kind, LevelKind::Smt | LevelKind::MultiCore)
 }
 
-/// The shortest time between two balancings of a domain of so many CPUs, ms; the longest is twice that.
+/// The shortest time between two balancings of a domain of so many CPUs, ms; the longest is twice
+/// that.
 pub(super) fn min_interval(span: &Span) -> u32 {
     span.cpus.len() as u32
 }
 
-/// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each other.
+/// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each
+/// other.
 pub(super) fn build(topology: &Topology) -> Domains {
     let nobody_shares = !topology.levels().iter().any(|level| shares_cache(level.kind));
     let level = |level: &Level| {
@@ -129,7 +134,8 @@ pub(super) fn describe(domains: &Domains) -> String {
 pub struct Near {
     /// By CPU: the lowest CPU with which it shares the last-level cache (`sd_llc_id`).
     llc_id: Vec<u32>,
-    /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). None: it has a cache of its own.
+    /// By CPU: the level of the largest domain that shares a cache (`sd_llc`). None: it has a cache
+    /// of its own.
     llc_level: Vec<Option<usize>>,
     /// The level of hardware threads, if the machine has any.
     smt_level: Option<usize>,
@@ -141,7 +147,8 @@ impl Near {
     /// Of these domains.
     pub(super) fn new(domains: &Domains) -> Near {
         let cpus = || (0..domains.cpus()).map(CpuId);
-        let llc_level = |cpu| domains.of(cpu).rfind(|&level| shares_cache(domains.level(level).kind));
+        let llc_level =
+            |cpu| domains.of(cpu).rfind(|&level| shares_cache(domains.level(level).kind));
         let llc_id = |cpu| match llc_level(cpu) {
             Some(level) => domains.level(level).span(cpu).cpus[0].0,
             None => cpu.0,
@@ -149,7 +156,8 @@ impl Near {
         Near {
             llc_id: cpus().map(llc_id).collect(),
             llc_level: cpus().map(llc_level).collect(),
-            smt_level: (0..domains.levels()).find(|&level| domains.level(level).kind == LevelKind::Smt),
+            smt_level: (0..domains.levels())
+                .find(|&level| domains.level(level).kind == LevelKind::Smt),
             has_idle_cores: alloc::vec![true; domains.cpus() as usize],
         }
     }
@@ -192,13 +200,14 @@ impl Near {
 
     /// How many cores these CPUs are, whole ones.
     pub(super) fn cores(&self, domains: &Domains, cpus: &[CpuId]) -> u64 {
-        let is_first = |cpu: &&CpuId| self.threads(domains, **cpu).first().is_none_or(|first| first == *cpu);
+        let is_first =
+            |cpu: &&CpuId| self.threads(domains, **cpu).first().is_none_or(|first| first == *cpu);
         cpus.iter().filter(is_first).count() as u64
     }
 
-    /// `imb_numa_nr`: how many tasks a node may run before others are to take of them, seen from `cpu` in a domain of nodes: an
-    /// eighth of the node's CPUs if they share one cache, else one for each cache; for each time that the domain holds the smallest
-    /// domain of nodes.
+    /// `imb_numa_nr`: how many tasks a node may run before others are to take of them, seen from
+    /// `cpu` in a domain of nodes: an eighth of the node's CPUs if they share one cache, else one
+    /// for each cache; for each time that the domain holds the smallest domain of nodes.
     pub(super) fn numa_imbalance(&self, domains: &Domains, level: usize, cpu: CpuId) -> u64 {
         let size = |level: usize| domains.level(level).span(cpu).cpus.len() as u64;
         let is_node = |&number: &usize| is_numa(domains.level(number).kind);
@@ -210,7 +219,8 @@ impl Near {
     }
 }
 
-/// `task`'s CPUs among those of a span, beginning behind `after` and going round: the order of a search.
+/// `task`'s CPUs among those of a span, beginning behind `after` and going round: the order of a
+/// search.
 pub(super) fn round<'a>(
     cpus: &'a [CpuId],
     after: CpuId,
@@ -225,7 +235,8 @@ mod tests {
     use super::*;
     use crate::topology::Place;
 
-    /// Nodes of so many caches of so many cores of two threads each, siblings together; node distances.
+    /// Nodes of so many caches of so many cores of two threads each, siblings together; node
+    /// distances.
     fn machine(nodes: u32, caches: u32, cores: u32, distances: &[Vec<u32>]) -> Topology {
         let cpus = nodes * caches * cores * 2;
         let place = |cpu: u32| {
@@ -249,7 +260,8 @@ mod tests {
     #[test]
     fn caches_end_where_they_end() {
         let domains = build(&machine(2, 2, 2, &[]));
-        let kinds: Vec<LevelKind> = domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect();
+        let kinds: Vec<LevelKind> =
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect();
         assert_eq!(kinds, [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu, LevelKind::Node]);
         let near = Near::new(&domains);
         assert!(near.share_cache(CpuId(0), CpuId(3)) && !near.share_cache(CpuId(3), CpuId(4)));
@@ -282,7 +294,8 @@ mod tests {
     #[test]
     fn a_search_begins_behind_and_goes_round() {
         let cpus: Vec<CpuId> = [0, 1, 4, 5].map(CpuId).to_vec();
-        let order = |after| round(&cpus, CpuId(after), &CpuSet::All).map(|cpu| cpu.0).collect::<Vec<_>>();
+        let order =
+            |after| round(&cpus, CpuId(after), &CpuSet::All).map(|cpu| cpu.0).collect::<Vec<_>>();
         assert_eq!(order(1), [4, 5, 0, 1]);
         assert_eq!(order(5), [0, 1, 4, 5]);
     }

@@ -2,12 +2,14 @@
 //!
 //! # Delayed dequeue (6.12)
 //!
-//! A task that goes to sleep while it has had too much is **not** taken off. It goes on competing as if it were awake, so that
-//! time passes for it, and when it would be picked (it is eligible again then) it is removed instead. So nobody escapes what
-//! it owes by a short sleep. If it is woken before that, it simply goes on where it stands; what it gained beyond 0 is cut off.
-//! To the rest of the kernel it sleeps, but `nr_running` counts it.
+//! A task that goes to sleep while it has had too much is **not** taken off. It goes on competing
+//! as if it were awake, so that time passes for it, and when it would be picked (it is eligible
+//! again then) it is removed instead. So nobody escapes what it owes by a short sleep. If it is
+//! woken before that, it simply goes on where it stands; what it gained beyond 0 is cut off. To the
+//! rest of the kernel it sleeps, but `nr_running` counts it.
 //!
-//! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing below it.
+//! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
+//! below it.
 
 use super::entity::NONE;
 use super::fair::Fair;
@@ -69,7 +71,8 @@ impl Fair {
         self.check_enqueue_throttle(core, platform, q);
     }
 
-    /// False: it goes to sleep while it has had too much, and stays queued until that is no longer so.
+    /// False: it goes to sleep while it has had too much, and stays queued until that is no longer
+    /// so.
     pub(super) fn dequeue_entity(
         &mut self,
         core: &mut Core,
@@ -126,8 +129,8 @@ impl Fair {
         true
     }
 
-    /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by now it is placed afresh,
-    /// with nothing. Nobody is charged first: V is as of the last charge.
+    /// A delayed entity is wanted again before its dequeue was finished. If it is owed something by
+    /// now it is placed afresh, with nothing. Nobody is charged first: V is as of the last charge.
     pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: u32) {
         let q = self.queue_of(e);
         if self.features.delay_zero {
@@ -155,14 +158,16 @@ impl Fair {
         }
     }
 
-    /// A task that is queued becomes runnable, or no longer is, which all queues above it count, up to a throttled one.
+    /// A task that is queued becomes runnable, or no longer is, which all queues above it count, up
+    /// to a throttled one.
     fn count_runnable(&mut self, e: u32, up: bool) {
         let mut e = e;
         while e != NONE {
             let q = self.queue_of(e);
             self.mark(q);
             let queue = &mut self.queues[q as usize];
-            queue.h_nr_runnable = if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
+            queue.h_nr_runnable =
+                if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
             if self.limits.is_throttled(q) {
                 return;
             }
@@ -170,9 +175,15 @@ impl Fair {
         }
     }
 
-    /// `e` is queued and stays so, while something below it came or went: its averages, its weight and its slice anew.
-    /// Returns the smallest slice of the queue it is on.
-    pub(super) fn refresh(&mut self, core: &mut Core, platform: &mut Platform, e: u32, slice: u32) -> u32 {
+    /// `e` is queued and stays so, while something below it came or went: its averages, its weight
+    /// and its slice anew. Returns the smallest slice of the queue it is on.
+    pub(super) fn refresh(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        e: u32,
+        slice: u32,
+    ) -> u32 {
         let q = self.queue_of(e);
         self.update_load_avg(platform.now_ns(), e, Attach::No);
         self.update_runnable(e);
@@ -186,16 +197,26 @@ impl Fair {
         self.queues[q as usize].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a throttled queue nobody hears of it.
-    pub(super) fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, why: Enqueue) {
+    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a
+    /// throttled queue nobody hears of it.
+    pub(super) fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        why: Enqueue,
+    ) {
         let first = self.se_of(task);
         let cpu = core.cpu_of(task);
         let runnable = u32::from(!self.se[first as usize].sched_delayed);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
-        let mut count =
-            Count { queued: 1, runnable, idle: u32::from(core.threads[task.index()].policy == Policy::Idle) };
+        let mut count = Count {
+            queued: 1,
+            runnable,
+            idle: u32::from(core.threads[task.index()].policy == Policy::Idle),
+        };
         let mut held_back = false;
         let mut initial = why.initial;
         let mut e = first;
@@ -249,7 +270,8 @@ impl Fair {
         self.dequeue_entities(core, platform, e, why)
     }
 
-    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a throttled queue.
+    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
+    /// throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
         core: &mut Core,
@@ -262,7 +284,9 @@ impl Fair {
         let mut count = Count {
             queued: u32::from(task.is_some()),
             runnable: u32::from(task.is_some() && !self.se[first as usize].sched_delayed),
-            idle: u32::from(task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle)),
+            idle: u32::from(
+                task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle),
+            ),
         };
         let was_sched_idle = self.is_sched_idle_rq(core, cpu);
         let mut held_back = false;
@@ -275,7 +299,8 @@ impl Fair {
                 if e == first && task.is_some() {
                     return false;
                 }
-                // A group that has had too much stays, with an empty queue, and takes a slice from its own neighbours.
+                // A group that has had too much stays, with an empty queue, and takes a slice from
+                // its own neighbours.
                 slice = self.queues[q as usize].min_slice(&self.se);
                 break;
             }

@@ -1,7 +1,8 @@
-//! What stands on a queue: a task, or a group's representative on one CPU. Weights and virtual time.
+//! What stands on a queue: a task, or a group's representative on one CPU. Weights and virtual
+//! time.
 //!
-//! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache line; what is looked at once
-//! a hook is in [`Info`]. Both are found by the same handle.
+//! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache
+//! line; what is looked at once a hook is in [`Info`]. Both are found by the same handle.
 
 use crate::classes::Pid;
 use crate::pelt::Average;
@@ -9,7 +10,8 @@ use crate::pelt::Average;
 /// No entity, no queue.
 pub const NONE: u32 = u32::MAX;
 
-/// Weights are stored shifted left by this much, so that groups' shares lose little when they are divided among CPUs.
+/// Weights are stored shifted left by this much, so that groups' shares lose little when they are
+/// divided among CPUs.
 pub const WEIGHT_SHIFT: u32 = 10;
 
 /// The stored weight of nice 0, by which virtual time is measured.
@@ -43,8 +45,9 @@ pub struct Entity {
     pub deadline: u64,
     /// The smallest vruntime (6.12 on) or deadline (6.6) in the subtree of which this is the top.
     pub min_other: u64,
-    /// Not queued: the lag with which it left, V - vruntime. Running: its protection (`vprot`, or before 6.18 the mark
-    /// "vlag = deadline"): kernels keep both in one place, and it shows (see `reweight`).
+    /// Not queued: the lag with which it left, V - vruntime. Running: its protection (`vprot`, or
+    /// before 6.18 the mark "vlag = deadline"): kernels keep both in one place, and it shows (see
+    /// `reweight`).
     pub vlag: i64,
     /// Request length, ns of real time.
     pub slice: u32,
@@ -61,7 +64,8 @@ pub struct Entity {
     pub sched_delayed: bool,
 }
 
-/// What of an entity is looked at less often: two cache lines, of which the second holds the averages.
+/// What of an entity is looked at less often: two cache lines, of which the second holds the
+/// averages.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Info {
@@ -117,7 +121,8 @@ impl Entity {
     pub fn set_weight(&mut self, stored: u64, inverse: Option<u32>) {
         self.weight = unscaled(stored) as u32;
         let inverse = inverse.unwrap_or_else(|| u32::MAX / self.weight.max(1));
-        // Real time times 1024, which is 2^32 of it at nice 0, is cut down to 32 bits, and the shift with it.
+        // Real time times 1024, which is 2^32 of it at nice 0, is cut down to 32 bits, and the
+        // shift with it.
         let mut factor = 1024 * u64::from(inverse);
         let mut shift = 32;
         if stored == NICE_0_WEIGHT {
@@ -169,7 +174,8 @@ mod tests {
 
     fn at_nice(nice: i32) -> Entity {
         let mut entity = Entity::new(0);
-        entity.set_weight(u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT, Some(wmult_of_nice(nice)));
+        entity
+            .set_weight(u64::from(weight_of_nice(nice)) << WEIGHT_SHIFT, Some(wmult_of_nice(nice)));
         entity
     }
 

@@ -1,4 +1,5 @@
-//! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the groups.
+//! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the
+//! groups.
 
 use super::balance::Balance;
 use super::domains::Near;
@@ -252,9 +253,15 @@ impl Fair {
         self.list_to_head(core, task);
     }
 
-    /// From one fair task to another: only the levels that differ are put and set. What stands above both goes on running,
-    /// protected as it was.
-    pub(super) fn switch(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid, next: Pid) {
+    /// From one fair task to another: only the levels that differ are put and set. What stands
+    /// above both goes on running, protected as it was.
+    pub(super) fn switch(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        prev: Pid,
+        next: Pid,
+    ) {
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.queue_of(p) != self.queue_of(n) {
             let (p_depth, n_depth) = (self.info[p as usize].depth, self.info[n as usize].depth);
@@ -286,7 +293,8 @@ impl Fair {
 
     // ---- what the core asks ----
 
-    /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less urgent is rescheduled.
+    /// `prio_changed_fair`: `task`, queued, has another nice value. A running one that became less
+    /// urgent is rescheduled.
     pub(super) fn prio_changed(
         &mut self,
         core: &mut Core,
@@ -343,7 +351,8 @@ impl Fair {
         }
     }
 
-    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is delayed.
+    /// Nothing of a dead task is needed any more, but its place on the queue while its dequeue is
+    /// delayed.
     pub(super) fn reap(&mut self, task: Pid) {
         let Some(&FairTask { se: e, .. }) = self.tasks.get(task.index()) else {
             // It ended before it was born.

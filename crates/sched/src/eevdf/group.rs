@@ -1,10 +1,10 @@
 //! Task groups: on each CPU an entity stands for the group, with its queue below it.
 //!
-//! A group of `shares` has that weight as a whole; each CPU's entity has the part of it that its load is of the group's load
-//! everywhere. With one CPU that is exactly `shares`.
+//! A group of `shares` has that weight as a whole; each CPU's entity has the part of it that its
+//! load is of the group's load everywhere. With one CPU that is exactly `shares`.
 //!
-//! A group's queue on a CPU comes into being when the first of its tasks comes there, so that thousands of groups on thousands
-//! of CPUs cost what is used of them.
+//! A group's queue on a CPU comes into being when the first of its tasks comes there, so that
+//! thousands of groups on thousands of CPUs cost what is used of them.
 
 use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
 use super::fair::Fair;
@@ -86,7 +86,8 @@ impl Fair {
         }
     }
 
-    /// `sched_group_set_idle`: the group counts as `SCHED_IDLE` beside its siblings, or no longer does.
+    /// `sched_group_set_idle`: the group counts as `SCHED_IDLE` beside its siblings, or no longer
+    /// does.
     pub(super) fn group_set_idle(
         &mut self,
         core: &mut Core,
@@ -108,8 +109,8 @@ impl Fair {
         self.group_set_shares(core, platform, group, weight);
     }
 
-    /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no longer do; as far up as they did
-    /// not count so already.
+    /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no
+    /// longer do; as far up as they did not count so already.
     fn recount_idle(&mut self, q: u32, idle: bool) {
         let queue = &self.queues[q as usize];
         let others = queue.h_nr_queued - queue.h_nr_idle;
@@ -180,7 +181,8 @@ impl Fair {
         self.se.len() as u32 - 1
     }
 
-    /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load everywhere.
+    /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load
+    /// everywhere.
     fn calc_group_shares(&self, q: u32) -> u64 {
         let queue = &self.queues[q as usize];
         let group = &self.groups[queue.group as usize];
@@ -194,8 +196,8 @@ impl Fair {
         shares.clamp(2, u128::from(group.shares)) as u64
     }
 
-    /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it now. A queue that has become
-    /// empty keeps its old one.
+    /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
+    /// now. A queue that has become empty keeps its old one.
     #[inline]
     pub(super) fn update_group_weight(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
         let q = self.info[e as usize].my_q;
@@ -208,8 +210,8 @@ impl Fair {
         }
     }
 
-    /// `update_tg_load_avg`: the group's queue tells its group what load it has, when that has changed by more than a 64th and
-    /// it has not done so for a millisecond.
+    /// `update_tg_load_avg`: the group's queue tells its group what load it has, when that has
+    /// changed by more than a 64th and it has not done so for a millisecond.
     pub(super) fn publish_load(&mut self, now_ns: u64, q: u32) {
         let queue = &mut self.queues[q as usize];
         if queue.group == 0 || now_ns - queue.published_at < 1_000_000 {

@@ -1,7 +1,8 @@
 //! Where a child starts: down the domains from the largest, in each to the idlest group.
 //!
-//! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks out to nodes first, then to
-//! caches, cores and threads. Wakeups take the fast one ([`select`](super::select)).
+//! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
+//! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
+//! ([`select`](super::select)).
 
 use super::busiest::{Stats, Type, numa_tasks};
 use super::domains::is_numa;
@@ -15,7 +16,12 @@ const NICE_0_LOAD: u64 = 1024;
 
 impl Fair {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
-    pub(super) fn select_at_fork(&mut self, core: &mut Core, allowed: &CpuSet, this: CpuId) -> CpuId {
+    pub(super) fn select_at_fork(
+        &mut self,
+        core: &mut Core,
+        allowed: &CpuSet,
+        this: CpuId,
+    ) -> CpuId {
         self.tally_up(core);
         let core = &*core;
         let domains = &core.domains;
@@ -30,7 +36,8 @@ impl Fair {
                 Some(better) if better != cpu => {
                     cpu = better;
                     let size = |level: usize| domains.level(level).span(cpu).cpus.len();
-                    let smaller = domains.of(cpu).take_while(|&level| level < at && size(level) < size(at));
+                    let smaller =
+                        domains.of(cpu).take_while(|&level| level < at && size(level) < size(at));
                     smaller.filter(takes_part).last()
                 }
                 _ => domains.child(cpu, at),
@@ -42,8 +49,8 @@ impl Fair {
         allowed.first(self.cpus).unwrap_or(this)
     }
 
-    /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of `cpu`, and by enough. None: it is
-    /// best to stay.
+    /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of
+    /// `cpu`, and by enough. None: it is best to stay.
     pub(super) fn idlest_group<'a>(
         &self,
         core: &'a Core,
@@ -68,7 +75,8 @@ impl Fair {
         if self.tally.knows(number) && allowed.count(self.cpus) == self.cpus {
             let idlest = self.tally.idlest(cpu)?;
             let (here, there) = (self.tally.row(cpu), self.tally.row(idlest));
-            return is_worth_going(here, there, u64::from(pct), None).then(|| span.group(idlest.index()));
+            return is_worth_going(here, there, u64::from(pct), None)
+                .then(|| span.group(idlest.index()));
         }
         let mut idlest: Option<(usize, Stats)> = None;
         for group in (own + 1..groups).chain(0..own) {
@@ -97,8 +105,8 @@ impl Fair {
         worth.then(|| span.group(group))
     }
 
-    /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the idle one that has been so for
-    /// the shortest time; else the one with the least load.
+    /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
+    /// idle one that has been so for the shortest time; else the one with the least load.
     fn idlest_cpu(&self, core: &Core, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
         let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
         if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(core, cpu)) {
@@ -110,7 +118,8 @@ impl Fair {
     }
 }
 
-/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and so many tasks may stay together.
+/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and so
+/// many tasks may stay together.
 fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> bool {
     if here.kind != there.kind {
         return here.kind > there.kind;
@@ -130,8 +139,9 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
 }
 
 impl Stats {
-    /// Whether a single CPU of this utilisation, whatever else it does, cannot be [idler](Stats::is_idler_than) than this group:
-    /// as this one has spare capacity and an idle CPU, it would have to be less used.
+    /// Whether a single CPU of this utilisation, whatever else it does, cannot be
+    /// [idler](Stats::is_idler_than) than this group: as this one has spare capacity and an idle
+    /// CPU, it would have to be less used.
     fn no_cpu_of_util_is_idler(&self, util: u64) -> bool {
         self.kind == Type::HasSpare && self.idle_cpus > 0 && util >= self.util
     }
@@ -141,7 +151,8 @@ impl Stats {
         match self.kind {
             kind if kind != best.kind => kind < best.kind,
             Type::HasSpare => {
-                self.idle_cpus > best.idle_cpus || (self.idle_cpus == best.idle_cpus && self.util < best.util)
+                self.idle_cpus > best.idle_cpus
+                    || (self.idle_cpus == best.idle_cpus && self.util < best.util)
             }
             _ => self.avg_load() < best.avg_load(),
         }
@@ -176,7 +187,9 @@ mod tests {
                 let mut found: Option<(usize, Stats)> = None;
                 let mut skipped = 0;
                 for (number, stats) in cpus.iter().enumerate() {
-                    if shortened && found.is_some_and(|(_, best)| best.no_cpu_of_util_is_idler(stats.util)) {
+                    if shortened
+                        && found.is_some_and(|(_, best)| best.no_cpu_of_util_is_idler(stats.util))
+                    {
                         skipped += 1;
                     } else if found.is_none_or(|(_, best)| stats.is_idler_than(&best)) {
                         found = Some((number, *stats));

@@ -1,13 +1,16 @@
-//! The core of a 6.x kernel: `schedule()`, wakeups, forks and system calls, and which class is asked.
+//! The core of a 6.x kernel: `schedule()`, wakeups, forks and system calls, and which class is
+//! asked.
 //!
 //! The list of classes is deadline, real-time, fair. What differs from the core of 2.6.3x
 //! ([`class_list`](crate::classes::class_list)):
 //!
 //! * A task that blocks leaves its queue in that moment, or, if the fair class delays it, later.
-//! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor set anew: its protection and
-//!   its place stay as they are.
-//! * The request to reschedule is cleared when the switch is over; what the charges of the pick and of the put ask for is lost.
-//! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before the pick.
+//! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor
+//!   set anew: its protection and its place stay as they are.
+//! * The request to reschedule is cleared when the switch is over; what the charges of the pick and
+//!   of the put ask for is lost.
+//! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before
+//!   the pick.
 
 use super::enqueue::{Dequeue, Enqueue};
 use super::fair::Fair;
@@ -44,7 +47,8 @@ impl Eevdf {
         self.core.thread(pid).class
     }
 
-    /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may hold a task back.
+    /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may
+    /// hold a task back.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
         let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
@@ -106,7 +110,8 @@ impl Eevdf {
         }
     }
 
-    /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one the class says.
+    /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one
+    /// the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let Self { core, deadline, rt, fair } = self;
         let cpu = core.cpu_of(pid);
@@ -115,7 +120,9 @@ impl Eevdf {
             (ClassId::Fair, ClassId::Fair) => {
                 fair.wakeup_preempt(core, platform, curr, pid, challenge == Challenge::Fork);
             }
-            (ClassId::Rt, ClassId::Rt) => rt.check_preempt_curr(core, platform, cpu, pid, challenge),
+            (ClassId::Rt, ClassId::Rt) => {
+                rt.check_preempt_curr(core, platform, cpu, pid, challenge)
+            }
             (ClassId::Deadline, ClassId::Deadline) => {
                 deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
             }
@@ -150,7 +157,8 @@ impl Eevdf {
         }
     }
 
-    /// The stopper's turn on `cpu`, if it is wanted: pushes tasks away. The running one has been put.
+    /// The stopper's turn on `cpu`, if it is wanted: pushes tasks away. The running one has been
+    /// put.
     fn stopper(&mut self, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         self.put_prev(platform, cpu, prev);
         let stopper = self.core.migration_thread(cpu);
@@ -161,7 +169,9 @@ impl Eevdf {
             self.fair.active_load_balance(&mut self.core, platform, cpu);
         }
         while let Some((pid, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
-            if self.core.cpu_of(pid) == cpu && !self.core.is_allowed(pid, cpu) && self.core.thread(pid).on_rq
+            if self.core.cpu_of(pid) == cpu
+                && !self.core.is_allowed(pid, cpu)
+                && self.core.thread(pid).on_rq
             {
                 self.move_queued(platform, pid, to);
             }
@@ -229,7 +239,8 @@ impl Eevdf {
         next
     }
 
-    /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a fair task.
+    /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
+    /// fair task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
         let Self { core, deadline, rt, fair } = self;
         let idle = core.idle_thread(cpu);
@@ -264,8 +275,14 @@ impl Eevdf {
         deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
     }
 
-    /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a new protection.
-    fn change(&mut self, platform: &mut Platform, pid: Pid, change: impl FnOnce(&mut Self, &mut Platform)) {
+    /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a
+    /// new protection.
+    fn change(
+        &mut self,
+        platform: &mut Platform,
+        pid: Pid,
+        change: impl FnOnce(&mut Self, &mut Platform),
+    ) {
         let cpu = self.core.cpu_of(pid);
         let queued = self.core.thread(pid).on_rq;
         let running = self.core.is_running(pid);
@@ -330,7 +347,9 @@ impl Scheduler for Eevdf {
         let mut sched = attr.sched;
         if sched.policy == Policy::Deadline {
             let admitted = match parent {
-                Parent::Task { task, .. } if self.class_of(self.core.pid(task)) == ClassId::Deadline => {
+                Parent::Task { task, .. }
+                    if self.class_of(self.core.pid(task)) == ClassId::Deadline =>
+                {
                     Err(Refusal::Again)
                 }
                 _ => self.deadline.admit(&self.core, pid, &sched, &attr.allowed),
@@ -345,8 +364,11 @@ impl Scheduler for Eevdf {
             runnable: true,
             ..Thread::default()
         };
-        self.core.settings[pid.index()] =
-            Settings { attr: sched, allowed: attr.allowed.clone(), address_space: attr.address_space };
+        self.core.settings[pid.index()] = Settings {
+            attr: sched,
+            allowed: attr.allowed.clone(),
+            address_space: attr.address_space,
+        };
         let cpu = match parent {
             Parent::Outside => self.fair.emptiest_cpu(&self.core, &attr.allowed),
             Parent::Task { cpu, .. } => cpu,
@@ -583,7 +605,11 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(platform, pid, Dequeue { sleep: true, special: true, ..Dequeue::default() });
+            self.deactivate(
+                platform,
+                pid,
+                Dequeue { sleep: true, special: true, ..Dequeue::default() },
+            );
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -654,7 +680,12 @@ impl Scheduler for Eevdf {
         self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
     }
 
-    fn group_set_idle(&mut self, platform: &mut Platform, group: GroupId, idle: bool) -> Result<(), String> {
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
         self.fair.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group cannot be idle".into());
@@ -668,7 +699,12 @@ impl Scheduler for Eevdf {
         Ok(self.fair.group_stats(group.0))
     }
 
-    fn set_group(&mut self, platform: &mut Platform, task: TaskId, group: GroupId) -> Result<(), String> {
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
         self.fair.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
@@ -676,7 +712,8 @@ impl Scheduler for Eevdf {
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.
-        let was_held_back = self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        let was_held_back =
+            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
         if self.core.is_running(pid) || was_held_back {
             self.core.resched_curr(platform, cpu);
         }
@@ -693,10 +730,17 @@ impl Scheduler for Eevdf {
         all
     }
 
-    fn set_tunable(&mut self, platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         let busy = || {
-            TunableError::Refused("deadline tasks and fair servers have been promised more (EBUSY)".into())
+            TunableError::Refused(
+                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
+            )
         };
         if let Some(which) = rt::TUNABLES.iter().position(|&knob| knob == name) {
             // It limits real-time and deadline tasks.
@@ -746,7 +790,8 @@ impl Scheduler for Eevdf {
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
-                        && !(thread.class == ClassId::Fair && self.fair.is_held_back(Pid(*number as u32)))
+                        && !(thread.class == ClassId::Fair
+                            && self.fair.is_held_back(Pid(*number as u32)))
                 })
                 .count();
             if counted as usize != found {

@@ -1,6 +1,8 @@
-//! When the averages of [`pelt`](crate::pelt) are brought up to date, and what becomes of them when tasks come and go.
+//! When the averages of [`pelt`](crate::pelt) are brought up to date, and what becomes of them when
+//! tasks come and go.
 //!
-//! On one CPU nothing is decided by them (a group has all of its shares there), so they are not kept.
+//! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
+//! kept.
 
 use super::entity::{NONE, unscaled};
 use super::fair::Fair;
@@ -20,8 +22,8 @@ pub enum Attach {
     Detach,
 }
 
-/// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper half: a queue with a load
-/// above 91934 forgets most of it when something is subtracted.
+/// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
+/// half: a queue with a load above 91934 forgets most of it when something is subtracted.
 fn raise(sum: u64, average: u64) -> u64 {
     u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
 }
@@ -57,14 +59,17 @@ impl Fair {
         }
         self.update_queue_load_avg(now_ns, q);
         match attach {
-            Attach::Attach if self.info[e as usize].avg.last_update_time == 0 => self.attach_load_avg(e),
+            Attach::Attach if self.info[e as usize].avg.last_update_time == 0 => {
+                self.attach_load_avg(e)
+            }
             Attach::Detach => self.detach_load_avg(e),
             _ => {}
         }
         self.publish_load(now_ns, q);
     }
 
-    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the queue's averages are brought up to now.
+    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the queue's averages are brought
+    /// up to now.
     pub(super) fn update_queue_load_avg(&mut self, now_ns: u64, q: u32) {
         if !self.tracks_load() {
             return;
@@ -72,20 +77,23 @@ impl Fair {
         let queue = &mut self.queues[q as usize];
         let mut changed = queue.removed.nr > 0;
         if changed {
-            let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut queue.removed);
+            let Removed { load_avg, runnable_avg, util_avg, .. } =
+                core::mem::take(&mut queue.removed);
             let avg = &mut queue.avg;
             let divider = avg.divider();
             avg.load_avg = avg.load_avg.saturating_sub(load_avg);
             avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
             avg.util_avg = avg.util_avg.saturating_sub(util_avg);
             avg.util_sum =
-                raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+                raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg)
+                    as u32;
             avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
             avg.runnable_sum =
                 raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
         }
         let load = unscaled(queue.load);
-        changed |= queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
+        changed |=
+            queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
         if changed {
             self.mark(q);
         }
@@ -129,11 +137,14 @@ impl Fair {
         let info = &self.info[e as usize];
         let (queue, avg) = (&mut self.queues[info.queue as usize].avg, &info.avg);
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-        queue.load_sum = raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
+        queue.load_sum =
+            raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
-        queue.util_sum = raise(u64::from(queue.util_sum.saturating_sub(avg.util_sum)), queue.util_avg) as u32;
+        queue.util_sum =
+            raise(u64::from(queue.util_sum.saturating_sub(avg.util_sum)), queue.util_avg) as u32;
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
-        queue.runnable_sum = raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+        queue.runnable_sum =
+            raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
     }
 
     /// The entity weighs otherwise from now on: its load average, and its queue's with it.
@@ -151,7 +162,8 @@ impl Fair {
         let attached = avg.last_update_time != 0;
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum = raise(queue.load_sum.saturating_sub(old_weight * avg.load_sum), queue.load_avg);
+            queue.load_sum =
+                raise(queue.load_sum.saturating_sub(old_weight * avg.load_sum), queue.load_avg);
         }
         avg.load_avg = unscaled(weight) * avg.load_sum / avg.divider();
         if attached {
@@ -160,8 +172,9 @@ impl Fair {
         }
     }
 
-    /// `init_entity_runnable_average`, `post_init_entity_util_avg`: a new task counts as always runnable, and is given half of
-    /// the utilisation that its first queue has to spare, or what tasks of its weight have there.
+    /// `init_entity_runnable_average`, `post_init_entity_util_avg`: a new task counts as always
+    /// runnable, and is given half of the utilisation that its first queue has to spare, or what
+    /// tasks of its weight have there.
     pub(super) fn init_load_avg(&mut self, e: u32) {
         let weight = u64::from(self.se[e as usize].weight);
         let info = &mut self.info[e as usize];
@@ -175,11 +188,12 @@ impl Fair {
                 util => cap.min(util * weight / (queue.load_avg + 1)),
             };
         }
-        info.avg = Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+        info.avg =
+            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
-    /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its averages, faded up to the queue's
-    /// time, are left to be subtracted.
+    /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its
+    /// averages, faded up to the queue's time, are left to be subtracted.
     pub(super) fn remove_load_avg(&mut self, e: u32) {
         if !self.tracks_load() {
             return;
@@ -195,7 +209,8 @@ impl Fair {
         removed.util_avg += avg.util_avg;
     }
 
-    /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and is woken there.
+    /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
+    /// is woken there.
     pub(super) fn leave_cpu(&mut self, core: &Core, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
         if waking && self.tracks_load() {
@@ -229,8 +244,8 @@ impl Fair {
         self.queues[cpu.index()].util_est += u64::from(self.tasks[task.index()].util_est);
     }
 
-    /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows increases at once and decreases by
-    /// quarters.
+    /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
+    /// increases at once and decreases by quarters.
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
         self.tally.mark(cpu.0);
         let row = &mut self.tasks[task.index()];
@@ -293,7 +308,8 @@ impl Fair {
         } else {
             let above = self.queue_of(owner);
             let h_load = self.queue_h_load(jiffies, above);
-            h_load * self.info[owner as usize].avg.load_avg / (self.queues[above as usize].avg.load_avg + 1)
+            h_load * self.info[owner as usize].avg.load_avg
+                / (self.queues[above as usize].avg.load_avg + 1)
         };
         self.queues[q as usize].h_load = (h_load, jiffies);
         h_load

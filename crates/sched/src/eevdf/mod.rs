@@ -1,24 +1,28 @@
-//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12 and 6.18, with their real-time and deadline classes.
+//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12 and 6.18, with their
+//! real-time and deadline classes.
 //!
 //! # The algorithm
 //!
-//! Ideally every runnable task would run all the time, each at the rate that its weight is of all weights. The queue's virtual
-//! time **V** advances as in that ideal; a task's **vruntime** is what it really got, in the same measure (real time, divided
-//! by its weight). The difference is its **lag**: positive, it is owed time; negative, it has had too much.
+//! Ideally every runnable task would run all the time, each at the rate that its weight is of all
+//! weights. The queue's virtual time **V** advances as in that ideal; a task's **vruntime** is what
+//! it really got, in the same measure (real time, divided by its weight). The difference is its
+//! **lag**: positive, it is owed time; negative, it has had too much.
 //!
 //! ```text
 //!    has had too much                          is owed time
 //!    (vruntime > V: not eligible)     V        (vruntime <= V: eligible)
 //! ```
 //!
-//! Tasks ask for time in *requests* of a **slice** (some ms). A request is due at the task's virtual **deadline**: the vruntime
-//! at which it began, plus the slice divided by the weight. The rule is in the name: of those that are **eligible**, the one
-//! with the **earliest virtual deadline** runs. Being eligible keeps the CPU fairly divided; the deadline decides who is first,
+//! Tasks ask for time in *requests* of a **slice** (some ms). A request is due at the task's
+//! virtual **deadline**: the vruntime at which it began, plus the slice divided by the weight. The
+//! rule is in the name: of those that are **eligible**, the one with the **earliest virtual
+//! deadline** runs. Being eligible keeps the CPU fairly divided; the deadline decides who is first,
 //! so that a short slice means *sooner*, not *more*.
 //!
-//! The running task is **protected** from being passed until its request is served (6.18: until the shortest of the others'
-//! requests would be), so that not every wakeup switches. Time is charged at ticks and at events; when the request is found to be
-//! used up, the next one begins. There is no bonus for sleepers: a task keeps its lag over a sleep, and that is all.
+//! The running task is **protected** from being passed until its request is served (6.18: until the
+//! shortest of the others' requests would be), so that not every wakeup switches. Time is charged
+//! at ticks and at events; when the request is found to be used up, the next one begins. There is
+//! no bonus for sleepers: a task keeps its lag over a sleep, and that is all.
 //!
 //! # Where to read
 //!
@@ -40,21 +44,22 @@
 //! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
 //! | [`audit`] | promises and checks |
 //!
-//! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline) and
-//! [`rt`](crate::classes::rt).
+//! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline)
+//! and [`rt`](crate::classes::rt).
 //!
 //! # Cost
 //!
-//! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue. Pick: O(depth * log n), each
-//! delayed entity that comes up costs another. Choice of CPU: at most `nr_idle_scan` looks, or the
-//! CPUs of a cache while a core may be idle; all CPUs at a fork. Balancing: O(CPUs of the domain), 32 tasks. On the machine that is
-//! one domain of single CPUs both look at what has changed since last time, and O(CPUs / 32) ([`tally`]).
+//! Charge, tick: O(depth of groups). Enqueue, dequeue: O(depth * log n), n entities on a queue.
+//! Pick: O(depth * log n), each delayed entity that comes up costs another. Choice of CPU: at most
+//! `nr_idle_scan` looks, or the CPUs of a cache while a core may be idle; all CPUs at a fork.
+//! Balancing: O(CPUs of the domain), 32 tasks. On the machine that is one domain of single CPUs
+//! both look at what has changed since last time, and O(CPUs / 32) ([`tally`]).
 //!
 //! # Releases
 //!
-//! 6.6 has a tree by vruntime, knows no delayed dequeue and no custom slices, and its children start with a full request. 6.12
-//! brought those. 6.18 protects up to a point in virtual time, and places anew what is reweighted. [`Version`] names each
-//! difference.
+//! 6.6 has a tree by vruntime, knows no delayed dequeue and no custom slices, and its children
+//! start with a full request. 6.12 brought those. 6.18 protects up to a point in virtual time, and
+//! places anew what is reweighted. [`Version`] names each difference.
 
 pub mod audit;
 pub mod balance;
@@ -149,6 +154,11 @@ impl Eevdf {
         }
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);
-        Eevdf { core: Core::new(domains), deadline, rt: RealTime::new(real_time, cpus, config.hz), fair }
+        Eevdf {
+            core: Core::new(domains),
+            deadline,
+            rt: RealTime::new(real_time, cpus, config.hz),
+            fair,
+        }
     }
 }

@@ -8,8 +8,8 @@ use crate::classes::{Core, Pid};
 use crate::{CpuId, Platform, Policy};
 
 impl Fair {
-    /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have been there for longest. Whether
-    /// anything was.
+    /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have
+    /// been there for longest. Whether anything was.
     pub(super) fn move_tasks(
         &mut self,
         core: &mut Core,
@@ -50,7 +50,8 @@ impl Fair {
         moved
     }
 
-    /// By how much moving `task` evens things out. None: by too much; the more attempts have failed the less that counts.
+    /// By how much moving `task` evens things out. None: by too much; the more attempts have failed
+    /// the less that counts.
     fn amount(&mut self, platform: &Platform, task: Pid, pass: &Pass) -> Option<i64> {
         let amount = match pass.kind {
             Migrate::Task => return Some(1),
@@ -86,12 +87,13 @@ impl Fair {
         let params = &core.domains.level(pass.level).params;
         // Threads of a core have the same caches.
         let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
-        let stays =
-            core.curr(source) == task || (may_be_hot && self.is_cache_hot(core, platform, task, here));
+        let stays = core.curr(source) == task
+            || (may_be_hot && self.is_cache_hot(core, platform, task, here));
         (!stays).then_some(())
     }
 
-    /// 6.18: one that has had too much where it is would be put behind those that are there already.
+    /// 6.18: one that has had too much where it is would be put behind those that are there
+    /// already.
     fn is_ineligible_beside_others(&self, task: Pid, target: CpuId) -> bool {
         if !self.version.balance_asks_eligibility() || !self.features.place_lag {
             return false;
@@ -101,7 +103,9 @@ impl Fair {
             q => self.queues[q as usize].nr_queued,
         };
         let e = self.se_of(task);
-        others > 0 && !self.queues[self.queue_of(e) as usize].eligible(&self.se, self.se[e as usize].vruntime)
+        others > 0
+            && !self.queues[self.queue_of(e) as usize]
+                .eligible(&self.se, self.se[e as usize].vruntime)
     }
 
     /// `task_hot`.
@@ -118,26 +122,45 @@ impl Fair {
     }
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
-    pub(super) fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, to: CpuId) {
+    pub(super) fn detach_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        to: CpuId,
+    ) {
         platform.touched.moves += 1;
         self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }
 
     /// Queues `task`, which has come to `here`.
-    pub(super) fn attach_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid, here: CpuId) {
+    pub(super) fn attach_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        task: Pid,
+        here: CpuId,
+    ) {
         self.enqueue_task(core, platform, task, Enqueue::default());
         self.check_preempt(core, platform, here, task, false);
     }
 
-    /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks away.
-    pub(super) fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, source: CpuId) {
+    /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks
+    /// away.
+    pub(super) fn active_load_balance(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        source: CpuId,
+    ) {
         let here = core.rqs[source.index()].push_cpu;
         if core.nr_running[source.index()] <= 1 {
             return;
         }
         // The smallest domain that has both.
-        let Some(level) = core.domains.of(here).find(|&level| core.domains.level(level).share(here, source))
+        let Some(level) =
+            core.domains.of(here).find(|&level| core.domains.level(level).share(here, source))
         else {
             return;
         };

@@ -10,8 +10,9 @@ use crate::classes::{ClassId, Core, Pid};
 use crate::{CpuId, Platform, Policy};
 
 impl Fair {
-    /// `update_curr`: charges the running entity for the time since it was last charged, and renews its request when it has
-    /// been served. The new request starts from the vruntime it has: overrun is not held against it.
+    /// `update_curr`: charges the running entity for the time since it was last charged, and renews
+    /// its request when it has been served. The new request starts from the vruntime it has:
+    /// overrun is not held against it.
     pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let c = self.queues[q as usize].curr;
         if c == NONE {
@@ -63,8 +64,8 @@ impl Fair {
         }
     }
 
-    /// Protects `e`, which is about to run, from being passed before its request is served (6.18: or before the shortest of
-    /// the others' requests would be).
+    /// Protects `e`, which is about to run, from being passed before its request is served (6.18:
+    /// or before the shortest of the others' requests would be).
     pub(super) fn set_protection(&mut self, q: u32, e: u32) {
         let waiting = self.queues[q as usize].min_slice_waiting(&self.se);
         let entity = &mut self.se[e as usize];
@@ -77,7 +78,10 @@ impl Fair {
         let until = if slice == entity.slice {
             entity.deadline
         } else {
-            super::entity::earlier(entity.deadline, entity.vruntime.wrapping_add(entity.vt(u64::from(slice))))
+            super::entity::earlier(
+                entity.deadline,
+                entity.vruntime.wrapping_add(entity.vt(u64::from(slice))),
+            )
         };
         entity.vlag = until as i64;
     }
@@ -110,8 +114,9 @@ impl Fair {
         self.features.run_to_parity || self.version.protects_until()
     }
 
-    /// Whose turn it is on queue `q` (without regard to nominations): the running entity while it is eligible and protected,
-    /// else the earliest deadline among the eligible. `protect`: whether protection counts.
+    /// Whose turn it is on queue `q` (without regard to nominations): the running entity while it
+    /// is eligible and protected, else the earliest deadline among the eligible. `protect`: whether
+    /// protection counts.
     pub(super) fn pick_eevdf(&self, q: u32, protect: bool) -> u32 {
         let queue = &self.queues[q as usize];
         let (sum, weight, v0) = queue.sums(&self.se);
@@ -132,11 +137,16 @@ impl Fair {
         let best = if self.version.tree_by_deadline() {
             let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
-            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) { curr } else { best }
+            if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
+                curr
+            } else {
+                best
+            }
         } else {
             tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
         };
-        // The smallest vruntime is never above the average, so there is one, unless a product has wrapped.
+        // The smallest vruntime is never above the average, so there is one, unless a product has
+        // wrapped.
         if best == NONE { queue.tree.leftmost() } else { best }
     }
 
@@ -144,15 +154,25 @@ impl Fair {
     fn pick_next_entity(&self, q: u32) -> u32 {
         let queue = &self.queues[q as usize];
         let nominated = queue.next;
-        let asked = self.features.pick_buddy || (self.version == Version::V6_6 && self.features.next_buddy);
-        if asked && nominated != NONE && queue.eligible(&self.se, self.se[nominated as usize].vruntime) {
+        let asked =
+            self.features.pick_buddy || (self.version == Version::V6_6 && self.features.next_buddy);
+        if asked
+            && nominated != NONE
+            && queue.eligible(&self.se, self.se[nominated as usize].vruntime)
+        {
             return nominated;
         }
         self.pick_eevdf(q, true)
     }
 
-    /// `pick_task_fair`: whose turn it is on `cpu`. Delayed entities that come up are dequeued for good.
-    pub(super) fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    /// `pick_task_fair`: whose turn it is on `cpu`. Delayed entities that come up are dequeued for
+    /// good.
+    pub(super) fn pick_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
         'again: loop {
             let mut q = cpu.0;
             if self.queues[q as usize].nr_queued == 0 {
@@ -202,7 +222,8 @@ impl Fair {
         }
     }
 
-    /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both fair.
+    /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both
+    /// fair.
     pub(super) fn wakeup_preempt(
         &mut self,
         core: &mut Core,
@@ -235,7 +256,8 @@ impl Fair {
         }
         let q = self.queue_of(c);
         self.update_curr(core, platform, q);
-        let short = self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
+        let short =
+            self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
         let wins = match self.version {
             Version::V6_6 => self.pick_eevdf(q, true) == p,
             Version::V6_12 => {
@@ -302,7 +324,8 @@ impl Fair {
         }
     }
 
-    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts its deadline off).
+    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
+    /// its deadline off).
     pub(super) fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
         if core.nr_running[core.cpu_of(task).index()] == 1 {
             return;

@@ -1,5 +1,5 @@
-//! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes of both when its weight
-//! changes.
+//! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
+//! of both when its weight changes.
 
 use super::entity::WEIGHT_SHIFT;
 use super::fair::Fair;
@@ -8,16 +8,18 @@ use crate::classes::{ClassId, Core, Pid};
 use crate::{Platform, Policy, SchedAttr};
 
 impl Fair {
-    /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is longer.
+    /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is
+    /// longer.
     pub(super) fn lag(&self, q: u32, e: u32) -> i64 {
         let entity = &self.se[e as usize];
-        let lag = self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(entity.vruntime) as i64;
+        let lag =
+            self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(entity.vruntime) as i64;
         let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
         lag.clamp(-limit, limit)
     }
 
-    /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has entered and moved V by that, it
-    /// is again what it was.
+    /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has
+    /// entered and moved V by that, it is again what it was.
     pub(super) fn place(&mut self, q: u32, e: u32, initial: bool) {
         let queue = &self.queues[q as usize];
         let info = &mut self.info[e as usize];
@@ -66,14 +68,17 @@ impl Fair {
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice =
-                if custom { attr.runtime_ns.clamp(100_000, 100_000_000) as u32 } else { self.base_slice };
+            self.se[e as usize].slice = if custom {
+                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
+            } else {
+                self.base_slice
+            };
             self.longest_slice = self.longest_slice.max(self.se[e as usize].slice);
         }
     }
 
-    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance to the deadline, which are
-    /// so much more or less in virtual time.
+    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance
+    /// to the deadline, which are so much more or less in virtual time.
     pub(super) fn reweight(
         &mut self,
         core: &mut Core,
@@ -83,7 +88,8 @@ impl Fair {
         inverse: Option<u32>,
     ) {
         let old = self.info[e as usize].load;
-        let scale = |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
+        let scale =
+            |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
         if !self.se[e as usize].on_rq {
             let entity = &mut self.se[e as usize];
             entity.vlag = scale(entity.vlag);
@@ -106,8 +112,9 @@ impl Fair {
         queue.nr_queued -= 1;
         let entity = &mut self.se[e as usize];
         if self.version.reweight_places() {
-            // This overwrites the protection of a running entity with a small number: it is gone. (V and the total that the
-            // place is found by count a running entity already with its new weight, at its old vruntime.)
+            // This overwrites the protection of a running entity with a small number: it is gone.
+            // (V and the total that the place is found by count a running entity already with its
+            // new weight, at its old vruntime.)
             entity.vlag = scale(lag);
             let ahead = scale(entity.deadline.wrapping_sub(entity.vruntime) as i64);
             self.take_weight(e, weight, inverse);

@@ -2,15 +2,17 @@
 //!
 //! # V
 //!
-//! The queue's virtual time **V** is where everybody's vruntime would be had the CPU been divided ideally: the average of all
-//! vruntimes, weighted. Who is behind it (smaller vruntime) is owed time, and is *eligible*; who is ahead has had too much.
+//! The queue's virtual time **V** is where everybody's vruntime would be had the CPU been divided
+//! ideally: the average of all vruntimes, weighted. Who is behind it (smaller vruntime) is owed
+//! time, and is *eligible*; who is ahead has had too much.
 //!
 //! ```text
 //!   V = v0 + S / W        S = sum of weight * (vruntime - v0)        W = sum of weights
 //! ```
 //!
-//! over all that compete. v0 only keeps the products small: S, W and v0 are moved together and no decision sees it. The
-//! kernels move it at different times; here it is moved when V has got [`FAR`] away from it.
+//! over all that compete. v0 only keeps the products small: S, W and v0 are moved together and no
+//! decision sees it. The kernels move it at different times; here it is moved when V has got
+//! [`FAR`] away from it.
 
 use super::entity::{Entity, NONE};
 use super::tree;
@@ -134,7 +136,8 @@ impl Queue {
         if weight == 0 { v0 } else { v0.wrapping_add(sum.div_euclid(weight) as u64) }
     }
 
-    /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a fraction.
+    /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a
+    /// fraction.
     #[inline]
     pub fn eligible(&self, se: &[Entity], vruntime: u64) -> bool {
         let (sum, weight, v0) = self.sums(se);
@@ -182,7 +185,8 @@ impl Queue {
         }
     }
 
-    /// As [`follow`](Queue::follow), after the vruntime of `curr` was changed otherwise than by charging it.
+    /// As [`follow`](Queue::follow), after the vruntime of `curr` was changed otherwise than by
+    /// charging it.
     pub fn follow_curr(&mut self, se: &[Entity]) {
         if self.curr != NONE {
             self.follow(se[self.curr as usize].vruntime);

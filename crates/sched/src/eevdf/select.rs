@@ -1,13 +1,14 @@
 //! Which CPU a task goes to when it wakes (6.18).
 //!
-//! A wakeup first settles on a **target**: where the task last ran, or where its waker runs. Then it looks for somebody idle
-//! that shares the target's cache: the target itself, the last CPU, the one used before that, and then some of the others in
-//! order from the target on. How many it looks at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search
-//! would only cost.
+//! A wakeup first settles on a **target**: where the task last ran, or where its waker runs. Then
+//! it looks for somebody idle that shares the target's cache: the target itself, the last CPU, the
+//! one used before that, and then some of the others in order from the target on. How many it looks
+//! at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search would only cost.
 //!
-//! Where cores have threads, a core of which all are idle is better than an idle thread beside a busy one. As long as there may
-//! be one it is looked for, however long that takes; a search in vain takes the hope away (`has_idle_cores`) until a core comes
-//! to idle again. Without that hope an idle thread of the last CPU's core is good enough.
+//! Where cores have threads, a core of which all are idle is better than an idle thread beside a
+//! busy one. As long as there may be one it is looked for, however long that takes; a search in
+//! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
+//! an idle thread of the last CPU's core is good enough.
 
 use super::domains::round;
 use super::entity::NONE;
@@ -64,7 +65,9 @@ impl Fair {
     /// `record_wakee`: notes whether the waker wakes another than last time.
     fn record_wakee(&mut self, _core: &Core, platform: &Platform, waker: Pid, wakee: Pid) {
         let row = &mut self.tasks[waker.index()];
-        if platform.jiffies() > row.wakee_flip_decay_ts + u64::from(platform.hz()) * FLIPS_HALVED_AFTER_S {
+        if platform.jiffies()
+            > row.wakee_flip_decay_ts + u64::from(platform.hz()) * FLIPS_HALVED_AFTER_S
+        {
             row.wakee_flips >>= 1;
             row.wakee_flip_decay_ts = platform.jiffies();
         }
@@ -86,7 +89,8 @@ impl Fair {
         less >= n && more >= less * n
     }
 
-    /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this level.
+    /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this
+    /// level.
     fn wake_affine(
         &mut self,
         core: &Core,
@@ -119,14 +123,17 @@ impl Fair {
         let pct = i64::from(core.domains.level(level).params.imbalance_pct);
         let moves = self.task_h_load(jiffies, task) as i64;
         let this_load = (this_load + moves) * 100;
-        let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
+        let prev_load =
+            (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
         if this_load < prev_load { this } else { prev }
     }
 
     /// `select_idle_sibling`.
     fn select_idle_sibling(&mut self, core: &Core, task: Pid, prev: CpuId, target: CpuId) -> CpuId {
         let suits = |fair: &Fair, cpu: CpuId| {
-            fair.near.share_cache(cpu, target) && fair.is_free(core, cpu) && core.is_allowed(task, cpu)
+            fair.near.share_cache(cpu, target)
+                && fair.is_free(core, cpu)
+                && core.is_allowed(task, cpu)
         };
         if suits(self, target) {
             return target;
@@ -139,7 +146,8 @@ impl Fair {
         if recent != prev && recent != target && suits(self, recent) {
             return recent;
         }
-        let has_idle_cores = self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
+        let has_idle_cores =
+            self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
         if !has_idle_cores && self.near.share_cache(prev, target) {
             let threads = self.near.threads(&core.domains, prev);
             if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
@@ -153,7 +161,8 @@ impl Fair {
         found.unwrap_or(target)
     }
 
-    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the target's cache, from it on all round.
+    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the
+    /// target's cache, from it on all round.
     pub(super) fn scan_for_idle(&self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
         let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
         let cpus = &core.domains.level(self.near.llc_level(target)?).span(target).cpus;
@@ -173,8 +182,9 @@ impl Fair {
         round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(core, cpu))
     }
 
-    /// `select_idle_cpu` while there may be a core that idles altogether: the first such core, from the target on all round; else
-    /// the first free CPU that was met. None at all, or the machine too busy for a search: as in [`Fair::scan_for_idle`].
+    /// `select_idle_cpu` while there may be a core that idles altogether: the first such core, from
+    /// the target on all round; else the first free CPU that was met. None at all, or the machine
+    /// too busy for a search: as in [`Fair::scan_for_idle`].
     fn scan_for_idle_core(&mut self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
         let llc = self.near.llc_id(target);
         if self.balance.nr_idle_scan[llc] == 0 {
@@ -196,7 +206,8 @@ impl Fair {
         free
     }
 
-    /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was asleep.
+    /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was
+    /// asleep.
     pub(super) fn set_task_cpu(
         &mut self,
         core: &mut Core,

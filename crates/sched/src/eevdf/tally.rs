@@ -1,17 +1,22 @@
 //! What balancing and forks want to know of all CPUs together, without looking at each of them.
 //!
-//! The rules say: look at every CPU of the domain, add up its load, compare it with the best found so far. On a machine of a thousand
-//! CPUs nearly all of them are as they were a moment ago. So the answers are kept: for every CPU what was last seen of it (a row), and
-//! for each [`BLOCK`] of CPUs the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in its row
-//! marks the row ([`Tally::mark`]; [`Core`] marks what it changes itself), and before the next answer the marked rows are read anew.
+//! The rules say: look at every CPU of the domain, add up its load, compare it with the best found
+//! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
+//! answers are kept: for every CPU what was last seen of it (a row), and for each [`BLOCK`] of CPUs
+//! the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in
+//! its row marks the row ([`Tally::mark`]; [`Core`] marks what it changes itself), and before the
+//! next answer the marked rows are read anew.
 //!
 //! The answers are exactly those of the long way ([`Fair::survey`], [`Fair::idlest_group`]), as
 //!
-//! * averages stand still between two updates, however much time passes, so that sums of them can be kept;
-//! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the ring: whatever decides among equals
-//!   (the first, or the last that was looked at) decides within a piece as it does among pieces.
+//! * averages stand still between two updates, however much time passes, so that sums of them can
+//!   be kept;
+//! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the
+//!   ring: whatever decides among equals (the first, or the last that was looked at) decides within
+//!   a piece as it does among pieces.
 //!
-//! This is for the machine that is one domain of single CPUs. Where domains have groups of several there are few groups.
+//! This is for the machine that is one domain of single CPUs. Where domains have groups of several
+//! there are few groups.
 
 use super::busiest::{Stats, Survey};
 use super::domains::is_numa;
@@ -79,8 +84,7 @@ impl Tally {
         };
         if tally.is_kept {
             tally.rows = alloc::vec![Stats::default(); cpus];
-            tally.blocks =
-                alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
+            tally.blocks = alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
             (0..cpus as u32).for_each(|cpu| tally.mark(cpu));
         }
         tally
@@ -126,7 +130,8 @@ impl Tally {
         })
     }
 
-    /// The best of all CPUs but `own`, looked at from it on all round; `of_block` is the best of a whole block.
+    /// The best of all CPUs but `own`, looked at from it on all round; `of_block` is the best of a
+    /// whole block.
     fn best_around(
         &self,
         own: CpuId,
@@ -139,7 +144,8 @@ impl Tally {
         let mut found = self.best(own + 1..behind, NOBODY, &is_better);
         for other in self.blocks[block + 1..].iter().chain(&self.blocks[..block]) {
             let candidate = of_block(other);
-            if candidate != NOBODY && is_better(&self.rows[candidate as usize], self.rows.get(found as usize))
+            if candidate != NOBODY
+                && is_better(&self.rows[candidate as usize], self.rows.get(found as usize))
             {
                 found = candidate;
             }
@@ -220,8 +226,11 @@ impl Fair {
         !tally.is_kept
             || (0..self.cpus).map(CpuId).all(|cpu| {
                 is_marked(cpu) || core.is_changed(cpu) || *tally.row(cpu) == self.row_of(core, cpu)
-            }) && [sum(|row| row.load), sum(|row| row.util), sum(|row| u64::from(row.has_waiting))]
-                == [tally.load, tally.util, u64::from(tally.waiting)]
+            }) && [
+                sum(|row| row.load),
+                sum(|row| row.util),
+                sum(|row| u64::from(row.has_waiting)),
+            ] == [tally.load, tally.util, u64::from(tally.waiting)]
     }
 }
 
@@ -235,13 +244,15 @@ mod tests {
     use crate::random::Random;
     use crate::registry::BuildConfig;
 
-    /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks on it go.
+    /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks
+    /// on it go.
     #[test]
     fn the_tally_says_what_a_look_at_every_cpu_says() {
         let mut random = Random(1);
         let (mut found, mut left) = (0, 0);
         for cpus in [2, 31, 32, 33, 65, 100] {
-            let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
+            let Eevdf { core, fair, .. } =
+                &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
             for round in 0..60 {
                 // From crowded to nearly empty, and everything that decides among equals.
                 let kinds = 1 + round % 5;
@@ -254,7 +265,11 @@ mod tests {
                 for here in (0..cpus).map(CpuId) {
                     let pass = Pass::new(here, fair.tally.level, Occasion::Idle);
                     let short = fair.tally.survey(here);
-                    assert_eq!(short, fair.survey(core, &pass), "{cpus} CPUs, round {round}, {here:?}");
+                    assert_eq!(
+                        short,
+                        fair.survey(core, &pass),
+                        "{cpus} CPUs, round {round}, {here:?}"
+                    );
                     found += u32::from(short.busiest.is_some());
                     let short = fair.idlest_group(core, &CpuSet::All, here, pass.level);
                     fair.tally.is_kept = false;

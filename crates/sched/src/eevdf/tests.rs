@@ -1,4 +1,5 @@
-//! The worked examples of the algorithm's description, and rules that no golden schedule decides, through the scheduler's hooks.
+//! The worked examples of the algorithm's description, and rules that no golden schedule decides,
+//! through the scheduler's hooks.
 
 use super::entity::NONE;
 use super::fair::Fair;
@@ -7,17 +8,23 @@ use crate::classes::{Core, Pid};
 use crate::random::Random;
 use crate::registry::BuildConfig;
 use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Waker,
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Waker,
 };
 use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
 
-/// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than `kinds` threads, some of them fair
-/// and not delayed.
-pub(super) fn scramble(fair: &mut Fair, core: &mut Core, random: &mut Random, cpu: CpuId, kinds: u64) {
+/// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than
+/// `kinds` threads, some of them fair and not delayed.
+pub(super) fn scramble(
+    fair: &mut Fair,
+    core: &mut Core,
+    random: &mut Random,
+    cpu: CpuId,
+    kinds: u64,
+) {
     let queue = &mut fair.queues[cpu.index()];
     queue.avg.load_avg = random.below(kinds) * 1024;
     queue.avg.runnable_avg = random.below(kinds) * random.below(1024);
@@ -43,7 +50,8 @@ struct Bench {
 impl Bench {
     fn new(version: Version, cpus: u32) -> Bench {
         let build = BuildConfig::flat(cpus, 1000);
-        let mut bench = Bench { sched: Eevdf::new(version, &build), platform: build.platform(), tasks: 0 };
+        let mut bench =
+            Bench { sched: Eevdf::new(version, &build), platform: build.platform(), tasks: 0 };
         bench.tune("base_slice_ns", 2_800_000);
         bench
     }
@@ -172,13 +180,20 @@ fn a_hog_and_an_interactive_task() {
             _ => {}
         }
         match k {
-            3 => assert_eq!((bench.entity(inter).vlag, bench.entity(inter).on_rq), (500_000, false)),
+            3 => {
+                assert_eq!((bench.entity(inter).vlag, bench.entity(inter).on_rq), (500_000, false))
+            }
             12 => assert_eq!(bench.times(inter), (8_951_424, 11_751_424)),
             13 => assert_eq!((bench.entity(inter).vlag, bench.entity(inter).on_rq), (0, false)),
             22 => {
-                assert_eq!((bench.times(inter), bench.times(hog).1), ((18_951_424, 21_751_424), 21_751_424))
+                assert_eq!(
+                    (bench.times(inter), bench.times(hog).1),
+                    ((18_951_424, 21_751_424), 21_751_424)
+                )
             }
-            23 => assert!(bench.entity(inter).sched_delayed, "it has had too much and stays queued"),
+            23 => {
+                assert!(bench.entity(inter).sched_delayed, "it has had too much and stays queued")
+            }
             _ => {}
         }
         running = bench.tick(k * MS);
@@ -219,7 +234,9 @@ fn lag_survives_the_way_back() {
 
 #[test]
 fn delayed_tasks_need_eligibility_to_leave_and_only_since_6_12() {
-    for (version, delays) in [(Version::V6_6, false), (Version::V6_12, true), (Version::V6_18, true)] {
+    for (version, delays) in
+        [(Version::V6_6, false), (Version::V6_12, true), (Version::V6_18, true)]
+    {
         let mut bench = Bench::new(version, 1);
         let (a, _b) = (bench.fork(nice(0)), bench.fork(nice(0)));
         bench.settle();
@@ -329,13 +346,15 @@ fn deadline_tasks_that_do_not_fit_stay_what_they_were() {
     let mut bench = Bench::new(Version::V6_18, 1);
     let first = bench.fork(deadline_attr(9, 10));
     let second = bench.fork(deadline_attr(1, 10));
-    let refused: Vec<_> = bench.platform.refusals.iter().map(|(task, why)| (*task, why.name())).collect();
+    let refused: Vec<_> =
+        bench.platform.refusals.iter().map(|(task, why)| (*task, why.name())).collect();
     assert_eq!(refused, [(second, "EBUSY")]);
     assert_eq!(bench.sched.core.thread(bench.pid(second)).policy, Policy::Other);
     assert_eq!(bench.settle(), Some(first));
     // A mask that leaves out a CPU is refused too.
     let mut two = Bench::new(Version::V6_18, 2);
-    let attr = TaskAttr { sched: deadline_attr(1, 10), allowed: CpuSet::only(CPU), ..TaskAttr::default() };
+    let attr =
+        TaskAttr { sched: deadline_attr(1, 10), allowed: CpuSet::only(CPU), ..TaskAttr::default() };
     two.fork_with(&attr);
     assert_eq!(two.platform.refusals[0].1.name(), "EPERM");
     // And so is a deadline task's child.
@@ -478,7 +497,11 @@ fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
             fair.idle_seen = false;
             let short = fair.scan_for_idle(core, pid, CpuId(target));
             fair.idle_seen = true;
-            assert_eq!(short, fair.scan_for_idle(core, pid, CpuId(target)), "{looks} looks from {target}");
+            assert_eq!(
+                short,
+                fair.scan_for_idle(core, pid, CpuId(target)),
+                "{looks} looks from {target}"
+            );
             found += u32::from(short.is_some());
         }
     }

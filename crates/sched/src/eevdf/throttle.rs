@@ -1,11 +1,13 @@
 //! Taking groups that have used up their quota off their CPU, and putting them back
 //! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
 //!
-//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it, may sleep, wake and be moved
-//! there as elsewhere; but none of it counts further up, and none of it can be picked.
+//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it,
+//! may sleep, wake and be moved there as elsewhere; but none of it counts further up, and none of
+//! it can be picked.
 //!
-//! This is how 6.6 and 6.12 do it. 6.18 lets each task of a throttled group leave by itself when it is about to return to user
-//! space, so that none is held up in the kernel with a lock; as tasks here are always in user space, it is not told apart.
+//! This is how 6.6 and 6.12 do it. 6.18 lets each task of a throttled group leave by itself when it
+//! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
+//! here are always in user space, it is not told apart.
 
 use super::enqueue::Dequeue;
 use super::entity::NONE;
@@ -58,17 +60,28 @@ impl Fair {
     /// All that queue `q` has, as its parents count it.
     fn count_of(&self, q: u32) -> Count {
         let queue = &self.queues[q as usize];
-        let mut count =
-            Count { queued: queue.h_nr_queued, runnable: queue.h_nr_runnable, idle: queue.h_nr_idle };
+        let mut count = Count {
+            queued: queue.h_nr_queued,
+            runnable: queue.h_nr_runnable,
+            idle: queue.h_nr_idle,
+        };
         self.count_above(q, &mut count);
         count
     }
 
-    /// `check_enqueue_throttle`: queue `q` may have got its first entity and nothing to run it on. (One in which somebody runs is
-    /// looked at when that one is put away.)
-    pub(super) fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    /// `check_enqueue_throttle`: queue `q` may have got its first entity and nothing to run it on.
+    /// (One in which somebody runs is looked at when that one is put away.)
+    pub(super) fn check_enqueue_throttle(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        q: u32,
+    ) {
         let queue = &self.queues[q as usize];
-        if !self.limits.is_used() || queue.nr_queued != 1 || queue.curr != NONE || self.limits.is_throttled(q)
+        if !self.limits.is_used()
+            || queue.nr_queued != 1
+            || queue.curr != NONE
+            || self.limits.is_throttled(q)
         {
             return;
         }
@@ -84,8 +97,9 @@ impl Fair {
         }
     }
 
-    /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the groups above as far as they have
-    /// nothing else to run. False: there was something left in the pool after all.
+    /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the
+    /// groups above as far as they have nothing else to run. False: there was something left in the
+    /// pool after all.
     pub(super) fn throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) -> bool {
         if self.limits.gets_the_least(platform, q) {
             return false;
@@ -125,7 +139,8 @@ impl Fair {
         true
     }
 
-    /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were not queued.
+    /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
+    /// not queued.
     fn unthrottle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
         let cpu = self.queues[q as usize].cpu;
         core.update_rq_clock(platform, cpu);
@@ -168,7 +183,12 @@ impl Fair {
     }
 
     /// A period is over, or returned runtime is to be handed out.
-    pub(super) fn bandwidth_timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+    pub(super) fn bandwidth_timer(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        key: TimerKey,
+    ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
                 self.unthrottle(core, platform, q);
@@ -189,7 +209,8 @@ impl Fair {
         }
     }
 
-    /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose ancestor is.
+    /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose
+    /// ancestor is.
     #[inline]
     pub(super) fn is_held_back(&self, task: Pid) -> bool {
         self.limits.is_used()
@@ -199,7 +220,8 @@ impl Fair {
                 .is_some_and(|row| row.se != NONE && self.is_held_back_in(self.queue_of(row.se)))
     }
 
-    /// `throttled_lb_pair`: whether the group of `task` is held back where it is or on `other`. It is not balanced then.
+    /// `throttled_lb_pair`: whether the group of `task` is held back where it is or on `other`. It
+    /// is not balanced then.
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used() && (self.is_held_back(task) || self.is_group_held_back(task, other))
@@ -241,7 +263,8 @@ impl Fair {
     /// What a group has used and suffered.
     pub(super) fn group_stats(&self, group: u32) -> GroupStats {
         let queues = self.groups[group as usize].queues.iter();
-        let usage_ns = queues.filter(|&&q| q != NONE).map(|&q| self.queues[q as usize].exec_clock).sum();
+        let usage_ns =
+            queues.filter(|&&q| q != NONE).map(|&q| self.queues[q as usize].exec_clock).sum();
         GroupStats { usage_ns, ..self.limits.stats(group) }
     }
 }

@@ -1,13 +1,15 @@
 //! The tree of waiting entities, and the search in it.
 //!
-//! From 6.12 on it is ordered by deadline and knows the smallest vruntime below each node, so that "the earliest deadline
-//! among the eligible" is found by going down once: a subtree whose smallest vruntime is not eligible has nobody to offer.
-//! 6.6 has it the other way round: ordered by vruntime, knowing the earliest deadline. Equal keys: who came later goes right.
+//! From 6.12 on it is ordered by deadline and knows the smallest vruntime below each node, so that
+//! "the earliest deadline among the eligible" is found by going down once: a subtree whose smallest
+//! vruntime is not eligible has nobody to offer. 6.6 has it the other way round: ordered by
+//! vruntime, knowing the earliest deadline. Equal keys: who came later goes right.
 //!
-//! The tree itself is [`rbtree`](crate::classes::rbtree), whose shape is the kernel's. Two things depend on the shape. In 6.6
-//! the choice among equal deadlines does. And the smallest slice of a subtree, known since 6.12, rides along with the other
-//! minimum but is **not handed over when a node takes another's place** (by rotation or deletion), so that for a while it may
-//! be too large or too small. With [`Order::exact_slices`] it is handed over too, and always right.
+//! The tree itself is [`rbtree`](crate::classes::rbtree), whose shape is the kernel's. Two things
+//! depend on the shape. In 6.6 the choice among equal deadlines does. And the smallest slice of a
+//! subtree, known since 6.12, rides along with the other minimum but is **not handed over when a
+//! node takes another's place** (by rotation or deletion), so that for a while it may be too large
+//! or too small. With [`Order::exact_slices`] it is handed over too, and always right.
 
 use super::entity::{Entity, NONE, before, earlier};
 use crate::classes::rbtree::{Augment, Nodes, Root};
@@ -117,10 +119,15 @@ pub fn iter<'a>(nodes: &'a Nodes, root: &Root) -> impl Iterator<Item = u32> + 'a
     })
 }
 
-/// 6.12 on: the entity with the earliest deadline among those that `eligible` says yes to, of whom those of smaller vruntime
-/// are a part; the first in order among equals.
+/// 6.12 on: the entity with the earliest deadline among those that `eligible` says yes to, of whom
+/// those of smaller vruntime are a part; the first in order among equals.
 #[inline]
-pub fn earliest_eligible(nodes: &Nodes, root: &Root, se: &[Entity], eligible: impl Fn(u64) -> bool) -> u32 {
+pub fn earliest_eligible(
+    nodes: &Nodes,
+    root: &Root,
+    se: &[Entity],
+    eligible: impl Fn(u64) -> bool,
+) -> u32 {
     let first = root.leftmost();
     if first == NONE || eligible(se[first as usize].vruntime) {
         return first;
@@ -139,8 +146,8 @@ pub fn earliest_eligible(nodes: &Nodes, root: &Root, se: &[Entity], eligible: im
     node
 }
 
-/// The same for 6.6's tree by vruntime, `curr` being a candidate if there is one. Among equal deadlines the shape of the tree
-/// decides.
+/// The same for 6.6's tree by vruntime, `curr` being a candidate if there is one. Among equal
+/// deadlines the shape of the tree decides.
 pub fn earliest_eligible_by_vruntime(
     nodes: &Nodes,
     root: &Root,
@@ -182,7 +189,8 @@ pub fn earliest_eligible_by_vruntime(
     let mut node = best_subtree;
     while deadline(node) != minimum(node) {
         let left = nodes.left(node);
-        node = if left != NONE && minimum(left) == minimum(node) { left } else { nodes.right(node) };
+        node =
+            if left != NONE && minimum(left) == minimum(node) { left } else { nodes.right(node) };
     }
     node
 }
@@ -191,7 +199,12 @@ pub fn earliest_eligible_by_vruntime(
 ///
 /// # Errors
 /// What is wrong.
-pub fn audit(nodes: &Nodes, root: &Root, se: &[Entity], order: Order) -> Result<usize, &'static str> {
+pub fn audit(
+    nodes: &Nodes,
+    root: &Root,
+    se: &[Entity],
+    order: Order,
+) -> Result<usize, &'static str> {
     for node in iter(nodes, root) {
         let entity = &se[node as usize];
         let mut min = order.other(entity);
@@ -302,10 +315,12 @@ mod tests {
 
     #[test]
     fn smallest_slices_are_exact_only_when_asked_for() {
-        let smallest =
-            |se: &[Entity], members: &[u32]| members.iter().map(|&node| se[node as usize].slice).min();
-        let known =
-            |root: &Root, se: &[Entity]| (!root.is_empty()).then(|| se[root.top() as usize].min_slice);
+        let smallest = |se: &[Entity], members: &[u32]| {
+            members.iter().map(|&node| se[node as usize].slice).min()
+        };
+        let known = |root: &Root, se: &[Entity]| {
+            (!root.is_empty()).then(|| se[root.top() as usize].min_slice)
+        };
         churn(EXACT, |_, root, se, members| assert_eq!(known(root, se), smallest(se, members)));
         let (mut wrong, mut steps) = (0, 0);
         churn(BY_DEADLINE, |_, root, se, members| {
@@ -317,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_rotation_leaves_the_new_top_with_its_old_smallest_slice() {
-        // Three rising keys turn the tree once: b comes to stand on top, still knowing only itself and c.
+        // Three rising keys turn the tree once: b comes to stand on top, still knowing only itself
+        // and c.
         let mut se: Vec<Entity> = [5, 9, 7].map(Entity::new).into();
         for (key, entity) in se.iter_mut().enumerate() {
             entity.deadline = key as u64;

@@ -22,12 +22,14 @@ impl Version {
         !matches!(self, Version::V6_6)
     }
 
-    /// `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In 6.6 the deadline only moves away.
+    /// `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In 6.6 the
+    /// deadline only moves away.
     pub const fn yield_forfeits(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// The running task is protected up to a virtual time (`vprot`), not by the mark "vlag = deadline".
+    /// The running task is protected up to a virtual time (`vprot`), not by the mark "vlag =
+    /// deadline".
     pub const fn protects_until(self) -> bool {
         matches!(self, Version::V6_18)
     }
@@ -42,18 +44,20 @@ impl Version {
         matches!(self, Version::V6_18)
     }
 
-    /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set when the child is prepared, and
-    /// lost when it is placed again as it is queued.
+    /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set
+    /// when the child is prepared, and lost when it is placed again as it is queued.
     pub const fn first_request_is_half(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the others.
+    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the
+    /// others.
     pub const fn has_fair_server(self) -> bool {
         !matches!(self, Version::V6_6)
     }
 
-    /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline, and nominations count.
+    /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline,
+    /// and nominations count.
     pub const fn has_delayed_dequeue(self) -> bool {
         !matches!(self, Version::V6_6)
     }

@@ -1,19 +1,20 @@
 //! The interactivity estimator: how much a task sleeps, told by one number, `sleep_avg`.
 //!
-//! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. Everything the scheduler believes
-//! about "interactive" tasks is in this file.
+//! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. Everything
+//! the scheduler believes about "interactive" tasks is in this file.
 //!
-//! The two releases tilt the scale differently. A task should be able to run for a while without losing its good name, so
-//! sleep must count for more than running. 2.6.0 multiplies what sleep earns, by up to 10 for those that have little
-//! ([`Rules::recalc_2_6_0`]), and has a second, slow memory, `interactive_credit`, for those who have proven themselves.
-//! 2.6.22 divides what running costs, by up to 10 for those that have much ([`Rules::charge`]), and needs no credit.
+//! The two releases tilt the scale differently. A task should be able to run for a while without
+//! losing its good name, so sleep must count for more than running. 2.6.0 multiplies what sleep
+//! earns, by up to 10 for those that have little ([`Rules::recalc_2_6_0`]), and has a second, slow
+//! memory, `interactive_credit`, for those who have proven themselves. 2.6.22 divides what running
+//! costs, by up to 10 for those that have much ([`Rules::charge`]), and needs no credit.
 
 use super::rules::{MAX_BONUS, Rules, Version};
 use super::task::{Activated, Task};
 
 impl Rules {
-    /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp` until `now`. Gives it a new
-    /// estimate and a new priority.
+    /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp`
+    /// until `now`. Gives it a new estimate and a new priority.
     pub(super) fn recalc_task_prio(&self, p: &mut Task, now: u64) {
         match self.version {
             Version::V2_6_0 => self.recalc_2_6_0(p, now),
@@ -30,8 +31,8 @@ impl Rules {
         let just_interactive = self.level(p).just_interactive_ns;
         let from_disk = p.activated == Activated::Uninterruptible;
 
-        // One very long sleep says little (a daemon on its daily round may hog the CPU next): interactive, but only just.
-        // Whatever it had before, and even if that was more.
+        // One very long sleep says little (a daemon on its daily round may hog the CPU next):
+        // interactive, but only just. Whatever it had before, and even if that was more.
         if !from_disk && slept > just_interactive {
             p.sleep_avg = self.ns_max_sleep_avg - self.bonus_step_ns;
             self.earn_credit(p);
@@ -77,8 +78,8 @@ impl Rules {
         p.sleep_avg = p.sleep_avg.min(self.ns_max_sleep_avg);
     }
 
-    /// Waiting for a disk is not a sign of a user: it earns up to the threshold of interactivity and no further. Returns what
-    /// is left to be added.
+    /// Waiting for a disk is not a sign of a user: it earns up to the threshold of interactivity
+    /// and no further. Returns what is left to be added.
     fn limit_disk_sleep(&self, p: &mut Task, slept: u64, threshold: u64) -> u64 {
         if p.sleep_avg >= threshold {
             return 0;
@@ -90,8 +91,8 @@ impl Rules {
         slept
     }
 
-    /// What `schedule()` takes from `p`, which has run from its `timestamp` until `now`: measured at its beginning, taken at
-    /// its end ([`charge`](Rules::charge)).
+    /// What `schedule()` takes from `p`, which has run from its `timestamp` until `now`: measured
+    /// at its beginning, taken at its end ([`charge`](Rules::charge)).
     pub(super) fn run_time(&self, p: &Task, now: u64) -> u64 {
         let run = (now.wrapping_sub(p.timestamp) as i64).max(0) as u64;
         let run = run.min(self.ns_max_sleep_avg);
@@ -102,17 +103,22 @@ impl Rules {
         }
     }
 
-    /// Running costs `run_time`. The priority that follows from it waits for the next wakeup or end of slice.
+    /// Running costs `run_time`. The priority that follows from it waits for the next wakeup or end
+    /// of slice.
     pub(super) fn charge(&self, p: &mut Task, run_time: u64) {
         p.sleep_avg = p.sleep_avg.saturating_sub(run_time);
-        if self.version == Version::V2_6_0 && p.sleep_avg == 0 && !self.high_credit(p) && !self.low_credit(p)
+        if self.version == Version::V2_6_0
+            && p.sleep_avg == 0
+            && !self.high_credit(p)
+            && !self.low_credit(p)
         {
             p.interactive_credit -= 1;
         }
     }
 
-    /// How much of a wait of `waited` ns counts as sleep when the task is picked at last: all of it if an interrupt woke the
-    /// task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a process did.
+    /// How much of a wait of `waited` ns counts as sleep when the task is picked at last: all of it
+    /// if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a
+    /// process did.
     pub(super) fn wait_that_counts(&self, p: &Task, waited: u64) -> u64 {
         const ON_RUNQUEUE_WEIGHT: u64 = 30;
         if p.activated == Activated::Process {

@@ -6,8 +6,14 @@ use super::task::{Activated, ArrayId, Pid, State, Task};
 use crate::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
-    /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but with a full slice.
-    pub(super) fn fork_from_outside(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr) {
+    /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but
+    /// with a full slice.
+    pub(super) fn fork_from_outside(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        attr: &TaskAttr,
+    ) {
         let now = platform.now_ns();
         let mut child = Task {
             cpu: self.start_cpu(attr),
@@ -41,10 +47,11 @@ impl O1 {
         allowed.min_by_key(|&cpu| running[cpu as usize]).unwrap_or(0)
     }
 
-    /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy of itself.
+    /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy
+    /// of itself.
     ///
-    /// The copy inherits everything; if the child is to have other attributes than its parent, it is given them right
-    /// afterwards, as a program would.
+    /// The copy inherits everything; if the child is to have other attributes than its parent, it
+    /// is given them right afterwards, as a program would.
     pub(super) fn fork_by_parent(
         &mut self,
         platform: &mut Platform,
@@ -58,7 +65,8 @@ impl O1 {
         let parent = self.tasks.pid(parent);
         let time_slice = self.split_parents_slice(platform, parent, cpu);
 
-        // Both lose what is left of a step of bonus, the child a little more, so that forking does not multiply it.
+        // Both lose what is left of a step of bonus, the child a little more, so that forking does
+        // not multiply it.
         let bonus = self.rules.bonus(self.tasks[parent].sleep_avg);
         self.tasks[parent].sleep_avg = u64::from(bonus) * self.rules.bonus_step_ns;
         let mut child = Task {
@@ -88,7 +96,8 @@ impl O1 {
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
         } else if is_thread {
-            // No preemption: parent and child share their memory, so nothing is won by the child's running first.
+            // No preemption: parent and child share their memory, so nothing is won by the child's
+            // running first.
             self.enqueue_runnable(child);
         } else {
             self.enqueue_before_parent(child, parent);
@@ -102,8 +111,8 @@ impl O1 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole tick, so that the CPU may
-            // balance once more.
+            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole
+            // tick, so that the CPU may balance once more.
             self.tasks[parent].time_slice = 1;
             match self.rules.version {
                 Version::V2_6_0 => self.scheduler_tick(platform, cpu),
@@ -113,8 +122,8 @@ impl O1 {
         whole.div_ceil(2)
     }
 
-    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and what the parent would write until
-    /// then would have to be copied.
+    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and what
+    /// the parent would write until then would have to be copied.
     fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
         let Task { cpu, prio, array, .. } = self.tasks[parent];
         if !self.tasks[parent].is_queued() {
@@ -131,8 +140,8 @@ impl O1 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.rules.bonus_step_ns
     }
 
-    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one that was a hog is held
-    /// against its parent.
+    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one
+    /// that was a hog is held against its parent.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
         let (gives_back, most) = match self.rules.version {
@@ -146,14 +155,16 @@ impl O1 {
         };
         let mut sleep_avg = parent_now.sleep_avg;
         if child.sleep_avg < sleep_avg {
-            sleep_avg = sleep_avg / (EXIT_WEIGHT + 1) * EXIT_WEIGHT + child.sleep_avg / (EXIT_WEIGHT + 1);
+            sleep_avg =
+                sleep_avg / (EXIT_WEIGHT + 1) * EXIT_WEIGHT + child.sleep_avg / (EXIT_WEIGHT + 1);
         }
         let parent = &mut self.tasks[parent];
         parent.time_slice = time_slice;
         parent.sleep_avg = sleep_avg;
     }
 
-    /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of its own priority.
+    /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of
+    /// its own priority.
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let rq = &self.rqs[cpu as usize];
         let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
@@ -162,8 +173,8 @@ impl O1 {
         platform.resched(CpuId(cpu));
     }
 
-    /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own: `setscheduler`, then
-    /// `set_user_nice`, which are system calls of their own.
+    /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own:
+    /// `setscheduler`, then `set_user_nice`, which are system calls of their own.
     pub(super) fn set_attr_of(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let task = &self.tasks[p];
         if task.policy != attr.policy || u32::from(task.rt_priority) != attr.rt_priority {

@@ -1,15 +1,18 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
-//! Who has too little to do looks for the longest queue of the machine and takes from it. A CPU does so when it is about to go
-//! idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU wants to see the imbalance twice: it goes by
-//! the smaller of a queue's length now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
+//! Who has too little to do looks for the longest queue of the machine and takes from it. A CPU
+//! does so when it is about to go idle, at every tick while it idles, and every 200 ms while it is
+//! busy. A busy CPU wants to see the imbalance twice: it goes by the smaller of a queue's length
+//! now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
 //!
-//! All that is within the CPU's memory node; [`nodes`](super::nodes) says when another one is looked at.
+//! All that is within the CPU's memory node; [`nodes`](super::nodes) says when another one is
+//! looked at.
 //!
 //! # The ping-pong quirk
 //!
-//! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the first task taken makes it
-//! -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2 becomes 1 : 4, and later the other way round.
+//! The imbalance is halved and counted down to 0. With 3 tasks against 2 the half of 1 is 0, the
+//! first task taken makes it -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2
+//! becomes 1 : 4, and later the other way round.
 
 use super::O1;
 use super::loads::Loads;
@@ -19,11 +22,12 @@ use crate::{CpuId, Platform};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to balance with them
-/// (`prev_cpu_load`).
+/// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to
+/// balance with them (`prev_cpu_load`).
 ///
-/// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick of every idle CPU. But CPUs that
-/// look while nothing changes see the same, so here they share what they saw; the contents are the kernel's to the number.
+/// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick
+/// of every idle CPU. But CPUs that look while nothing changes see the same, so here they share
+/// what they saw; the contents are the kernel's to the number.
 #[derive(Clone, Debug)]
 pub(super) struct LoadHistory {
     /// The CPUs of the node, rising.
@@ -38,7 +42,8 @@ pub(super) struct LoadHistory {
     of_cpu: Vec<u32>,
     /// The view that is newest and the version of the loads that it shows.
     newest: Option<(u64, u32)>,
-    /// The lowest CPU with the longest queue, if that is more than one task, for a version of the loads.
+    /// The lowest CPU with the longest queue, if that is more than one task, for a version of the
+    /// loads.
     longest: (u64, Option<usize>),
 }
 
@@ -116,7 +121,11 @@ impl LoadHistory {
     }
 
     /// The members that have more than one task, rising.
-    fn overloaded<'a>(&self, loads: &'a Loads, nodes: &'a Nodes) -> impl Iterator<Item = usize> + use<'a> {
+    fn overloaded<'a>(
+        &self,
+        loads: &'a Loads,
+        nodes: &'a Nodes,
+    ) -> impl Iterator<Item = usize> + use<'a> {
         let first = self.members[0] as usize;
         let last = self.members[self.members.len() - 1] as usize;
         let node = nodes.of(first);
@@ -133,8 +142,9 @@ impl LoadHistory {
         longest
     }
 
-    /// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw last time and of what it is
-    /// now: more than one task, the lowest CPU among equals, `this` apart. And its length in those eyes.
+    /// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw
+    /// last time and of what it is now: more than one task, the lowest CPU among equals, `this`
+    /// apart. And its length in those eyes.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: usize) -> Option<(usize, u32)> {
         let seen = self.seen(this);
         let (mut longest, mut most) = (None, 1);
@@ -168,7 +178,13 @@ impl O1 {
     }
 
     /// Evens out the queues of a node's CPUs in favour of `this` one, which may be of another.
-    pub(super) fn balance_with(&mut self, platform: &mut Platform, this: u32, idle: bool, node: usize) {
+    pub(super) fn balance_with(
+        &mut self,
+        platform: &mut Platform,
+        this: u32,
+        idle: bool,
+        node: usize,
+    ) {
         platform.touched.balances += 1;
         platform.touched.queues += u64::from(self.cpus);
         let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle, node) else {
@@ -201,8 +217,14 @@ impl O1 {
         }
     }
 
-    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth anything.
-    pub(super) fn find_busiest_queue(&mut self, this: usize, idle: bool, node: usize) -> Option<(u32, i64)> {
+    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth
+    /// anything.
+    pub(super) fn find_busiest_queue(
+        &mut self,
+        this: usize,
+        idle: bool,
+        node: usize,
+    ) -> Option<(u32, i64)> {
         let (loads, nodes) = (&self.loads, &self.nodes);
         let history = &mut self.history[node];
         let own_length = &mut self.own_length[this];
@@ -229,8 +251,8 @@ impl O1 {
         Some((busiest as u32, imbalance))
     }
 
-    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and a busy CPU not one that has
-    /// just run (its data may still be in the other CPU's cache).
+    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and a
+    /// busy CPU not one that has just run (its data may still be in the other CPU's cache).
     fn can_migrate_task(&self, platform: &Platform, p: Pid, this: u32, idle: bool) -> bool {
         let task = &self.tasks[p];
         let cold = || {

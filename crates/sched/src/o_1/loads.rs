@@ -1,7 +1,8 @@
 //! How many tasks the CPUs have on their queues.
 //!
-//! Kept apart from the queues, because whole machines are scanned for it when 2.6.0 balances, with a set of the CPUs that have
-//! any to give, so that the scans the kernel makes are rarely made in full here. What they find is the same to the number.
+//! Kept apart from the queues, because whole machines are scanned for it when 2.6.0 balances, with
+//! a set of the CPUs that have any to give, so that the scans the kernel makes are rarely made in
+//! full here. What they find is the same to the number.
 
 use alloc::string::String;
 use alloc::vec;
@@ -94,7 +95,9 @@ impl Loads {
         if self.node_running.iter().sum::<u32>() != self.nr_running.iter().sum::<u32>() {
             return Err("the nodes' tasks are miscounted".into());
         }
-        if self.overloaded.members(0..self.nr_running.len()).count() != self.overloaded.count as usize {
+        if self.overloaded.members(0..self.nr_running.len()).count()
+            != self.overloaded.count as usize
+        {
             return Err("the CPUs with more than one task are miscounted".into());
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Affinity, and the migration thread of each CPU that moves tasks off it.
 //!
-//! The thread is a `SCHED_FIFO` task of the best priority. It is woken, preempts, does its work in no time and sleeps again,
-//! all before anything else runs on its CPU ([`schedule_cpu`](O1::schedule_cpu)). While it is awake it counts in its queue's
-//! `nr_running`, but weighs nothing.
+//! The thread is a `SCHED_FIFO` task of the best priority. It is woken, preempts, does its work in
+//! no time and sleeps again, all before anything else runs on its CPU
+//! ([`schedule_cpu`](O1::schedule_cpu)). While it is awake it counts in its queue's `nr_running`,
+//! but weighs nothing.
 
 use super::O1;
 use super::rules::Version;
@@ -10,9 +11,14 @@ use super::task::{ArrayId, Pid, State, Tasks};
 use crate::{CpuId, CpuSet, Platform, TaskId, Waker};
 
 impl O1 {
-    /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or runs on a CPU that it may
-    /// not use any more is moved by that CPU's migration thread.
-    pub(super) fn set_cpus_allowed(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
+    /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or
+    /// runs on a CPU that it may not use any more is moved by that CPU's migration thread.
+    pub(super) fn set_cpus_allowed(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        allowed: &CpuSet,
+    ) {
         let p = self.tasks.pid(task);
         let cpu = self.tasks[p].cpu;
         self.tasks.set_allowed(task, allowed.clone());
@@ -43,8 +49,9 @@ impl O1 {
         self.check_preempt(platform, thread);
     }
 
-    /// Wakes the migration thread of `cpu` to take a task off a CPU that is forbidden to it. It goes even before `SCHED_FIFO`
-    /// 99 tasks, which have the same priority, so that none of them can be picked where it may not run.
+    /// Wakes the migration thread of `cpu` to take a task off a CPU that is forbidden to it. It
+    /// goes even before `SCHED_FIFO` 99 tasks, which have the same priority, so that none of them
+    /// can be picked where it may not run.
     fn wake_migration_thread_first(&mut self, platform: &mut Platform, cpu: u32) {
         self.wake_migration_thread(platform, cpu);
         let thread = Tasks::migration_thread(cpu);
@@ -72,8 +79,8 @@ impl O1 {
         }
     }
 
-    /// Moves `p` to the lowest CPU that it may use. If it was queued it counts as activated there: the time it waited is
-    /// sleep to the estimator.
+    /// Moves `p` to the lowest CPU that it may use. If it was queued it counts as activated there:
+    /// the time it waited is sleep to the estimator.
     fn move_task_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
         let from = self.tasks[p].cpu;
         let to = self.lowest_allowed(self.tasks.task_id(p));
@@ -92,7 +99,8 @@ impl O1 {
         self.check_preempt(platform, p);
     }
 
-    /// 2.6.22: `p` comes from queue `from` to queue `to`, and its timestamp from the clock of the one to that of the other.
+    /// 2.6.22: `p` comes from queue `from` to queue `to`, and its timestamp from the clock of the
+    /// one to that of the other.
     #[inline]
     pub(super) fn shift_timestamp(&mut self, p: Pid, from: u32, to: u32) {
         let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;

@@ -2,23 +2,26 @@
 //!
 //! # The algorithm
 //!
-//! Every CPU has a runqueue of its own with two **priority arrays**, *active* and *expired*. An array is 140 first-in-first-out
-//! lists, one a priority, and a bitmap of those that are not empty. [`schedule`](Scheduler::schedule) finds the first set bit of
-//! the active array's bitmap and takes the head of that list. A task that has used up its slice gets a new one and goes to the
-//! expired array; when the active array is empty the two **swap**, and the next round begins. Nothing is ever recomputed for
-//! all tasks, as the scheduler before had to.
+//! Every CPU has a runqueue of its own with two **priority arrays**, *active* and *expired*. An
+//! array is 140 first-in-first-out lists, one a priority, and a bitmap of those that are not empty.
+//! [`schedule`](Scheduler::schedule) finds the first set bit of the active array's bitmap and takes
+//! the head of that list. A task that has used up its slice gets a new one and goes to the expired
+//! array; when the active array is empty the two **swap**, and the next round begins. Nothing is
+//! ever recomputed for all tasks, as the scheduler before had to.
 //!
-//! The nice value is only the middle of a task's priority. A **bonus** of 5 better to 5 worse comes from an estimate,
-//! `sleep_avg`, of how much the task sleeps. One whose bonus is big enough is *interactive*: at the end of its slice it goes
-//! back to the active array, unless those in expired have been waiting too long. The running task stays in its list, so that
-//! the head of the best list, whoever that is by then, is what each `schedule` picks.
+//! The nice value is only the middle of a task's priority. A **bonus** of 5 better to 5 worse comes
+//! from an estimate, `sleep_avg`, of how much the task sleeps. One whose bonus is big enough is
+//! *interactive*: at the end of its slice it goes back to the active array, unless those in expired
+//! have been waiting too long. The running task stays in its list, so that the head of the best
+//! list, whoever that is by then, is what each `schedule` picks.
 //!
-//! CPUs with too little to do take tasks from those with much, from their ticks and when they are about to go idle.
+//! CPUs with too little to do take tasks from those with much, from their ticks and when they are
+//! about to go idle.
 //!
 //! # Cost
 //!
-//! Wakeup, tick, pick, block: the same few steps for one task as for a hundred thousand. Balancing: a look at all CPUs, and at
-//! worst at every task of the longest queue.
+//! Wakeup, tick, pick, block: the same few steps for one task as for a hundred thousand. Balancing:
+//! a look at all CPUs, and at worst at every task of the longest queue.
 //!
 //! # Where to read on
 //!
@@ -40,9 +43,10 @@
 //!
 //! # Releases
 //!
-//! 2.6.0, as it came; and 2.6.22, its last form: slices of 5 to 800 ms, a simpler estimator, `SCHED_BATCH`, load weights,
-//! scheduling domains and active balancing. The releases between changed one thing after another; their complete rules are
-//! not known well enough here to offer them.
+//! 2.6.0, as it came; and 2.6.22, its last form: slices of 5 to 800 ms, a simpler estimator,
+//! `SCHED_BATCH`, load weights, scheduling domains and active balancing. The releases between
+//! changed one thing after another; their complete rules are not known well enough here to offer
+//! them.
 
 mod estimator;
 mod life;
@@ -67,8 +71,8 @@ use crate::domains_2622::Domains;
 use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Tunable, TunableError, Waker, tunables,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -153,7 +157,9 @@ impl O1 {
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
             loads: Loads::new(node_of.collect()),
-            history: (0..nodes.count()).map(|node| LoadHistory::new(rows, nodes.cpus(node))).collect(),
+            history: (0..nodes.count())
+                .map(|node| LoadHistory::new(rows, nodes.cpus(node)))
+                .collect(),
             own_length: vec![0; rows],
             nodes,
             domains: Domains::new(&config.topology, config.hz),
@@ -183,7 +189,9 @@ impl Scheduler for O1 {
         platform.touched.enqueues += 1;
         match parent {
             Parent::Outside => self.fork_from_outside(platform, task, attr),
-            Parent::Task { task: parent, cpu } => self.fork_by_parent(platform, task, attr, parent, cpu.0),
+            Parent::Task { task: parent, cpu } => {
+                self.fork_by_parent(platform, task, attr, parent, cpu.0)
+            }
         }
     }
 
@@ -230,8 +238,8 @@ impl Scheduler for O1 {
         }
     }
 
-    /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken down too. It gets what they
-    /// had.)
+    /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken
+    /// down too. It gets what they had.)
     fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.online -= 1;
         self.domains.cpu_offline(platform, cpu);
@@ -288,8 +296,14 @@ impl Scheduler for O1 {
         vec![cache, bits]
     }
 
-    /// The knobs are settings of the kernel's build and boot: they can be set until the first task starts.
-    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    /// The knobs are settings of the kernel's build and boot: they can be set until the first task
+    /// starts.
+    fn set_tunable(
+        &mut self,
+        _platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if self.tasks.len() > self.cpus as usize {
             return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
@@ -306,8 +320,8 @@ impl Scheduler for O1 {
 
     /// Little: see the fields' comments.
     fn promises(&self, load: &Load) -> Promises {
-        // A hog loses its interactive status for good once it has used up its estimate, 1 ns a ns in 2.6.0, down to 1/10 of
-        // that in 2.6.22. After that each round gives each hog one slice.
+        // A hog loses its interactive status for good once it has used up its estimate, 1 ns a ns
+        // in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each hog one slice.
         let slice = self.rules.slice_at_nice(load.nice_min);
         let privilege = if !self.rules.can_be_interactive(load.nice_min) {
             0
@@ -318,11 +332,11 @@ impl Scheduler for O1 {
             }
         };
         Promises {
-            // An idle CPU looks only at the longest queue (2.6.0), or not at loads too small to reckon with (2.6.22): if
-            // affinity forbids what is there it may idle for ever.
+            // An idle CPU looks only at the longest queue (2.6.0), or not at loads too small to
+            // reckon with (2.6.22): if affinity forbids what is there it may idle for ever.
             idle_beside_waiting_ns: (load.cpus == 1).then_some(0),
-            // Whoever wakes or is born goes to the active array, starvation limit or not. If that goes on without end, those
-            // in expired wait without end.
+            // Whoever wakes or is born goes to the active array, starvation limit or not. If that
+            // goes on without end, those in expired wait without end.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
             real_time_first: true,

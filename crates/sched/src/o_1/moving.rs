@@ -1,8 +1,9 @@
-//! 2.6.22: which tasks move when CPUs are balanced by weight ([`crate::domains_2622`] says when, from where and how much).
+//! 2.6.22: which tasks move when CPUs are balanced by weight ([`crate::domains_2622`] says when,
+//! from where and how much).
 //!
-//! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load is an average over some
-//! ticks, and what could not be moved for too long, because it was running or had just run, is pushed by the other CPU's
-//! migration thread (*active balancing*).
+//! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load
+//! is an average over some ticks, and what could not be moved for too long, because it was running
+//! or had just run, is pushed by the other CPU's migration thread (*active balancing*).
 
 use super::O1;
 use super::task::Pid;
@@ -37,8 +38,8 @@ impl Balanced for O1 {
 }
 
 impl O1 {
-    /// Takes at most `max_tasks` tasks of together about `max_weight` from `busiest` to `this` CPU. Each goes to the array of
-    /// its own kind.
+    /// Takes at most `max_tasks` tasks of together about `max_weight` from `busiest` to `this` CPU.
+    /// Each goes to the array of its own kind.
     fn pull_tasks(
         &mut self,
         platform: &mut Platform,
@@ -72,8 +73,9 @@ impl O1 {
                     let p = at;
                     at = self.tasks[p].prev;
                     let weight = i64::from(self.tasks[p].load_weight);
-                    // Too heavy, unless it is better than all that this CPU has; but then the best of the other's must
-                    // stay there if it is the only one that has been seen so far.
+                    // Too heavy, unless it is better than all that this CPU has; but then the best
+                    // of the other's must stay there if it is the only one that has been seen so
+                    // far.
                     let mut skip = weight > weight_left;
                     if skip && prio < this_best {
                         skip = !best_seen && prio == best;
@@ -96,7 +98,8 @@ impl O1 {
         moved
     }
 
-    /// Whether `this` CPU may take `p` from `busiest`. Takes back `all_pinned` if affinity does not forbid it.
+    /// Whether `this` CPU may take `p` from `busiest`. Takes back `all_pinned` if affinity does not
+    /// forbid it.
     fn can_migrate_to(&self, p: Pid, busiest: u32, this: u32, all_pinned: &mut bool) -> bool {
         if !self.tasks.may_run_on(p, this) {
             return false;
@@ -112,13 +115,20 @@ impl O1 {
         clock.wrapping_sub(self.tasks[p].last_ran) as i64 >= self.cache_hot_time_ns as i64
     }
 
-    fn pull_task_shifted(&mut self, platform: &mut Platform, p: Pid, busiest: u32, this: u32, array: usize) {
+    fn pull_task_shifted(
+        &mut self,
+        platform: &mut Platform,
+        p: Pid,
+        busiest: u32,
+        this: u32,
+        array: usize,
+    ) {
         self.shift_timestamp(p, busiest, this);
         self.pull_task(platform, p, this, array);
     }
 
-    /// What the migration thread of `cpu`, which is current there, does for a balancing CPU: pushes one task `to` it. Now the one
-    /// that was running can be moved too.
+    /// What the migration thread of `cpu`, which is current there, does for a balancing CPU: pushes
+    /// one task `to` it. Now the one that was running can be moved too.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: u32, to: CpuId) {
         if self.loads.nr_running(cpu as usize) <= 1 {
             return;

@@ -1,12 +1,15 @@
 //! 2.6.0: memory nodes.
 //!
-//! A CPU evens out queues with the other CPUs of its own node. Five times as seldom when it idles, and twice as seldom when it is
-//! busy, it looks at the other nodes first: at how many tasks each has for each of its CPUs, ten times that so that it can be
-//! reckoned with in integers, half of what it made of the node the last time added. A node with a quarter more than its own
-//! (`NODE_THRESHOLD`) counts as one whose CPUs are next door, and the longest queue there is taken from as if it were.
+//! A CPU evens out queues with the other CPUs of its own node. Five times as seldom when it idles,
+//! and twice as seldom when it is busy, it looks at the other nodes first: at how many tasks each
+//! has for each of its CPUs, ten times that so that it can be reckoned with in integers, half of
+//! what it made of the node the last time added. A node with a quarter more than its own
+//! (`NODE_THRESHOLD`) counts as one whose CPUs are next door, and the longest queue there is taken
+//! from as if it were.
 //!
-//! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle looks in its own node only.
-//! (At exec a task would go to the emptiest node, too; workloads know no exec.)
+//! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle
+//! looks in its own node only. (At exec a task would go to the emptiest node, too; workloads know
+//! no exec.)
 
 use super::O1;
 use super::loads::Loads;
@@ -71,8 +74,8 @@ impl Nodes {
         self.rank[cpu] as usize
     }
 
-    /// `find_busiest_node`: the node that has most above the own one of `this` CPU, by so much that it counts. The lowest among
-    /// equals.
+    /// `find_busiest_node`: the node that has most above the own one of `this` CPU, by so much that
+    /// it counts. The lowest among equals.
     fn find_busiest(&mut self, this: usize, loads: &Loads) -> Option<usize> {
         let (own, nodes) = (self.of(this), self.count());
         let seen = &mut self.prev_load[this * nodes..][..nodes];
@@ -94,8 +97,15 @@ impl Nodes {
 }
 
 impl O1 {
-    /// The tick of `this` CPU: every how many jiffies it balances within its node is `every`. Is it time for the other nodes?
-    pub(super) fn rebalance_nodes(&mut self, platform: &mut Platform, this: u32, idle: bool, every: u64) {
+    /// The tick of `this` CPU: every how many jiffies it balances within its node is `every`. Is it
+    /// time for the other nodes?
+    pub(super) fn rebalance_nodes(
+        &mut self,
+        platform: &mut Platform,
+        this: u32,
+        idle: bool,
+        every: u64,
+    ) {
         let factor = if idle { IDLE_NODE_REBALANCE } else { BUSY_NODE_REBALANCE };
         if self.nodes.count() == 1 || !platform.jiffies().is_multiple_of(every.max(1) * factor) {
             return;

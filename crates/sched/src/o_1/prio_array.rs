@@ -1,12 +1,14 @@
-//! The priority array: 140 first-in-first-out lists and a bitmap that says which of them hold anything.
+//! The priority array: 140 first-in-first-out lists and a bitmap that says which of them hold
+//! anything.
 //!
-//! Everything here takes the same few steps however many tasks there are: that is the O(1) of the scheduler's name. The lists
-//! run through the tasks themselves (`next` and `prev` in [`Task`](super::task::Task)), so that queueing allocates nothing.
+//! Everything here takes the same few steps however many tasks there are: that is the O(1) of the
+//! scheduler's name. The lists run through the tasks themselves (`next` and `prev` in
+//! [`Task`](super::task::Task)), so that queueing allocates nothing.
 
 use super::task::{Pid, Tasks};
 
-/// Number of priorities: 0 to 99 real-time, 100 to 139 ordinary; lower is better. Also the idle task's priority, which is
-/// worse than any.
+/// Number of priorities: 0 to 99 real-time, 100 to 139 ordinary; lower is better. Also the idle
+/// task's priority, which is worse than any.
 pub(super) const MAX_PRIO: u8 = 140;
 
 /// The first (best) ordinary priority.
@@ -60,7 +62,8 @@ impl PrioArray {
         self.lists[usize::from(prio)].tail
     }
 
-    /// Puts `p` between its list's neighbours `prev` and `next`, either of which may be [`Pid::NONE`].
+    /// Puts `p` between its list's neighbours `prev` and `next`, either of which may be
+    /// [`Pid::NONE`].
     #[inline]
     fn link(&mut self, tasks: &mut Tasks, p: Pid, prev: Pid, next: Pid) {
         let prio = usize::from(tasks[p].prio);
@@ -117,8 +120,8 @@ impl PrioArray {
         self.nr_active -= 1;
     }
 
-    /// Calls `each` for every task with the number of the list that it stands in, best list first, head to tail. Follows the
-    /// lists, not the bitmap: for audits.
+    /// Calls `each` for every task with the number of the list that it stands in, best list first,
+    /// head to tail. Follows the lists, not the bitmap: for audits.
     ///
     /// # Errors
     /// The first that `each` returns, or a list whose links or bit are wrong.

@@ -8,7 +8,8 @@ use crate::Policy;
 pub enum Version {
     /// 2.6.0 (December 2003), the first stable release that had it.
     V2_6_0,
-    /// 2.6.22 (July 2007), the last before CFS: scheduling domains, load weights, a simpler estimator.
+    /// 2.6.22 (July 2007), the last before CFS: scheduling domains, load weights, a simpler
+    /// estimator.
     V2_6_22,
 }
 
@@ -30,9 +31,11 @@ pub(super) const SCHED_LOAD_SCALE: u64 = 128;
 pub(super) struct NiceLevel {
     /// A full slice, jiffies (`task_timeslice`).
     pub(super) timeslice: u32,
-    /// The worst priority at which a task of this nice value counts as interactive (`static_prio - DELTA`).
+    /// The worst priority at which a task of this nice value counts as interactive
+    /// (`static_prio - DELTA`).
     pub(super) interactive_prio: u8,
-    /// The sleep that makes a task just interactive, ns: `JUST_INTERACTIVE_SLEEP`, in 2.6.22 `INTERACTIVE_SLEEP` ("ceiling").
+    /// The sleep that makes a task just interactive, ns: `JUST_INTERACTIVE_SLEEP`, in 2.6.22
+    /// `INTERACTIVE_SLEEP` ("ceiling").
     pub(super) just_interactive_ns: u64,
     /// 2.6.22: what an ordinary task weighs in the balancing.
     pub(super) load_weight: u32,
@@ -49,7 +52,8 @@ pub(super) struct Rules {
     pub(super) max_timeslice: u32,
     /// The slice of nice 0, jiffies: `AVG_TIMESLICE` (2.6.0), `DEF_TIMESLICE` (2.6.22).
     pub(super) avg_timeslice: u32,
-    /// `MIN_TIMESLICE` (2.6.0), `GRANULARITY` (2.6.22), jiffies: the unit in which interactive hogs take turns.
+    /// `MIN_TIMESLICE` (2.6.0), `GRANULARITY` (2.6.22), jiffies: the unit in which interactive hogs
+    /// take turns.
     granularity: u32,
     /// `STARVATION_LIMIT` = `MAX_SLEEP_AVG`, jiffies a runnable task.
     pub(super) starvation_limit: u64,
@@ -86,7 +90,8 @@ impl Rules {
             granularity: jiffies(10),
             starvation_limit: u64::from(max_sleep_avg),
             ns_max_sleep_avg: u64::from(max_sleep_avg) * jiffy_ns,
-            // (sleep_avg in jiffies) * 10 / max_sleep_avg, whose two divisions come to this one, as the latter is ten slices.
+            // (sleep_avg in jiffies) * 10 / max_sleep_avg, whose two divisions come to this one, as
+            // the latter is ten slices.
             bonus_step_ns: u64::from(avg_timeslice) * jiffy_ns,
             long_max: u64::MAX,
             levels: [NiceLevel::default(); 40],
@@ -95,7 +100,9 @@ impl Rules {
             let nice = number - 20;
             let static_prio = (120 + nice) as u32;
             let timeslice = match version {
-                Version::V2_6_0 => min_timeslice + (max_timeslice - min_timeslice) * (139 - static_prio) / 39,
+                Version::V2_6_0 => {
+                    min_timeslice + (max_timeslice - min_timeslice) * (139 - static_prio) / 39
+                }
                 Version::V2_6_22 => {
                     let unit = if nice < 0 { 4 * avg_timeslice } else { avg_timeslice };
                     (unit * (140 - static_prio) / 20).max(min_timeslice)
@@ -135,31 +142,34 @@ impl Rules {
         delta(self.version, nice) <= MAX_BONUS as i32 / 2
     }
 
-    /// What the estimate is worth: 0 for a hog .. 10 for one that nearly always sleeps (`CURRENT_BONUS`).
+    /// What the estimate is worth: 0 for a hog .. 10 for one that nearly always sleeps
+    /// (`CURRENT_BONUS`).
     #[inline]
     pub(super) fn bonus(&self, sleep_avg: u64) -> u32 {
         (sleep_avg / self.bonus_step_ns) as u32
     }
 
-    /// The priority that `p` should have: its static one, 5 better to 5 worse. Real-time tasks keep theirs.
+    /// The priority that `p` should have: its static one, 5 better to 5 worse. Real-time tasks keep
+    /// theirs.
     #[inline]
     pub(super) fn effective_prio(&self, p: &Task) -> u8 {
         if p.is_rt() {
             return p.prio;
         }
-        let prio = i32::from(p.static_prio) - (self.bonus(p.sleep_avg) as i32 - MAX_BONUS as i32 / 2);
+        let prio =
+            i32::from(p.static_prio) - (self.bonus(p.sleep_avg) as i32 - MAX_BONUS as i32 / 2);
         prio.clamp(100, 139) as u8
     }
 
-    /// Whether `p` goes back to the active array when its slice is over (`TASK_INTERACTIVE`). Goes by the priority as stored,
-    /// not as the estimate would now make it.
+    /// Whether `p` goes back to the active array when its slice is over (`TASK_INTERACTIVE`). Goes
+    /// by the priority as stored, not as the estimate would now make it.
     #[inline]
     pub(super) fn is_interactive(&self, p: &Task) -> bool {
         p.prio <= self.level(p).interactive_prio
     }
 
-    /// `TIMESLICE_GRANULARITY`, jiffies: how long interactive tasks of equal priority run at a stretch. The more interactive,
-    /// the shorter; the more CPUs, the longer.
+    /// `TIMESLICE_GRANULARITY`, jiffies: how long interactive tasks of equal priority run at a
+    /// stretch. The more interactive, the shorter; the more CPUs, the longer.
     #[inline]
     pub(super) fn timeslice_granularity(&self, p: &Task, cpus: u32) -> u32 {
         let steps = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1) - 1;
@@ -198,8 +208,8 @@ impl Rules {
     }
 }
 
-/// `DELTA`: how many steps above the middle the bonus must be for a nice value's tasks to be interactive. The nicer, the
-/// more; nice 16 to 19 would need 11 of 10.
+/// `DELTA`: how many steps above the middle the bonus must be for a nice value's tasks to be
+/// interactive. The nicer, the more; nice 16 to 19 would need 11 of 10.
 fn delta(version: Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     match version {
@@ -224,7 +234,8 @@ mod tests {
         let slices = [-20, -10, -5, 0, 5, 10, 15, 19].map(|nice| level(&rules, nice).timeslice);
         assert_eq!(slices, [200, 151, 126, 102, 78, 53, 29, 10]);
         let rules = Rules::new(Version::V2_6_22, 1000);
-        let slices = [-20, -10, -1, 0, 1, 5, 10, 15, 18, 19].map(|nice| level(&rules, nice).timeslice);
+        let slices =
+            [-20, -10, -1, 0, 1, 5, 10, 15, 18, 19].map(|nice| level(&rules, nice).timeslice);
         assert_eq!(slices, [800, 600, 420, 100, 95, 75, 50, 25, 10, 5]);
     }
 
@@ -270,7 +281,8 @@ mod tests {
             let max = u64::from(rules.avg_timeslice * MAX_BONUS);
             for step in 0..=10 {
                 for off in [-1i64, 0, 1] {
-                    let Some(sleep_avg) = (step * rules.bonus_step_ns).checked_add_signed(off) else {
+                    let Some(sleep_avg) = (step * rules.bonus_step_ns).checked_add_signed(off)
+                    else {
                         continue;
                     };
                     let by_two_divisions = sleep_avg / rules.jiffy_ns * 10 / max;
@@ -287,7 +299,10 @@ mod tests {
             let task = Task { sleep_avg: bonus * 102_000_000, ..Task::default() };
             rules.timeslice_granularity(&task, cpus)
         };
-        assert_eq!([10, 9, 8, 7, 6, 5, 0].map(|bonus| at(bonus, 1)), [10, 10, 20, 40, 80, 160, 5120]);
+        assert_eq!(
+            [10, 9, 8, 7, 6, 5, 0].map(|bonus| at(bonus, 1)),
+            [10, 10, 20, 40, 80, 160, 5120]
+        );
         assert_eq!(at(8, 4), 80);
         assert_eq!(at(0, 4096), 5120 * 4096);
     }

@@ -8,7 +8,8 @@ use crate::{CpuId, Platform};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// One CPU's queue. How many tasks it has, and what they weigh, stands in [`Loads`](super::loads::Loads).
+/// One CPU's queue. How many tasks it has, and what they weigh, stands in
+/// [`Loads`](super::loads::Loads).
 #[derive(Clone, Debug)]
 pub(super) struct Runqueue {
     /// The running task, which stays queued; [`Pid::NONE`] is the idle task, which never is.
@@ -69,7 +70,8 @@ impl O1 {
         self.tasks[p].array = ArrayId::of(array);
     }
 
-    /// Takes `p` out of its list. It counts as running until it is queued again or [deactivated](O1::deactivate_task).
+    /// Takes `p` out of its list. It counts as running until it is queued again or
+    /// [deactivated](O1::deactivate_task).
     #[inline]
     pub(super) fn dequeue_task(&mut self, p: Pid) {
         let task = &self.tasks[p];
@@ -78,8 +80,8 @@ impl O1 {
         self.tasks[p].array = ArrayId::None;
     }
 
-    /// `p` becomes one of the runnable tasks of its CPU. Where it goes: to the active array, even if it stood in expired before
-    /// it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
+    /// `p` becomes one of the runnable tasks of its CPU. Where it goes: to the active array, even
+    /// if it stood in expired before it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
     pub(super) fn enqueue_runnable(&mut self, p: Pid) {
         let rq = &self.rqs[self.tasks[p].cpu as usize];
         let array = if self.rules.version == Version::V2_6_22 && self.tasks[p].is_batch() {
@@ -136,7 +138,8 @@ impl O1 {
         }
     }
 
-    /// `TASK_PREEMPTS_CURR`: `p`, just queued, gets its CPU if it is better than what runs there; equal is not enough.
+    /// `TASK_PREEMPTS_CURR`: `p`, just queued, gets its CPU if it is better than what runs there;
+    /// equal is not enough.
     #[inline]
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];
@@ -156,7 +159,9 @@ impl O1 {
                     let task = &self.tasks[p];
                     let here = task.cpu as usize == cpu && task.array == ArrayId::of(index);
                     if !here || task.prio != prio {
-                        return Err(alloc::format!("list {prio} of array {index} holds {p:?}: {task:?}"));
+                        return Err(alloc::format!(
+                            "list {prio} of array {index} holds {p:?}: {task:?}"
+                        ));
                     }
                     if task.state != State::Running && rq.curr != p {
                         return Err(alloc::format!("{p:?} is queued and {:?}", task.state));

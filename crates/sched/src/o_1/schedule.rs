@@ -6,8 +6,8 @@ use super::task::{Activated, Pid, State, Tasks};
 use crate::{CpuId, Platform, domains_2622};
 
 impl O1 {
-    /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That thread does its work in no
-    /// time and sleeps again.
+    /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That
+    /// thread does its work in no time and sleeps again.
     pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
         loop {
             let next = self.schedule_once(platform, cpu);
@@ -32,7 +32,8 @@ impl O1 {
             }
         }
         let next = self.pick_next(platform, cpu, now);
-        // Whatever has asked for this reschedule since it began (a pull, while `prev` was still current) has been served.
+        // Whatever has asked for this reschedule since it began (a pull, while `prev` was still
+        // current) has been served.
         platform.clear_resched(CpuId(cpu));
         if prev != Pid::NONE {
             let prev = &mut self.tasks[prev];
@@ -52,8 +53,8 @@ impl O1 {
         next
     }
 
-    /// The head of the best list of the active array; if there is none, of what expired; if that is empty, of what can be had
-    /// from other CPUs; else the idle task.
+    /// The head of the best list of the active array; if there is none, of what expired; if that is
+    /// empty, of what can be had from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: u32, now: u64) -> Pid {
         if self.loads.nr_running(cpu as usize) == 0 {
             self.idle_balance(platform, cpu);
@@ -87,8 +88,9 @@ impl O1 {
         }
     }
 
-    /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become better by waiting. It runs
-    /// now in any case, but from its new place in the lists: at the next `schedule()` whoever is then the first is picked.
+    /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become
+    /// better by waiting. It runs now in any case, but from its new place in the lists: at the next
+    /// `schedule()` whoever is then the first is picked.
     fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {

@@ -5,7 +5,8 @@ use crate::{CpuSet, Policy, TaskId};
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-/// A task of the kernel's: first the migration thread of each CPU, in order, then the workload's tasks.
+/// A task of the kernel's: first the migration thread of each CPU, in order, then the workload's
+/// tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(pub(super) u32);
 
@@ -20,7 +21,8 @@ impl Default for Pid {
     }
 }
 
-/// Which of its runqueue's two arrays a task stands in. They swap roles, so these are their places in memory.
+/// Which of its runqueue's two arrays a task stands in. They swap roles, so these are their places
+/// in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum ArrayId {
     /// None: not queued.
@@ -55,10 +57,12 @@ pub(super) enum State {
     Dead,
 }
 
-/// How the task was woken, and so how its wait for the CPU is to count: `activated` in 2.6.0, `sleep_type` in 2.6.22.
+/// How the task was woken, and so how its wait for the CPU is to count: `activated` in 2.6.0,
+/// `sleep_type` in 2.6.22.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Activated {
-    /// -1, `SLEEP_NONINTERACTIVE`: from uninterruptible sleep (and in 2.6.22 from a long one). The wait does not count.
+    /// -1, `SLEEP_NONINTERACTIVE`: from uninterruptible sleep (and in 2.6.22 from a long one). The
+    /// wait does not count.
     Uninterruptible,
     /// 0, `SLEEP_NORMAL`: it has been picked since. The wait does not count.
     #[default]
@@ -85,8 +89,8 @@ pub(super) struct Task {
     pub(super) load_weight: u32,
     /// The interactivity estimate, ns, 0..`NS_MAX_SLEEP_AVG`.
     pub(super) sleep_avg: u64,
-    /// When it was last switched in or out, or activated, ns. In 2.6.22 pulls shift it between the queues' clocks, perhaps
-    /// beyond the present or before 0: differences are taken as signed.
+    /// When it was last switched in or out, or activated, ns. In 2.6.22 pulls shift it between the
+    /// queues' clocks, perhaps beyond the present or before 0: differences are taken as signed.
     pub(super) timestamp: u64,
     /// 2.6.22: when it last ran, ns.
     pub(super) last_ran: u64,

@@ -1,4 +1,5 @@
-//! The tick (`scheduler_tick`): the slice of the running task goes down; at its end the task changes array.
+//! The tick (`scheduler_tick`): the slice of the running task goes down; at its end the task
+//! changes array.
 
 use super::O1;
 use super::rules::Version;
@@ -53,7 +54,8 @@ impl O1 {
         }
     }
 
-    /// `SCHED_RR`: at the end of its slice a task goes behind those of its own priority. (`SCHED_FIFO` has no slices.)
+    /// `SCHED_RR`: at the end of its slice a task goes behind those of its own priority.
+    /// (`SCHED_FIFO` has no slices.)
     fn charge_round_robin(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let task = &mut self.tasks[p];
         task.time_slice = task.time_slice.saturating_sub(1);
@@ -66,11 +68,11 @@ impl O1 {
         }
     }
 
-    /// The slice is used up: a new one, and a new priority; then to expired, unless the task is interactive and those in
-    /// expired have not been waiting too long.
+    /// The slice is used up: a new one, and a new priority; then to expired, unless the task is
+    /// interactive and those in expired have not been waiting too long.
     ///
-    /// The estimate does not yet know of the time run since the task was switched in (`schedule()` takes that), so the
-    /// priority lags by up to a slice.
+    /// The estimate does not yet know of the time run since the task was switched in (`schedule()`
+    /// takes that), so the priority lags by up to a slice.
     fn slice_end(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         platform.touched.requeue();
         self.dequeue_task(p);
@@ -97,8 +99,9 @@ impl O1 {
         self.enqueue_task(p, array);
     }
 
-    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like everybody, because those in
-    /// expired have waited long enough. The more tasks are runnable, the longer that takes.
+    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like
+    /// everybody, because those in expired have waited long enough. The more tasks are runnable,
+    /// the longer that takes.
     pub(super) fn expired_starving(&self, platform: &Platform, cpu: usize) -> bool {
         let rq = &self.rqs[cpu];
         if self.rules.version == Version::V2_6_22
@@ -112,12 +115,13 @@ impl O1 {
         rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 
-    /// Interactive tasks, whose slices may follow each other without end, take turns within them: every so often
-    /// (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
+    /// Interactive tasks, whose slices may follow each other without end, take turns within them:
+    /// every so often (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
     fn split_slice(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let task = &mut self.tasks[p];
         let granularity = self.rules.timeslice_granularity(task, self.online);
-        // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes it wrap.
+        // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes
+        // it wrap.
         let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;

@@ -6,7 +6,8 @@ use super::task::{Activated, Pid, State};
 use crate::{CpuId, Platform, Waker};
 
 impl O1 {
-    /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been switched away, that is all.
+    /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been
+    /// switched away, that is all.
     pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let slept = core::mem::replace(&mut self.tasks[p].state, State::Running);
         if self.tasks[p].is_queued() {
@@ -19,7 +20,8 @@ impl O1 {
                 self.pull_to_sync_waker(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
                 if waker.is_sync() && self.tasks[p].cpu == waker.cpu().0 {
-                    // The waker has promised to sleep: no preemption, and no time for the estimator either.
+                    // The waker has promised to sleep: no preemption, and no time for the estimator
+                    // either.
                     self.enqueue_runnable(p);
                     return;
                 }
@@ -60,8 +62,8 @@ impl O1 {
         }
     }
 
-    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker takes the task to its own. All others leave it where it
-    /// slept, be that CPU ever so busy.
+    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker takes the task to its own. All
+    /// others leave it where it slept, be that CPU ever so busy.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let this = waker.cpu().0;
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
@@ -88,8 +90,9 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` can tell it. Every queue's clock stands still between its
-    /// own ticks and `schedule()` calls, and CPUs do not trust each other's.
+    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` can tell it. Every queue's clock
+    /// stands still between its own ticks and `schedule()` calls, and CPUs do not trust each
+    /// other's.
     pub(super) fn queue_time(&self, platform: &Platform, by: u32, of: u32) -> u64 {
         if by == of {
             return platform.now_ns();

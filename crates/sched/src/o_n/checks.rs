@@ -8,10 +8,11 @@ use alloc::string::String;
 use alloc::vec;
 
 impl OrderN {
-    /// The most ticks that a task can have saved up when the best slice among the tasks is that of `nice_min`.
+    /// The most ticks that a task can have saved up when the best slice among the tasks is that of
+    /// `nice_min`.
     ///
-    /// An epoch leaves at most 2 * slice - 1 if there was not more before; forking only divides; a dead child's ticks are taken
-    /// over up to `MAX_COUNTER`.
+    /// An epoch leaves at most 2 * slice - 1 if there was not more before; forking only divides; a
+    /// dead child's ticks are taken over up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
         if self.version.keeps_the_sum() { saved.max(self.max_counter()) } else { saved }
@@ -20,18 +21,22 @@ impl OrderN {
     /// On one CPU:
     ///
     /// * It never idles beside a waiting task: a wakeup always beats the idle task.
-    /// * `wait_ns`. As long as a waiting task has ticks no epoch can begin, each tick takes one from some other task (at most
-    ///   one for nothing, in 2.2), and when those are used up it is the best. If it has no ticks itself, the others' must
-    ///   first be used up once more, for the epoch that gives it some. That needs every task of the time to be counted, those
-    ///   already dead too: a newcomer from outside brings its slice along, and an endless stream of them starves everyone.
-    /// * `hog_spread_ns`. Two hogs of equal nice value get the same ticks in each epoch, and both have used up all they
-    ///   had when it ends: they are apart by what they began with, and a slice. (Where nothing but hogs runs. The tick is
-    ///   charged to whoever is current: tasks that run between ticks can take more from one hog's time than from the other's.)
+    /// * `wait_ns`. As long as a waiting task has ticks no epoch can begin, each tick takes one
+    ///   from some other task (at most one for nothing, in 2.2), and when those are used up it is
+    ///   the best. If it has no ticks itself, the others' must first be used up once more, for the
+    ///   epoch that gives it some. That needs every task of the time to be counted, those already
+    ///   dead too: a newcomer from outside brings its slice along, and an endless stream of them
+    ///   starves everyone.
+    /// * `hog_spread_ns`. Two hogs of equal nice value get the same ticks in each epoch, and both
+    ///   have used up all they had when it ends: they are apart by what they began with, and a
+    ///   slice. (Where nothing but hogs runs. The tick is charged to whoever is current: tasks that
+    ///   run between ticks can take more from one hog's time than from the other's.)
     ///
-    /// On several CPUs it promises nothing. Two tasks that wake at once can poke the same idle CPU, and one of them waits
-    /// beside another idle one until someone calls `schedule`, which a real-time task need never do. And a task that is bound
-    /// to a CPU can wait for ever: epochs that another CPU begins refill the task that runs on this one, and a task that
-    /// still has ticks is not compared with anybody.
+    /// On several CPUs it promises nothing. Two tasks that wake at once can poke the same idle CPU,
+    /// and one of them waits beside another idle one until someone calls `schedule`, which a
+    /// real-time task need never do. And a task that is bound to a CPU can wait for ever: epochs
+    /// that another CPU begins refill the task that runs on this one, and a task that still has
+    /// ticks is not compared with anybody.
     pub(super) fn promises_under(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             return Promises::default();
@@ -43,13 +48,15 @@ impl OrderN {
             idle_beside_waiting_ns: Some(0),
             wait_ns: Some((2 * tasks * each + 1) * tick_ns),
             hog_spread_ns: Some(2 * each * tick_ns),
-            // There is one queue for all CPUs. (And only then: two that wake at the same nanosecond may both choose the same CPU
-            // to preempt; one of them waits, although another CPU runs something less urgent.)
+            // There is one queue for all CPUs. (And only then: two that wake at the same nanosecond
+            // may both choose the same CPU to preempt; one of them waits, although another CPU runs
+            // something less urgent.)
             real_time_first: true,
         }
     }
 
-    /// Checks the run queue against the tasks, the tasks against the CPUs, and the counts against both.
+    /// Checks the run queue against the tasks, the tasks against the CPUs, and the counts against
+    /// both.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         self.run_queue.audit()?;
         for (task, row) in self.tasks.iter() {
@@ -77,7 +84,9 @@ impl OrderN {
             return Err(alloc::format!("{busy} CPUs are busy, counted were {}", self.busy_cpus));
         }
         for (number, &task) in self.task_list.iter().enumerate() {
-            if self.rest[task].list_index as usize != number || self.tasks[task].state == State::Gone {
+            if self.rest[task].list_index as usize != number
+                || self.tasks[task].state == State::Gone
+            {
                 return Err(alloc::format!("task {} is wrong in the task list", task.0));
             }
         }

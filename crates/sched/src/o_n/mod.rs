@@ -2,9 +2,9 @@
 //!
 //! # The algorithm
 //!
-//! All runnable tasks of all CPUs stand in **one list** without order. Each task has a `counter`: the ticks that it may still
-//! run in the present *epoch*. To pick, a CPU walks the whole list and computes how good each task would be for it, its
-//! **goodness**:
+//! All runnable tasks of all CPUs stand in **one list** without order. Each task has a `counter`:
+//! the ticks that it may still run in the present *epoch*. To pick, a CPU walks the whole list and
+//! computes how good each task would be for it, its **goodness**:
 //!
 //! ```text
 //!   -1                     it has just yielded
@@ -14,27 +14,29 @@
 //!   1000 + rt_priority     it is FIFO or RR
 //! ```
 //!
-//! The largest wins, the first in the list among equals. A running task stays in the list; those that run on other CPUs are
-//! passed over.
+//! The largest wins, the first in the list among equals. A running task stays in the list; those
+//! that run on other CPUs are passed over.
 //!
-//! When the best is 0, everybody who could run has used up his ticks: a new epoch begins. *Every* task in the system, asleep or
-//! not, keeps half of what it had left and gets a slice on top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that
-//! slept through some epochs so has up to twice its slice, and that much more goodness than a hog: this is the whole
-//! interactivity heuristic.
+//! When the best is 0, everybody who could run has used up his ticks: a new epoch begins. *Every*
+//! task in the system, asleep or not, keeps half of what it had left and gets a slice on top (6
+//! ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so has up
+//! to twice its slice, and that much more goodness than a hog: this is the whole interactivity
+//! heuristic.
 //!
-//! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A woken task is compared
-//! with what the CPUs run now, and asks at most one of them. There is no balancing: the one list is the balance,
-//! the 15 all that works against migration.
+//! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A
+//! woken task is compared with what the CPUs run now, and asks at most one of them. There is no
+//! balancing: the one list is the balance, the 15 all that works against migration.
 //!
 //! # Cost
 //!
-//! Each pick O(runnable tasks), each epoch O(all tasks), each wakeup O(CPUs), all under one lock for the whole machine. The
-//! tick is O(1).
+//! Each pick O(runnable tasks), each epoch O(all tasks), each wakeup O(CPUs), all under one lock
+//! for the whole machine. The tick is O(1).
 //!
 //! # Where to look
 //!
-//! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`: which CPU a woken task asks.
-//! `version.rs`: the releases, and each difference between them by name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
+//! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`:
+//! which CPU a woken task asks. `version.rs`: the releases, and each difference between them by
+//! name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
 
 mod checks;
 mod run_queue;
@@ -49,8 +51,8 @@ pub use version::{ENTRY, Version};
 use crate::interface::Load;
 use crate::registry::BuildConfig;
 use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, TaskTable, Waker,
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Waker,
 };
 use alloc::string::String;
 use alloc::vec;
@@ -72,8 +74,8 @@ const NOTHING_FOUND: i32 = -1000;
 struct Cpu {
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
-    /// The address space that is loaded. An idle task has none of its own and goes on with the one of the task before it;
-    /// none before the first switch.
+    /// The address space that is loaded. An idle task has none of its own and goes on with the one
+    /// of the task before it; none before the first switch.
     active_mm: Option<u32>,
     /// When it last switched from one task to another, ns; 0 before the first time.
     last_schedule_ns: u64,
@@ -95,8 +97,8 @@ pub struct OrderN {
     cpus: Vec<Cpu>,
     /// CPUs that do not idle.
     busy_cpus: usize,
-    /// For each CPU the tasks in the run queue whose `processor` it is. (Not the kernel's; newcomers from outside start where
-    /// there are fewest.)
+    /// For each CPU the tasks in the run queue whose `processor` it is. (Not the kernel's;
+    /// newcomers from outside start where there are fewest.)
     queued_on: Vec<u32>,
     /// For each CPU the other half of its hyper-threaded core. Empty where there are no such.
     siblings: Vec<Option<CpuId>>,
@@ -117,7 +119,11 @@ impl OrderN {
             cpus: vec![Cpu::default(); cpus],
             busy_cpus: 0,
             queued_on: vec![0; cpus],
-            siblings: if version.knows_siblings() { wakeup::siblings(&config.topology) } else { Vec::new() },
+            siblings: if version.knows_siblings() {
+                wakeup::siblings(&config.topology)
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -131,7 +137,8 @@ impl OrderN {
         self.version.slice(self.hz, nice)
     }
 
-    /// The most ticks that a parent can have after taking over those of a dead child (`MAX_COUNTER`): 200 ms.
+    /// The most ticks that a parent can have after taking over those of a dead child
+    /// (`MAX_COUNTER`): 200 ms.
     const fn max_counter(&self) -> i32 {
         (20 * self.hz / 100) as i32
     }
@@ -148,7 +155,8 @@ impl OrderN {
         if mm == Some(p.mm) {
             bonus += MM_BONUS;
         }
-        // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its largest.)
+        // Only for ordinary tasks with ticks left. (They have some 900 at most, where HZ is at its
+        // largest.)
         if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
 
@@ -224,8 +232,8 @@ impl OrderN {
         (best, next)
     }
 
-    /// A new epoch: half of what is left, and a slice on top, for every task there is, wherever it runs or sleeps. Sleepers
-    /// climb to 2 * slice - 1 and stay there.
+    /// A new epoch: half of what is left, and a slice on top, for every task there is, wherever it
+    /// runs or sleeps. Sleepers climb to 2 * slice - 1 and stay there.
     fn recalculate(&mut self) {
         for &task in &self.task_list {
             let p = &mut self.tasks[task];
@@ -236,8 +244,14 @@ impl OrderN {
         }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if nobody has ticks left.
-    fn pick(&mut self, platform: &mut Platform, cpu: CpuId, prev: Option<TaskId>) -> Option<TaskId> {
+    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if nobody has
+    /// ticks left.
+    fn pick(
+        &mut self,
+        platform: &mut Platform,
+        cpu: CpuId,
+        prev: Option<TaskId>,
+    ) -> Option<TaskId> {
         platform.touched.scanned += self.run_queue.len() as u64;
         let mm = self.mm_at_hand(cpu, prev);
         let (best, next) = self.walk(cpu, mm);
@@ -286,11 +300,11 @@ impl OrderN {
         p.has_run = true;
     }
 
-    /// The tail of `schedule`, after the switch away from `prev`: only now may other CPUs take it. If it was preempted it looks
-    /// for one, as a woken task does.
+    /// The tail of `schedule`, after the switch away from `prev`: only now may other CPUs take it.
+    /// If it was preempted it looks for one, as a woken task does.
     ///
-    /// That cannot lead back to this CPU: `prev` was measured with the bonus for its address space when it lost, and would now
-    /// be measured with that of its successor.
+    /// That cannot lead back to this CPU: `prev` was measured with the bonus for its address space
+    /// when it lost, and would now be measured with that of its successor.
     fn put_previous(&mut self, platform: &mut Platform, prev: TaskId) {
         let p = &mut self.tasks[prev];
         p.on = NOWHERE;
@@ -330,7 +344,8 @@ impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (counter, processor) = match parent {
             Parent::Outside => {
-                let allowed = if self.version.has_affinity() { &attr.allowed } else { &CpuSet::All };
+                let allowed =
+                    if self.version.has_affinity() { &attr.allowed } else { &CpuSet::All };
                 // What a parent who has slept for long gives: half of 2 * slice - 1, rounded up.
                 (self.slice(attr.sched.nice), self.emptiest(allowed))
             }
@@ -356,7 +371,8 @@ impl Scheduler for OrderN {
                 ..Task::default()
             },
         );
-        self.rest.insert(task, Rest { allowed: CpuSet::All, list_index: self.task_list.len() as u32 });
+        self.rest
+            .insert(task, Rest { allowed: CpuSet::All, list_index: self.task_list.len() as u32 });
         self.set_allowed(task, &attr.allowed);
         self.task_list.push(task);
         self.run_queue.make_room(task, self.task_list.len());
@@ -370,7 +386,8 @@ impl Scheduler for OrderN {
 
     fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
         // It is dequeued in schedule().
-        self.tasks[task].state = if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
+        self.tasks[task].state =
+            if reason == BlockReason::Dead { State::Zombie } else { State::Asleep };
     }
 
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
@@ -449,8 +466,9 @@ impl Scheduler for OrderN {
         platform.resched(by);
     }
 
-    /// There is no such system call yet. This is what the kernel itself can do with its threads (`set_cpus_allowed`): a running
-    /// task must leave a forbidden CPU; one that waits gets no help, whatever CPU idles. 2.2 has no affinity at all.
+    /// There is no such system call yet. This is what the kernel itself can do with its threads
+    /// (`set_cpus_allowed`): a running task must leave a forbidden CPU; one that waits gets no
+    /// help, whatever CPU idles. 2.2 has no affinity at all.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.set_allowed(task, allowed);
         let on = self.tasks[task].on;

@@ -1,8 +1,9 @@
 //! The run queue: one list of all runnable tasks of the machine, in no order of merit.
 //!
-//! The kernel links the tasks themselves into a ring. Here the list is an array with room at both ends, in which a task that
-//! leaves makes a hole, and which holds a copy of what goodness is made of: a walk reads memory in a row instead of following
-//! links. All else stays O(1): the holes are swept out when they are about a quarter of the list, which pays for itself.
+//! The kernel links the tasks themselves into a ring. Here the list is an array with room at both
+//! ends, in which a task that leaves makes a hole, and which holds a copy of what goodness is made
+//! of: a walk reads memory in a row instead of following links. All else stays O(1): the holes are
+//! swept out when they are about a quarter of the list, which pays for itself.
 
 use crate::{CpuId, TaskId};
 use alloc::string::String;
@@ -22,7 +23,8 @@ pub(super) struct Candidate {
     pub(super) mm: u32,
 }
 
-/// A slot that nobody stands in: of less weight than the idle task, so that the walk passes it over without asking.
+/// A slot that nobody stands in: of less weight than the idle task, so that the walk passes it over
+/// without asking.
 const HOLE: Candidate =
     Candidate { task: TaskId(u32::MAX), weight: i32::MIN, processor: CpuId(u32::MAX), mm: 0 };
 
@@ -138,7 +140,8 @@ impl RunQueue {
         candidate
     }
 
-    /// Closes the holes and moves the list to the middle of its room. At least one slot is then free at either end.
+    /// Closes the holes and moves the list to the middle of its room. At least one slot is then
+    /// free at either end.
     #[cold]
     fn sweep(&mut self) {
         let mut kept = 0;

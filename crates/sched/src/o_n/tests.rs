@@ -20,7 +20,11 @@ struct Bench {
 
 fn bench(version: Version, cpus: u32) -> Bench {
     let config = BuildConfig::flat(cpus, 100);
-    Bench { sched: OrderN::new(version, &config), platform: config.platform(), switches: Vec::new() }
+    Bench {
+        sched: OrderN::new(version, &config),
+        platform: config.platform(),
+        switches: Vec::new(),
+    }
 }
 
 /// An idle CPU 0 with a task for each nice value, waiting in the run queue.
@@ -144,7 +148,8 @@ const LATE: Version = Version::V2_4_22;
 
 #[test]
 fn slices_of_nice_values_at_100_hz() {
-    let nices = [-20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 19];
+    let nices =
+        [-20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 19];
     let slices = nices.map(|nice| V2_4.slice(100, nice));
     assert_eq!(slices, [11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]);
     assert_eq!([-20, 0, 19].map(|nice| Version::V2_2.slice(100, nice)), [40, 20, 1]);
@@ -186,7 +191,8 @@ fn example_e_goodness_on_two_cpus() {
 fn goodness_of_the_special_cases() {
     let mut bench = waiting(V2_4, &[0]);
     bench.settle();
-    let goodness = |bench: &Bench, mm| bench.sched.goodness(&bench.sched.candidate(A), CpuId(0), Some(mm));
+    let goodness =
+        |bench: &Bench, mm| bench.sched.goodness(&bench.sched.candidate(A), CpuId(0), Some(mm));
     assert_eq!((goodness(&bench, 0), goodness(&bench, 7)), (27, 26));
     bench.change(A, |p| p.counter = 0);
     assert_eq!(goodness(&bench, 0), 0);
@@ -211,7 +217,8 @@ fn example_a_two_hogs_alternate_by_two_slices() {
 fn example_b_three_hogs() {
     let mut bench = waiting(V2_4, &[0, 0, 0]);
     bench.run_to(700);
-    let expected = [(0, C), (60, B), (120, A), (240, C), (300, B), (420, C), (480, A), (600, C), (660, B)];
+    let expected =
+        [(0, C), (60, B), (120, A), (240, C), (300, B), (420, C), (480, A), (600, C), (660, B)];
     assert_eq!(bench.on(0), expected);
 }
 
@@ -220,7 +227,8 @@ fn example_c_nice_19_gets_one_tick_an_epoch() {
     for (nice, period) in [(0, 70), (-20, 120)] {
         let mut bench = waiting(V2_4, &[19, nice]);
         bench.run_to(250);
-        let expected = [(0, B), (period - 10, A), (period, B), (2 * period - 10, A), (2 * period, B)];
+        let expected =
+            [(0, B), (period - 10, A), (period, B), (2 * period - 10, A), (2 * period, B)];
         assert_eq!(bench.on(0)[..5], expected);
     }
 }
@@ -297,7 +305,8 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.settle();
         bench.block(A);
         bench.settle();
-        // While A sleeps nobody runs; then it comes back at the same time as B, which stands before it.
+        // While A sleeps nobody runs; then it comes back at the same time as B, which stands before
+        // it.
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();
@@ -580,7 +589,8 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
 fn promises_of_one_cpu() {
     let load = Load { tasks: 3, cpus: 1, nice_max: 0, nice_min: 0 };
     let promises = waiting(V2_4, &[0, 0]).sched.promises(&load);
-    // 20 ticks a parent may hold after a child's death, one for good measure, three tasks, twice, and the tick under way.
+    // 20 ticks a parent may hold after a child's death, one for good measure, three tasks, twice,
+    // and the tick under way.
     assert_eq!(promises.wait_ns, Some((2 * 3 * 21 + 1) * TICK_NS));
     assert_eq!(promises.idle_beside_waiting_ns, Some(0));
 }
@@ -727,7 +737,9 @@ fn riot(version: Version, cpus: u32, steps: u32) {
                 bench.block(task);
                 asleep.push(task);
             }
-            (3 | 4, _) if !asleep.is_empty() => bench.wake(asleep.swap_remove(random(asleep.len()))),
+            (3 | 4, _) if !asleep.is_empty() => {
+                bench.wake(asleep.swap_remove(random(asleep.len())))
+            }
             (5, Some(task)) => bench.sched.yield_now(&mut bench.platform, cpu, task),
             (6, Some(task)) => bench.sched.set_attr(&mut bench.platform, task, &sched, cpu),
             (7, Some(task)) => bench.sched.set_affinity(&mut bench.platform, task, &mask),
@@ -744,7 +756,8 @@ fn riot(version: Version, cpus: u32, steps: u32) {
         if random(3) > 0 {
             bench.settle();
             for (number, cpu) in bench.sched.cpus.iter().enumerate() {
-                let lawful = cpu.current.is_none_or(|task| bench.sched.may_run(task, CpuId(number as u32)));
+                let lawful =
+                    cpu.current.is_none_or(|task| bench.sched.may_run(task, CpuId(number as u32)));
                 assert!(lawful, "CPU {number} runs a task that may not");
             }
         }

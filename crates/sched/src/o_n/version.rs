@@ -8,7 +8,8 @@ use alloc::boxed::Box;
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 
-/// HZ was fixed for each architecture: 100 on i386, 1024 on Alpha. The table of slices goes from below 200 to above 1600.
+/// HZ was fixed for each architecture: 100 on i386, 1024 on Alpha. The table of slices goes from
+/// below 200 to above 1600.
 const HZ_2_4: (u32, u32) = (100, 4096);
 
 /// The default release. The others are described by what differs.
@@ -44,8 +45,9 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "2.4.22",
             also: &[
-                "2.4.20", "2.4.21", "2.4.23", "2.4.24", "2.4.25", "2.4.26", "2.4.27", "2.4.28", "2.4.29",
-                "2.4.30", "2.4.31", "2.4.32", "2.4.33", "2.4.34", "2.4.35", "2.4.36", "2.4.37",
+                "2.4.20", "2.4.21", "2.4.23", "2.4.24", "2.4.25", "2.4.26", "2.4.27", "2.4.28",
+                "2.4.29", "2.4.30", "2.4.31", "2.4.32", "2.4.33", "2.4.34", "2.4.35", "2.4.36",
+                "2.4.37",
             ],
             summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
             golden: &[("o_n", "2.4.22")],
@@ -95,7 +97,8 @@ impl Version {
         }
     }
 
-    /// Goodness of a task that has just yielded. With 0 it takes part in the end of an epoch, with -1 it does not.
+    /// Goodness of a task that has just yielded. With 0 it takes part in the end of an epoch, with
+    /// -1 it does not.
     pub(super) const fn yielded_goodness(self) -> i32 {
         match self {
             Version::V2_2 => 0,
@@ -127,18 +130,20 @@ impl Version {
         !matches!(self, Version::V2_4_22)
     }
 
-    /// Whether the walk is done again after an epoch. If not, the first task without ticks in the list runs.
+    /// Whether the walk is done again after an epoch. If not, the first task without ticks in the
+    /// list runs.
     pub(super) const fn picks_again_after_epoch(self) -> bool {
         !matches!(self, Version::V2_2)
     }
 
-    /// Whether an idle task goes on with the address space of the task before it, so that tasks of that address space
-    /// have the bonus when they come back.
+    /// Whether an idle task goes on with the address space of the task before it, so that tasks of
+    /// that address space have the bonus when they come back.
     pub(super) const fn has_lazy_mm(self) -> bool {
         !matches!(self, Version::V2_2)
     }
 
-    /// Whether woken and preempted tasks are compared with what all CPUs run (2.4's `reschedule_idle`).
+    /// Whether woken and preempted tasks are compared with what all CPUs run (2.4's
+    /// `reschedule_idle`).
     pub(super) const fn looks_at_all_cpus(self) -> bool {
         !matches!(self, Version::V2_2)
     }
@@ -157,7 +162,8 @@ impl Version {
         }
     }
 
-    /// Whether forking leaves the sum of ticks as it is: a parent without any must make way, and gets a dead child's back.
+    /// Whether forking leaves the sum of ticks as it is: a parent without any must make way, and
+    /// gets a dead child's back.
     pub(super) const fn keeps_the_sum(self) -> bool {
         !matches!(self, Version::V2_2)
     }

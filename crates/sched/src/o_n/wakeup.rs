@@ -13,8 +13,8 @@ const WAKEUP_MARGIN_2_2: i32 = 3;
 /// Counter of an idle task.
 const IDLE_COUNTER: i32 = -100;
 
-/// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of no more.) Empty if there is
-/// no such level.
+/// For each CPU the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows of
+/// no more.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
     let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();
@@ -35,9 +35,15 @@ pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
 impl OrderN {
     /// `try_to_wake_up`: makes `p` runnable. `here` is the CPU on which the wakeup is executed.
     ///
-    /// A wakeup changes no counter and gives no bonus. What favours sleepers is only that they kept their ticks, and went on
-    /// getting new ones in each epoch.
-    pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: TaskId, here: CpuId, sync: bool) {
+    /// A wakeup changes no counter and gives no bonus. What favours sleepers is only that they kept
+    /// their ticks, and went on getting new ones in each epoch.
+    pub(super) fn try_to_wake_up(
+        &mut self,
+        platform: &mut Platform,
+        p: TaskId,
+        here: CpuId,
+        sync: bool,
+    ) {
         self.tasks[p].state = State::Running;
         if self.run_queue.contains(p) {
             // It has not yet got round to schedule(), and is its CPU's current task still.
@@ -48,19 +54,20 @@ impl OrderN {
         if !self.version.looks_at_all_cpus() {
             self.reschedule_idle_2_2(platform, p, here);
         } else if !(sync && self.may_run(p, here)) {
-            // After a synchronous wakeup the waker sleeps at once, and then its CPU looks at the run queue anyway.
+            // After a synchronous wakeup the waker sleeps at once, and then its CPU looks at the
+            // run queue anyway.
             self.reschedule_idle(platform, p);
         }
     }
 
-    /// Finds a CPU for `p`, which waits in the run queue, and asks it to reschedule: at most one, and `p` is not bound to it
-    /// but lies in the run queue for whoever looks first. O(CPUs).
+    /// Finds a CPU for `p`, which waits in the run queue, and asks it to reschedule: at most one,
+    /// and `p` is not bound to it but lies in the run queue for whoever looks first. O(CPUs).
     ///
-    /// The CPU it ran on last, if that idles; else the one that has been idle longest; else the one whose current task is most
-    /// inferior to `p`; else none.
+    /// The CPU it ran on last, if that idles; else the one that has been idle longest; else the one
+    /// whose current task is most inferior to `p`; else none.
     ///
-    /// The poke is a flag, not a reservation. A CPU that was poked *is* idle until it has switched, and a second task that
-    /// wakes meanwhile may poke it too, and wait while another CPU idles.
+    /// The poke is a flag, not a reservation. A CPU that was poked *is* idle until it has switched,
+    /// and a second task that wakes meanwhile may poke it too, and wait while another CPU idles.
     ///
     /// (A UP build only compares `p` with the one current task. This comes to the same there.)
     pub(super) fn reschedule_idle(&self, platform: &mut Platform, p: TaskId) {
@@ -100,11 +107,13 @@ impl OrderN {
         }
     }
 
-    /// By how much `p` is better on `cpu` than what runs there. The running task always has the bonuses for the CPU and for
-    /// its address space: from elsewhere `p` must be ahead by more than 16.
+    /// By how much `p` is better on `cpu` than what runs there. The running task always has the
+    /// bonuses for the CPU and for its address space: from elsewhere `p` must be ahead by more than
+    /// 16.
     fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
         let mm = self.cpus[cpu.index()].active_mm;
-        self.goodness(&self.run_queue[p], cpu, mm) - self.goodness(&self.run_queue[current], cpu, mm)
+        self.goodness(&self.run_queue[p], cpu, mm)
+            - self.goodness(&self.run_queue[current], cpu, mm)
     }
 
     #[inline]
@@ -120,11 +129,11 @@ impl OrderN {
             .is_some_and(|sibling| sibling.is_some_and(|sibling| self.is_idle(sibling)))
     }
 
-    /// 2.2: `p` is compared with the task that the waking CPU runs. If it does not get that CPU it may have another one that
-    /// idles, but no busy one.
+    /// 2.2: `p` is compared with the task that the waking CPU runs. If it does not get that CPU it
+    /// may have another one that idles, but no busy one.
     ///
-    /// (The kernel spares itself the search for an idle CPU if the current task's average slice is short and both tasks hold
-    /// the big kernel lock. Tasks here never hold it.)
+    /// (The kernel spares itself the search for an idle CPU if the current task's average slice is
+    /// short and both tasks hold the big kernel lock. Tasks here never hold it.)
     pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;

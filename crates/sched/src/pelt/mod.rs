@@ -1,12 +1,13 @@
-//! Per-entity load tracking (PELT, since 3.8; this arithmetic since 4.15, checked against 6.18.15): how much something
-//! ran, waited and weighed *lately*.
+//! Per-entity load tracking (PELT, since 3.8; this arithmetic since 4.15, checked against 6.18.15):
+//! how much something ran, waited and weighed *lately*.
 //!
 //! # The idea
 //!
-//! Time is cut into periods of 1024 us (a us here is 1024 ns, so that shifts do for divisions). What happened in a period
-//! that is n periods old counts with y^n, where y^32 = 1/2: after 32 ms half is forgotten, after a third of a second almost
-//! all. A sum over all periods of "how many us of it" times y^n is a number between 0 and
-//! [`LOAD_AVG_MAX`] = 47742, and is brought up to date by one multiplication, however long nobody looked:
+//! Time is cut into periods of 1024 us (a us here is 1024 ns, so that shifts do for divisions).
+//! What happened in a period that is n periods old counts with y^n, where y^32 = 1/2: after 32 ms
+//! half is forgotten, after a third of a second almost all. A sum over all periods of "how many us
+//! of it" times y^n is a number between 0 and [`LOAD_AVG_MAX`] = 47742, and is brought up to date
+//! by one multiplication, however long nobody looked:
 //!
 //! ```text
 //!          oldest          whole periods           newest
@@ -24,11 +25,11 @@
 //! | runnable | 1 while queued or running (0 when its dequeue is delayed) | number of runnable tasks |
 //! | util | 1 while running | 1 while any of its tasks runs |
 //!
-//! The averages are the sums divided by what they would be had the thing been there for ever; they are renewed only when a
-//! period has ended.
+//! The averages are the sums divided by what they would be had the thing been there for ever; they
+//! are renewed only when a period has ended.
 //!
-//! Everything truncates as the kernel's integers do, and the vectors in `vectors/` (made with the kernel's own arithmetic)
-//! are met to the last bit.
+//! Everything truncates as the kernel's integers do, and the vectors in `vectors/` (made with the
+//! kernel's own arithmetic) are met to the last bit.
 
 /// The limit of the sum of 1024 * y^n in this arithmetic.
 pub const LOAD_AVG_MAX: u64 = 47742;
@@ -82,8 +83,8 @@ impl Average {
         PELT_MIN_DIVIDER + u64::from(self.period_contrib)
     }
 
-    /// Counts the time up to `now_ns`, during which the signals stood at `load`, `runnable` and `running`. A period has ended
-    /// if it returns true: the averages are to be renewed.
+    /// Counts the time up to `now_ns`, during which the signals stood at `load`, `runnable` and
+    /// `running`. A period has ended if it returns true: the averages are to be renewed.
     #[inline]
     pub fn accumulate(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool) -> bool {
         let delta = now_ns.wrapping_sub(self.last_update_time);
@@ -127,8 +128,8 @@ impl Average {
         periods > 0
     }
 
-    /// Renews the averages from the sums. `weight` is the entity's unscaled weight, or 1 for a queue, whose load sum has its
-    /// weights in it.
+    /// Renews the averages from the sums. `weight` is the entity's unscaled weight, or 1 for a
+    /// queue, whose load sum has its weights in it.
     #[inline]
     pub fn renew(&mut self, weight: u64) {
         let divider = self.divider();
@@ -137,9 +138,17 @@ impl Average {
         self.util_avg = u64::from(self.util_sum) / divider;
     }
 
-    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended, which is returned.
+    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended,
+    /// which is returned.
     #[inline]
-    pub fn update(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool, weight: u64) -> bool {
+    pub fn update(
+        &mut self,
+        now_ns: u64,
+        load: u64,
+        runnable: u64,
+        running: bool,
+        weight: u64,
+    ) -> bool {
         let ended = self.accumulate(now_ns, load, runnable, running);
         if ended {
             self.renew(weight);
@@ -183,13 +192,15 @@ mod tests {
 
     #[test]
     fn time_that_goes_back_is_taken_note_of_and_else_ignored() {
-        let mut average = Average { last_update_time: 5_000_000, load_sum: 7, ..Average::default() };
+        let mut average =
+            Average { last_update_time: 5_000_000, load_sum: 7, ..Average::default() };
         assert!(!average.update(4_000_000, 1, 1, true, 1024));
         assert_eq!((average.last_update_time, average.load_sum), (4_000_000, 7));
     }
 
-    /// Each line: now, load, runnable, running, weight, then what comes of it: renewed, last_update_time, period_contrib,
-    /// the three sums, the three averages. The first line is the state to begin with, in the order of the last eight.
+    /// Each line: now, load, runnable, running, weight, then what comes of it: renewed,
+    /// last_update_time, period_contrib, the three sums, the three averages. The first line is the
+    /// state to begin with, in the order of the last eight.
     fn check(vectors: &str) {
         let mut average = Average::default();
         let mut steps = 0;
@@ -210,7 +221,12 @@ mod tests {
                 continue;
             }
             let renewed = average.update(row[0], row[1], row[2], row[3] != 0, row[4]);
-            assert_eq!((renewed, average), (row[5] != 0, state(&row[6..])), "line {}: {line}", number + 1);
+            assert_eq!(
+                (renewed, average),
+                (row[5] != 0, state(&row[6..])),
+                "line {}: {line}",
+                number + 1
+            );
             steps += 1;
         }
         assert!(steps > 70);

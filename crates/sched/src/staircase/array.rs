@@ -1,7 +1,8 @@
-//! The priority array: a first-in-first-out list for each of 141 levels, and a bit for each that is not empty.
+//! The priority array: a first-in-first-out list for each of 141 levels, and a bit for each that is
+//! not empty.
 //!
-//! Lists are doubly linked through a table of links with a row for each task, so that nothing is ever allocated, and taking a
-//! task out of the middle is as cheap as at the ends.
+//! Lists are doubly linked through a table of links with a row for each task, so that nothing is
+//! ever allocated, and taking a task out of the middle is as cheap as at the ends.
 
 use super::MAX_PRIO;
 use super::task::Pid;
@@ -45,7 +46,8 @@ impl PrioArray {
         }
     }
 
-    /// The best level from `from` on that has tasks; 140 = none. (Level 140 itself is not looked at.)
+    /// The best level from `from` on that has tasks; 140 = none. (Level 140 itself is not looked
+    /// at.)
     #[inline]
     pub(super) fn best_from(&self, from: u8) -> u8 {
         let first = usize::from(from) / 64;
@@ -145,7 +147,10 @@ mod tests {
         for (task, level) in [(0, 139), (1, 120), (2, 120), (3, 120), (4, 140)] {
             array.push(&mut links, level, Pid(task));
         }
-        assert_eq!((array.best_from(0), array.best_from(121), array.best_from(139)), (120, 139, 139));
+        assert_eq!(
+            (array.best_from(0), array.best_from(121), array.best_from(139)),
+            (120, 139, 139)
+        );
         array.remove(&mut links, 120, Pid(2));
         let mut order = Vec::new();
         let mut at = array.head(120);

@@ -12,7 +12,8 @@ impl Staircase {
             task.static_prio = static_prio;
             return;
         }
-        let (cpu, queued, old_prio, old_weight) = (task.cpu, task.queued, task.prio, task.load_weight);
+        let (cpu, queued, old_prio, old_weight) =
+            (task.cpu, task.queued, task.prio, task.load_weight);
         if queued {
             self.dequeue_task(cpu, p);
         }
@@ -25,13 +26,20 @@ impl Staircase {
         let task = &self.tasks[p.index()];
         self.domains.reweigh(cpu, u64::from(old_weight), u64::from(task.load_weight));
         let running = self.cpus[cpu.index()].curr == Some(p);
-        if task.prio < old_prio || running && (task.prio > old_prio || task.policy == Policy::Idle) {
+        if task.prio < old_prio || running && (task.prio > old_prio || task.policy == Policy::Idle)
+        {
             platform.resched(cpu);
         }
     }
 
     /// `sched_setscheduler`.
-    pub(super) fn set_policy(&mut self, platform: &mut Platform, p: Pid, policy: Policy, rt_priority: u8) {
+    pub(super) fn set_policy(
+        &mut self,
+        platform: &mut Platform,
+        p: Pid,
+        policy: Policy,
+        rt_priority: u8,
+    ) {
         let task = &self.tasks[p.index()];
         let (cpu, queued, old_prio) = (task.cpu, task.queued, task.prio);
         if queued {

@@ -16,13 +16,19 @@ impl Staircase {
             for (object, array) in rq.arrays.iter().enumerate() {
                 for level in 0..=MAX_PRIO {
                     if !array.bit_agrees(level) {
-                        return Err(format!("CPU {number} array {object} level {level}: wrong bit"));
+                        return Err(format!(
+                            "CPU {number} array {object} level {level}: wrong bit"
+                        ));
                     }
                     let mut at = array.head(level);
                     while let Some(p) = at {
                         let task = &self.tasks[p.index()];
                         let place = ArrayRef { cpu, object: object as u8 };
-                        if !task.queued || task.array != place || task.prio != level || task.cpu != cpu {
+                        if !task.queued
+                            || task.array != place
+                            || task.prio != level
+                            || task.cpu != cpu
+                        {
                             return Err(format!(
                                 "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
                             ));

@@ -18,7 +18,8 @@ impl Staircase {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }
 
-    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU would leave it a fresh staircase.
+    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU
+    /// would leave it a fresh staircase.
     pub(super) fn start(&mut self, platform: &mut Platform, p: Pid) {
         let cpu = self.tasks[p.index()].cpu;
         self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
@@ -31,8 +32,15 @@ impl Staircase {
         platform.resched(cpu);
     }
 
-    /// The child of a running task: it stands where its parent does, and has half of what that has left.
-    pub(super) fn start_beside(&mut self, platform: &mut Platform, p: Pid, parent: Pid, parent_cpu: CpuId) {
+    /// The child of a running task: it stands where its parent does, and has half of what that has
+    /// left.
+    pub(super) fn start_beside(
+        &mut self,
+        platform: &mut Platform,
+        p: Pid,
+        parent: Pid,
+        parent_cpu: CpuId,
+    ) {
         let from = &mut self.tasks[parent.index()];
         let half = from.time_slice.max(0) / 2;
         let time_slice = if from.time_slice > 0 { half.max(1) } else { 0 };
@@ -72,8 +80,8 @@ impl Staircase {
         }
     }
 
-    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load that it may as well come
-    /// there. No idle CPU is looked for.
+    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load
+    /// that it may as well come there. No idle CPU is looked for.
     pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
         let task = &self.tasks[p.index()];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);

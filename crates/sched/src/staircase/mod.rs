@@ -1,12 +1,14 @@
-//! The staircase schedulers: SD, the Staircase Deadline scheduler of 2.6.22-ck1 (July 2007), and its predecessor RSDL, the
-//! Rotating Staircase Deadline scheduler (March 2007). Con Kolivas, out of tree.
+//! The staircase schedulers: SD, the Staircase Deadline scheduler of 2.6.22-ck1 (July 2007), and
+//! its predecessor RSDL, the Rotating Staircase Deadline scheduler (March 2007). Con Kolivas, out
+//! of tree.
 //!
 //! # The algorithm (SD)
 //!
-//! Nobody estimates who is interactive. Each CPU lives through **rotations**. In a rotation every task may use certain **slots**,
-//! which are priority levels: the better its nice value, the more of them. In each it may run for one **quota** (6 ms). When
-//! the quota is used up it steps *down* to its next slot. After the last one it waits on the **expired** array until everybody
-//! on that CPU is through; then the arrays are swapped, and a new rotation begins.
+//! Nobody estimates who is interactive. Each CPU lives through **rotations**. In a rotation every
+//! task may use certain **slots**, which are priority levels: the better its nice value, the more
+//! of them. In each it may run for one **quota** (6 ms). When the quota is used up it steps *down*
+//! to its next slot. After the last one it waits on the **expired** array until everybody on that
+//! CPU is through; then the arrays are swapped, and a new rotation begins.
 //!
 //! ```text
 //! level 101  A B          A: 6 ms here, then to 103       nice 0 may use 101, 103, 105, ... 139: 20 slots
@@ -14,30 +16,33 @@
 //! level 105               C, A, B run at 103, ...
 //! ```
 //!
-//! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left, so it preempts the hogs,
-//! which have stepped down; but within a rotation it gets no more CPU than a hog of its nice level. So the longest wait is known
-//! in advance: about one rotation of all the others.
+//! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left,
+//! so it preempts the hogs, which have stepped down; but within a rotation it gets no more CPU than
+//! a hog of its nice level. So the longest wait is known in advance: about one rotation of all the
+//! others.
 //!
 //! # The algorithm (RSDL)
 //!
-//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, as neither its source nor its own
-//! description was at hand.
+//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, as neither its
+//! source nor its own description was at hand.
 //!
 //! # Cost
 //!
-//! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A rotation ends in O(1) by swapping
-//! two arrays. Balancing as in 2.6.22: O(CPUs) to find the busiest, then O(tasks looked at).
+//! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A
+//! rotation ends in O(1) by swapping two arrays. Balancing as in 2.6.22: O(CPUs) to find the
+//! busiest, then O(tasks looked at).
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and the way down, `rsdl.rs` what
-//! RSDL does instead; `task.rs` what a nice level is worth; `array.rs` the queues; `life.rs` starts, forks, exits and where
-//! tasks wake; `attributes.rs` changes of nice and policy; `moving.rs` and [`crate::domains_2622`] several CPUs.
+//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and
+//! the way down, `rsdl.rs` what RSDL does instead; `task.rs` what a nice level is worth; `array.rs`
+//! the queues; `life.rs` starts, forks, exits and where tasks wake; `attributes.rs` changes of nice
+//! and policy; `moving.rs` and [`crate::domains_2622`] several CPUs.
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always empty and its allowance limits
-//! nobody. Hyperthreads and NUMA.
+//! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always
+//! empty and its allowance limits nobody. Hyperthreads and NUMA.
 
 mod array;
 mod attributes;
@@ -57,8 +62,8 @@ use crate::domains_2622::{Domains, newly_idle_balance, rebalance};
 use crate::interface::Load;
 use crate::registry::{Build, BuildConfig, Entry, Release};
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Tunable, TunableError, Waker, tunables,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -123,7 +128,8 @@ pub enum Edition {
 #[derive(Clone, Debug)]
 struct Runqueue {
     arrays: [PrioArray; 2],
-    /// Which of the array objects is active. The other is the expired one. Object 0 also has the list of idle-priority tasks.
+    /// Which of the array objects is active. The other is the expired one. Object 0 also has the
+    /// list of idle-priority tasks.
     active: u8,
     /// The running task, which stays in its array; none = the idle task.
     curr: Option<Pid>,
@@ -131,7 +137,8 @@ struct Runqueue {
     nr_idleprio: u32,
     /// Counts rotations.
     prio_rotation: u64,
-    /// SD: for each nice level from -20 the lowest level from which one of it was picked in this rotation.
+    /// SD: for each nice level from -20 the lowest level from which one of it was picked in this
+    /// rotation.
     prio_level: [u8; 40],
     /// RSDL: the level that this rotation has reached.
     level_reached: u8,
@@ -291,7 +298,8 @@ impl Staircase {
         task.quota = if task.is_realtime() {
             (self.rr_interval * 1000) as i32
         } else {
-            let quota_us = task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval);
+            let quota_us =
+                task::quota_us(self.edition, i32::from(task.static_prio) - 120, self.rr_interval);
             match self.edition {
                 Edition::Sd => quota_us,
                 Edition::Rsdl => rsdl::whole_ticks_us(quota_us, self.tick_ns),
@@ -309,7 +317,8 @@ impl Staircase {
         self.domains.inc_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
     }
 
-    /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it wakes up with.
+    /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it
+    /// wakes up with.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
         self.domains.dec_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
@@ -326,8 +335,9 @@ impl Staircase {
 
     // Running.
 
-    /// `update_cpu_clock`: takes from the running task's slot what it has run. Fractions of a microsecond are lost, and
-    /// what cannot be is made a tick (at a tick) or a microsecond (at a reschedule: so one in the nanosecond of a tick costs 1 µs).
+    /// `update_cpu_clock`: takes from the running task's slot what it has run. Fractions of a
+    /// microsecond are lost, and what cannot be is made a tick (at a tick) or a microsecond (at a
+    /// reschedule: so one in the nanosecond of a tick costs 1 µs).
     fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
         let rq = &mut self.cpus[cpu.index()];
         rq.most_recent_timestamp = now_ns;
@@ -410,7 +420,9 @@ impl Staircase {
         let rq = &self.cpus[task.cpu.index()];
         match rq.curr {
             None => true,
-            Some(curr) => task.array == rq.active(task.cpu) && task.prio < self.tasks[curr.index()].prio,
+            Some(curr) => {
+                task.array == rq.active(task.cpu) && task.prio < self.tasks[curr.index()].prio
+            }
         }
     }
 
@@ -496,7 +508,9 @@ impl Scheduler for Staircase {
                 platform.touched.requeue();
                 self.task_expired_entitlement(cpu, p);
             }
-            if self.edition == Edition::Rsdl && prio > ISO_PRIO && array == self.cpus[cpu.index()].active(cpu)
+            if self.edition == Edition::Rsdl
+                && prio > ISO_PRIO
+                && array == self.cpus[cpu.index()].active(cpu)
             {
                 self.rsdl_check_level(platform, cpu, prio);
             }
@@ -657,7 +671,12 @@ impl Scheduler for Staircase {
         ]
     }
 
-    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        _platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         match name {
             "rr_interval" => self.rr_interval = value,
@@ -671,19 +690,21 @@ impl Scheduler for Staircase {
 
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
-            // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by itself.
+            // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by
+            // itself.
             return Promises { real_time_first: true, ..Promises::default() };
         }
-        // What one task can run in a rotation: a quota for each level that it may use, and one more as the best is had twice.
-        // Each may end a tick late.
+        // What one task can run in a rotation: a quota for each level that it may use, and one more
+        // as the best is had twice. Each may end a tick late.
         let quota_us = task::quota_us(self.edition, load.nice_min, self.rr_interval) as u64;
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),
-            // At worst everybody has all of this rotation before it, and all of the next. (No new tasks meanwhile: they would
-            // bring new staircases into the old rotation.)
+            // At worst everybody has all of this rotation before it, and all of the next. (No new
+            // tasks meanwhile: they would bring new staircases into the old rotation.)
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
-            // Hogs of one nice level have the same staircase. Of several, the better ones end the others' rotation early.
+            // Hogs of one nice level have the same staircase. Of several, the better ones end the
+            // others' rotation early.
             hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
             real_time_first: true,
         }

@@ -1,4 +1,5 @@
-//! Which tasks move when CPUs are balanced ([`crate::domains_2622`] says when, from where and how much).
+//! Which tasks move when CPUs are balanced ([`crate::domains_2622`] says when, from where and how
+//! much).
 
 use super::array::{self, PrioArray};
 use super::task::Pid;
@@ -6,7 +7,8 @@ use super::{MAX_PRIO, Staircase};
 use crate::domains_2622::{Balanced, Domains, Moved};
 use crate::{CpuId, Platform};
 
-/// The level of the idle task, as one of nice 0 would have it. (It is never compared for preemption, only in `move_tasks`.)
+/// The level of the idle task, as one of nice 0 would have it. (It is never compared for
+/// preemption, only in `move_tasks`.)
 const IDLE_TASK_PRIO: u8 = 120;
 
 /// What `move_tasks` goes through: how much may still move, and what it has seen.
@@ -19,7 +21,8 @@ struct Move {
     pulled: u32,
     /// No examined task may run on `to`.
     pinned: bool,
-    /// The best level on either side. A task too heavy may move all the same if it is better than all of `to`.
+    /// The best level on either side. A task too heavy may move all the same if it is better than
+    /// all of `to`.
     to_best: u8,
     from_best: u8,
     /// One of the source's best level stays there.
@@ -49,7 +52,13 @@ impl Staircase {
     }
 
     /// Goes through one level of the source, the last first. Says whether enough has moved.
-    fn move_from_level(&mut self, platform: &mut Platform, go: &mut Move, object: u8, level: u8) -> bool {
+    fn move_from_level(
+        &mut self,
+        platform: &mut Platform,
+        go: &mut Move,
+        object: u8,
+        level: u8,
+    ) -> bool {
         let mut at = self.array(go.from, object).tail(level);
         while let Some(p) = at {
             at = array::prev(&self.links, p);
@@ -74,7 +83,13 @@ impl Staircase {
     }
 
     /// Goes through one array object of the source, the best level first.
-    fn move_from_array(&mut self, platform: &mut Platform, go: &mut Move, object: u8, first: u8) -> bool {
+    fn move_from_array(
+        &mut self,
+        platform: &mut Platform,
+        go: &mut Move,
+        object: u8,
+        first: u8,
+    ) -> bool {
         let mut level = self.array(go.from, object).best_from(first);
         while level < MAX_PRIO {
             if self.move_from_level(platform, go, object, level) {
@@ -104,12 +119,19 @@ impl Staircase {
         &self.cpus[cpu.index()].arrays[usize::from(object)]
     }
 
-    /// The migration thread of `cpu` has the CPU: it pushes a task to the CPU that asked for it, and sleeps again.
+    /// The migration thread of `cpu` has the CPU: it pushes a task to the CPU that asked for it,
+    /// and sleeps again.
     pub(super) fn migration_thread_runs(&mut self, platform: &mut Platform, cpu: CpuId) {
         if let Some(to) = self.domains.take_push_cpu(cpu)
             && self.domains.load(cpu).nr_running() > 1
         {
-            self.move_tasks(platform, to, cpu, 1, self.rr_interval as u64 * 20 * u64::from(MAX_PRIO));
+            self.move_tasks(
+                platform,
+                to,
+                cpu,
+                1,
+                self.rr_interval as u64 * 20 * u64::from(MAX_PRIO),
+            );
         }
         let thread = self.migration_thread(cpu);
         self.tasks[thread.index()].runnable = false;
@@ -155,7 +177,9 @@ impl Balanced for Staircase {
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
-        self.cpus[busiest.index()].curr.is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
+        self.cpus[busiest.index()]
+            .curr
+            .is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {

@@ -1,26 +1,30 @@
-//! RSDL, from which SD came: a **reconstruction** from published descriptions, not checked against its code.
+//! RSDL, from which SD came: a **reconstruction** from published descriptions, not checked against
+//! its code.
 //!
-//! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139. And it charges twice: what a
-//! task runs is taken from its own quota and from that of its **level**, which is the sum of the quotas handed out there. When
-//! a level has used its quota up, everybody who is still there goes down a level, with time left or not (a **minor
-//! rotation**): so those who wait further down know when their turn comes at the latest, which is what the "deadline" in
-//! the name means. Nobody enters above the level that the rotation has reached.
+//! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139.
+//! And it charges twice: what a task runs is taken from its own quota and from that of its
+//! **level**, which is the sum of the quotas handed out there. When a level has used its quota up,
+//! everybody who is still there goes down a level, with time left or not (a **minor rotation**): so
+//! those who wait further down know when their turn comes at the latest, which is what the
+//! "deadline" in the name means. Nobody enters above the level that the rotation has reached.
 
 use super::array;
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use crate::{CpuId, Platform};
 
-/// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas are used up at ticks only; if
-/// one were 6 ms where a tick is 4 ms, everybody would run 8 ms, the first few tasks of a level would use up the quota of
-/// all, and those behind them would sink with them from level to level, never to run.
+/// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas
+/// are used up at ticks only; if one were 6 ms where a tick is 4 ms, everybody would run 8 ms, the
+/// first few tasks of a level would use up the quota of all, and those behind them would sink with
+/// them from level to level, never to run.
 pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
     let ticks = (i64::from(quota_us) * 1000 + tick_ns - 1) / tick_ns;
     (ticks * (tick_ns / 1000)) as i32
 }
 
 impl Staircase {
-    /// Where an ordinary task goes on `cpu`: the best level that it has not yet had, not above the one that is reached.
+    /// Where an ordinary task goes on `cpu`: the best level that it has not yet had, not above the
+    /// one that is reached.
     pub(super) fn rsdl_place(&mut self, cpu: CpuId, p: Pid) {
         self.carry_over_rotation(cpu, p);
         let rq = &mut self.cpus[cpu.index()];
@@ -76,8 +80,8 @@ impl Staircase {
         }
     }
 
-    /// At a tick that found a task running at `level`: if the level has used its quota up and tasks are left there, they go
-    /// down.
+    /// At a tick that found a task running at `level`: if the level has used its quota up and tasks
+    /// are left there, they go down.
     pub(super) fn rsdl_check_level(&mut self, platform: &mut Platform, cpu: CpuId, level: u8) {
         let active = self.cpus[cpu.index()].active_mut();
         if active.level_quota[usize::from(level - 100)] <= 0 && active.head(level).is_some() {

@@ -1,8 +1,9 @@
 //! SD's staircase: which slots a nice level may use, and where a task goes.
 //!
-//! Every nice level may use some of the 40 levels, spread evenly: nice -20 all of them, nice 0 every second, nice 10 every
-//! fourth, nice 19 the last only. That is the **matrix**. A task takes its slots from the best down; which it has had in this
-//! rotation stands in its `bitmap`. Without one left it waits on the expired array for the next rotation.
+//! Every nice level may use some of the 40 levels, spread evenly: nice -20 all of them, nice 0
+//! every second, nice 10 every fourth, nice 19 the last only. That is the **matrix**. A task takes
+//! its slots from the best down; which it has had in this rotation stands in its `bitmap`. Without
+//! one left it waits on the expired array for the next rotation.
 
 use super::task::{ArrayRef, Pid};
 use super::{MAX_PRIO, Staircase};
@@ -31,7 +32,8 @@ const fn prio_matrix() -> [u64; 40] {
 const UNSET: u8 = 0;
 
 impl Staircase {
-    /// `recalc_task_prio`: where an ordinary task goes on `cpu`, its level and its array. It may be given a new quota.
+    /// `recalc_task_prio`: where an ordinary task goes on `cpu`, its level and its array. It may be
+    /// given a new quota.
     pub(super) fn recalc_task_prio(&mut self, cpu: CpuId, p: Pid) {
         if self.tasks[p.index()].policy == Policy::Idle {
             self.place_idle(cpu, p);
@@ -65,8 +67,9 @@ impl Staircase {
         }
     }
 
-    /// An idle-priority task stays on the list behind all levels, unless it comes out of an uninterruptible sleep and may hold
-    /// what others need: then it gets the last of the ordinary levels, in the next rotation.
+    /// An idle-priority task stays on the list behind all levels, unless it comes out of an
+    /// uninterruptible sleep and may hold what others need: then it gets the last of the ordinary
+    /// levels, in the next rotation.
     fn place_idle(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         let task = &mut self.tasks[p.index()];
@@ -86,7 +89,8 @@ impl Staircase {
         }
     }
 
-    /// A task that comes from another CPU within that one's present rotation counts as being within this one's.
+    /// A task that comes from another CPU within that one's present rotation counts as being within
+    /// this one's.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
         let from = self.tasks[p.index()].array.cpu;
         if from == cpu {
@@ -96,7 +100,11 @@ impl Staircase {
         let task = &mut self.tasks[p.index()];
         if task.rotation == there.prio_rotation {
             task.rotation = here.prio_rotation;
-            task.array = if task.array == there.expired(from) { here.expired(cpu) } else { here.active(cpu) };
+            task.array = if task.array == there.expired(from) {
+                here.expired(cpu)
+            } else {
+                here.active(cpu)
+            };
         } else {
             task.rotation = 0;
         }
@@ -112,7 +120,8 @@ impl Staircase {
         task.first_time_slice = false;
     }
 
-    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so it will be had twice.
+    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so it
+    /// will be had twice.
     pub(super) fn queue_expired(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         self.task_new_array(cpu, p, expired);
@@ -126,7 +135,8 @@ impl Staircase {
         *best = (*best).min(task.static_prio);
     }
 
-    /// `next_entitled_slot`: the best level that the task may still take in this rotation; 140 = none.
+    /// `next_entitled_slot`: the best level that the task may still take in this rotation; 140 =
+    /// none.
     fn next_entitled_slot(&mut self, cpu: CpuId, p: Pid) -> u8 {
         let task = &self.tasks[p.index()];
         let (static_prio, u) = (task.static_prio, task.user_prio());

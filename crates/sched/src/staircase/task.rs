@@ -3,7 +3,8 @@
 use super::{Edition, ISO_PRIO, MAX_PRIO};
 use crate::{CpuId, CpuSet, Policy, TaskId};
 
-/// A task by the number under which we keep it. Each CPU's migration thread is a task like any other: they come first.
+/// A task by the number under which we keep it. Each CPU's migration thread is a task like any
+/// other: they come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(pub(super) u32);
 
@@ -50,7 +51,8 @@ pub(super) struct Task {
     pub(super) policy: Policy,
     /// `TASK_RUNNING`: it wants to run.
     pub(super) runnable: bool,
-    /// It stands in `array`. The running task does too, and one that has just blocked until its CPU reschedules.
+    /// It stands in `array`. The running task does too, and one that has just blocked until its CPU
+    /// reschedules.
     pub(super) queued: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`.
     pub(super) uninterruptible: bool,
@@ -96,7 +98,8 @@ pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 
     (ms * 1000) as i32
 }
 
-/// `task_timeslice`: what a task can run in one rotation, ms: a quota for each level from its own down.
+/// `task_timeslice`: what a task can run in one rotation, ms: a quota for each level from its own
+/// down.
 pub(super) fn task_timeslice_ms(quota_us: i32, user_prio: usize) -> i32 {
     (i64::from(quota_us) * (40 - user_prio as i64) / 1000) as i32
 }

@@ -83,13 +83,19 @@ fn impossible_times_are_charged_as_a_tick_or_a_microsecond() {
         row(&mut sched, 0).time_slice = 5000;
         row(&mut sched, 0).last_ran = 100 * MS - ran_ns;
         sched.update_cpu_clock(100 * MS, CPU0, from_tick);
-        assert_eq!(row(&mut sched, 0).time_slice, 5000 - charged_us, "{ran_ns} ns, tick {from_tick}");
+        assert_eq!(
+            row(&mut sched, 0).time_slice,
+            5000 - charged_us,
+            "{ran_ns} ns, tick {from_tick}"
+        );
     }
 }
 
 #[test]
 fn a_child_stands_beside_its_parent_with_half_of_what_it_has() {
-    for (parent_has, parent_keeps, child_gets) in [(5001, 2500, 2500), (1, 0, 1), (0, 0, 0), (-7, -7, 0)] {
+    for (parent_has, parent_keeps, child_gets) in
+        [(5001, 2500, 2500), (1, 0, 1), (0, 0, 0), (-7, -7, 0)]
+    {
         let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0]);
         for ms in 1..=13 {
             tick(&mut sched, &mut platform, ms);
@@ -232,7 +238,8 @@ fn a_task_may_come_to_its_waker() {
         let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
         assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
         sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
-        // What CPU 1 was busy with of late decides: less of it than of the waker's, and the task stays.
+        // What CPU 1 was busy with of late decides: less of it than of the waker's, and the task
+        // stays.
         for task in [2, 3, 4] {
             let task_attr = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, task) };
             sched.fork(&mut platform, TaskId(task), &task_attr, Parent::Outside);
@@ -250,7 +257,8 @@ fn a_task_may_come_to_its_waker() {
 #[test]
 fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
     let idle = with_policy(Policy::Idle, 0);
-    for (reason, level) in [(BlockReason::Interruptible, 140), (BlockReason::Uninterruptible, 139)] {
+    for (reason, level) in [(BlockReason::Interruptible, 140), (BlockReason::Uninterruptible, 139)]
+    {
         let (mut sched, mut platform) = machine(Edition::Sd, 1, &[idle]);
         sleep(&mut sched, &mut platform, 0, reason);
         sched.wake(&mut platform, TaskId(0), Waker::Interrupt { cpu: CPU0 });
@@ -261,7 +269,8 @@ fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
 
 #[test]
 fn a_level_from_which_nobody_was_picked_counts_as_100() {
-    // Nice 0 and nice 5 have been here; of nice 10 nobody yet. It enters at the level that nice 5 has reached.
+    // Nice 0 and nice 5 have been here; of nice 10 nobody yet. It enters at the level that nice 5
+    // has reached.
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];
     (sched.cpus[0].prio_level[20], sched.cpus[0].prio_level[25]) = (103, 109);

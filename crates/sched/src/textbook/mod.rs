@@ -1,41 +1,47 @@
-//! The policies of the textbooks: FCFS, SJF, SRTF, HRRN, priority, round robin, multilevel queues, multilevel feedback.
+//! The policies of the textbooks: FCFS, SJF, SRTF, HRRN, priority, round robin, multilevel queues,
+//! multilevel feedback.
 //!
 //! # The common machine
 //!
-//! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in it. What "first" means, whether
-//! an arrival may take a CPU away, and what the end of a quantum does, is the policy: a set of [`Rules`]. The file `rules.rs` has
-//! them, one a policy, and can be read as a table of contents of the subject.
+//! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in
+//! it. What "first" means, whether an arrival may take a CPU away, and what the end of a quantum
+//! does, is the policy: a set of [`Rules`]. The file `rules.rs` has them, one a policy, and can be
+//! read as a table of contents of the subject.
 //!
-//! Ties go to the task that **joined** earlier. A woken or newly come task joins; so does one whose quantum has ended. A preempted
-//! task goes back with its old time of joining, that is to the head of its equals, and keeps the rest of its quantum.
+//! Ties go to the task that **joined** earlier. A woken or newly come task joins; so does one whose
+//! quantum has ended. A preempted task goes back with its old time of joining, that is to the head
+//! of its equals, and keeps the rest of its quantum.
 //!
-//! Within one instant: bursts that end, then arrivals in the order of input, then ends of quanta, then the decision. So an arrival
-//! is queued before the task whose quantum ends at that instant.
+//! Within one instant: bursts that end, then arrivals in the order of input, then ends of quanta,
+//! then the decision. So an arrival is queued before the task whose quantum ends at that instant.
 //!
 //! # Knowing the future
 //!
-//! `sjf`, `srtf` and `hrrn` are told how long a burst will be ([`Clairvoyant`]); their `predicted` forms, which a kernel could
-//! really use, estimate it from earlier bursts: the next estimate is the mean of the last burst and the last estimate.
+//! `sjf`, `srtf` and `hrrn` are told how long a burst will be ([`Clairvoyant`]); their `predicted`
+//! forms, which a kernel could really use, estimate it from earlier bursts: the next estimate is
+//! the mean of the last burst and the last estimate.
 //!
 //! # Sources
 //!
-//! Silberschatz et al. and Stallings for the policies; where the books leave a choice (what several CPUs do, who loses a tie) it
-//! was made here, and `docs/schedulers/textbook.md` says how.
+//! Silberschatz et al. and Stallings for the policies; where the books leave a choice (what several
+//! CPUs do, who loses a tie) it was made here, and `docs/schedulers/textbook.md` says how.
 
 mod ready;
 mod rules;
 
 pub use rules::{
-    FB_RULES, FB1_RULES, FCFS, FCFS_RULES, Feedback, HRRN, HRRN_RULES, MLFQ, MLFQ_RULES, MLFQ_TEACHING_RULES,
-    MLQ, MLQ_RULES, MLQ_SLICED_RULES, OrderBy, PRIORITY, PRIORITY_PREEMPTIVE_RULES, PRIORITY_RULES, RR,
-    RR_RULES, Rules, SJF, SJF_RULES, SRTF, SRTF_RULES,
+    FB_RULES, FB1_RULES, FCFS, FCFS_RULES, Feedback, HRRN, HRRN_RULES, MLFQ, MLFQ_RULES,
+    MLFQ_TEACHING_RULES, MLQ, MLQ_RULES, MLQ_SLICED_RULES, OrderBy, PRIORITY,
+    PRIORITY_PREEMPTIVE_RULES, PRIORITY_RULES, RR, RR_RULES, Rules, SJF, SJF_RULES, SRTF,
+    SRTF_RULES,
 };
 
 use crate::interface::Load;
 use crate::platform::CpuBits;
 use crate::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
+    BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError,
+    Waker, tunables,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -67,7 +73,8 @@ struct Task {
     level: u32,
     /// When it joined the ready queue, as a running number.
     joined: u64,
-    /// Since when it has been ready or running without having been dispatched, or last left a CPU; ns.
+    /// Since when it has been ready or running without having been dispatched, or last left a CPU;
+    /// ns.
     ready_since_ns: u64,
     /// Foreseen length of the burst, ns.
     burst_ns: u64,
@@ -172,8 +179,8 @@ impl Textbook {
         if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
-    /// Priority, one better for each aging step waited. A task that was just dispatched keeps what it had then, until it has
-    /// run for a step: else it would be preempted at once.
+    /// Priority, one better for each aging step waited. A task that was just dispatched keeps what
+    /// it had then, until it has run for a step: else it would be preempted at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
         let step_ns = self.knobs.aging_ns;
         if step_ns == 0 {
@@ -186,7 +193,8 @@ impl Textbook {
         }
     }
 
-    /// Whether the order among waiting tasks changes by mere waiting, so that all must be looked at.
+    /// Whether the order among waiting tasks changes by mere waiting, so that all must be looked
+    /// at.
     fn order_changes_with_time(&self) -> bool {
         match self.rules.order_by {
             OrderBy::ResponseRatio => true,
@@ -197,7 +205,11 @@ impl Textbook {
 
     /// How good a class is at present: 0 is best.
     fn class_rank(&self, class: u32) -> u32 {
-        if self.rules.sliced_classes { (class + CLASSES as u32 - self.owner) % CLASSES as u32 } else { class }
+        if self.rules.sliced_classes {
+            (class + CLASSES as u32 - self.owner) % CLASSES as u32
+        } else {
+            class
+        }
     }
 
     /// The first of the ready queue that may run on `cpu`.
@@ -205,14 +217,18 @@ impl Textbook {
         // One that is in the queue again, but not yet off its CPU, is for that CPU only.
         let may_run = |task: TaskId| {
             let t = &self.tasks[task];
-            t.allowed.contains(cpu) && (t.cpu == cpu.0 || self.running[t.cpu as usize] != Some(task))
+            t.allowed.contains(cpu)
+                && (t.cpu == cpu.0 || self.running[t.cpu as usize] != Some(task))
         };
         for turn in 0..CLASSES as u32 {
-            let class = if self.rules.sliced_classes { (self.owner + turn) % CLASSES as u32 } else { turn };
+            let class =
+                if self.rules.sliced_classes { (self.owner + turn) % CLASSES as u32 } else { turn };
             let ready = &self.ready[class as usize];
             let first = if self.order_changes_with_time() {
                 let waiting = ready.iter().map(|(_, task)| task).filter(|&task| may_run(task));
-                waiting.reduce(|best, task| if self.is_before(task, best, now_ns) { task } else { best })
+                waiting.reduce(
+                    |best, task| if self.is_before(task, best, now_ns) { task } else { best },
+                )
             } else {
                 ready.first(may_run).map(|(_, task)| task)
             };
@@ -223,7 +239,8 @@ impl Textbook {
         None
     }
 
-    /// For orders that change with time: whether the waiting task `a` comes before the waiting task `b`.
+    /// For orders that change with time: whether the waiting task `a` comes before the waiting task
+    /// `b`.
     fn is_before(&self, a: TaskId, b: TaskId, now_ns: u64) -> bool {
         let (x, y) = (&self.tasks[a], &self.tasks[b]);
         if self.rules.order_by == OrderBy::ResponseRatio {
@@ -271,8 +288,8 @@ impl Textbook {
         self.ready[class].insert(task, Place { rank, joined });
     }
 
-    /// Takes `task` out of the queue if it is in it: also one that is still its CPU's current, when its quantum has ended at
-    /// this very nanosecond.
+    /// Takes `task` out of the queue if it is in it: also one that is still its CPU's current, when
+    /// its quantum has ended at this very nanosecond.
     fn unqueue(&mut self, task: TaskId) {
         if self.tasks[task].state == State::Ready {
             let class = self.tasks[task].class as usize;
@@ -280,7 +297,8 @@ impl Textbook {
         }
     }
 
-    /// Finds a CPU for the waiting `task`: the lowest free one; or, if it may preempt, the one whose running task is worst.
+    /// Finds a CPU for the waiting `task`: the lowest free one; or, if it may preempt, the one
+    /// whose running task is worst.
     fn offer(&mut self, platform: &mut Platform, task: TaskId) {
         let now_ns = platform.now_ns();
         let mut from = 0;
@@ -306,7 +324,8 @@ impl Textbook {
             }
             self.charge(running, now_ns);
             let standing = self.standing(running, now_ns);
-            if self.preempts(task, running, now_ns) && worst.is_none_or(|(most, _)| standing > most) {
+            if self.preempts(task, running, now_ns) && worst.is_none_or(|(most, _)| standing > most)
+            {
                 worst = Some((standing, cpu));
             }
         }
@@ -379,12 +398,15 @@ impl Textbook {
         match self.rules.feedback {
             Feedback::Doubling if slice_left_ns == 0 => self.quantum_ended(task),
             Feedback::Doubling => self.set_level(task, level.saturating_sub(1)),
-            Feedback::Teaching if self.tasks[task].allotment_left_ns == 0 => self.quantum_ended(task),
+            Feedback::Teaching if self.tasks[task].allotment_left_ns == 0 => {
+                self.quantum_ended(task)
+            }
             _ => {}
         }
     }
 
-    /// The task that runs on `cpu` (or stops running there) has its quantum ended by a timer at the right time.
+    /// The task that runs on `cpu` (or stops running there) has its quantum ended by a timer at the
+    /// right time.
     fn arm_quantum(&mut self, platform: &mut Platform, cpu: CpuId, task: Option<TaskId>) {
         let key = TimerKey(cpu.0);
         match task.map(|task| self.tasks[task].quantum_left_ns) {
@@ -393,7 +415,9 @@ impl Textbook {
                     platform.cancel_timer(key);
                 }
             }
-            Some(left_ns) => platform.arm_timer(key, TimerPhase::BeforeTicks, platform.now_ns() + left_ns),
+            Some(left_ns) => {
+                platform.arm_timer(key, TimerPhase::BeforeTicks, platform.now_ns() + left_ns)
+            }
         }
     }
 
@@ -421,15 +445,19 @@ impl Textbook {
     fn set_owner(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
         let cycle_start_ns = now_ns / self.knobs.cycle_ns * self.knobs.cycle_ns;
-        let first_end_ns = cycle_start_ns + self.knobs.cycle_ns / 100 * self.knobs.first_part_percent;
-        let (owner, end_ns) =
-            if now_ns < first_end_ns { (0, first_end_ns) } else { (1, cycle_start_ns + self.knobs.cycle_ns) };
+        let first_end_ns =
+            cycle_start_ns + self.knobs.cycle_ns / 100 * self.knobs.first_part_percent;
+        let (owner, end_ns) = if now_ns < first_end_ns {
+            (0, first_end_ns)
+        } else {
+            (1, cycle_start_ns + self.knobs.cycle_ns)
+        };
         self.owner = owner;
         platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
     }
 
-    /// Every task goes to the top: the running ones go on with a full quantum, the queued ones stand behind those that were at
-    /// the top, by level and then by place.
+    /// Every task goes to the top: the running ones go on with a full quantum, the queued ones
+    /// stand behind those that were at the top, by level and then by place.
     fn boost(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
         let mut queued: Vec<(Place, TaskId)> = self.ready.iter().flat_map(Ready::iter).collect();
@@ -468,7 +496,8 @@ impl Scheduler for Textbook {
         if !self.ticking {
             self.start_periodic_timers(platform);
         }
-        let foreseen_ns = if task.index() < self.tasks.len() { self.tasks[task].burst_ns } else { 0 };
+        let foreseen_ns =
+            if task.index() < self.tasks.len() { self.tasks[task].burst_ns } else { 0 };
         self.tasks.insert(
             task,
             Task {
@@ -517,7 +546,9 @@ impl Scheduler for Textbook {
         {
             self.charge(prev, now_ns);
             let stays = self.tasks[prev].allowed.contains(cpu)
-                && self.first_for(cpu, now_ns).is_none_or(|first| !self.preempts(first, prev, now_ns));
+                && self
+                    .first_for(cpu, now_ns)
+                    .is_none_or(|first| !self.preempts(first, prev, now_ns));
             if stays {
                 return Some(prev);
             }
@@ -554,7 +585,8 @@ impl Scheduler for Textbook {
             && prev != next
             && self.tasks[passed_over].state == State::Ready
         {
-            // Another task has taken the CPU that it was asked to come to; there may be one elsewhere.
+            // Another task has taken the CPU that it was asked to come to; there may be one
+            // elsewhere.
             self.offer(platform, passed_over);
         }
         next
@@ -668,8 +700,18 @@ impl Scheduler for Textbook {
             knob("levels", u64::from(k.levels), (1, 32), "number of levels");
         }
         if self.rules.feedback == Feedback::Teaching {
-            knob("boost_ns", k.boost_ns, (1_000, HOUR_NS), "all tasks go back to the top this often");
-            knob("allotment_ns", k.allotment_ns, (1, HOUR_NS), "time at a level, over any number of turns");
+            knob(
+                "boost_ns",
+                k.boost_ns,
+                (1_000, HOUR_NS),
+                "all tasks go back to the top this often",
+            );
+            knob(
+                "allotment_ns",
+                k.allotment_ns,
+                (1, HOUR_NS),
+                "time at a level, over any number of turns",
+            );
         }
         if self.rules.sliced_classes {
             knob("cycle_ns", k.cycle_ns, (100, HOUR_NS), "length of a cycle of the classes");
@@ -686,10 +728,17 @@ impl Scheduler for Textbook {
         all
     }
 
-    fn set_tunable(&mut self, _platform: &mut Platform, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(
+        &mut self,
+        _platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
-            return Err(TunableError::Refused("can only be set before the first task starts".into()));
+            return Err(TunableError::Refused(
+                "can only be set before the first task starts".into(),
+            ));
         }
         let value = value as u64;
         let k = &mut self.knobs;

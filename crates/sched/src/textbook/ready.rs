@@ -120,7 +120,10 @@ impl Ready {
                 return Err(alloc::format!("ready queue: {place:?} stands below a later one"));
             }
             if self.index[task] as usize != at + 1 {
-                return Err(alloc::format!("ready queue: task {} is not where the index says", task.0));
+                return Err(alloc::format!(
+                    "ready queue: task {} is not where the index says",
+                    task.0
+                ));
             }
         }
         Ok(())

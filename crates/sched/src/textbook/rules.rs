@@ -29,11 +29,14 @@ pub enum OrderBy {
 pub enum Feedback {
     /// Nothing.
     None,
-    /// One level down for a slice used up, one up for a burst that ends before; slices double from level to level.
+    /// One level down for a slice used up, one up for a burst that ends before; slices double from
+    /// level to level.
     Doubling,
-    /// One level down when the allotment is used up, over any number of turns; all to the top every so often.
+    /// One level down when the allotment is used up, over any number of turns; all to the top every
+    /// so often.
     Teaching,
-    /// One level down for a slice used up while another task is ready; never up; slices double (Stallings's FB(2^i)).
+    /// One level down for a slice used up while another task is ready; never up; slices double
+    /// (Stallings's FB(2^i)).
     Stallings,
     /// The same with equal slices at all levels (Stallings's FB(1)).
     StallingsEqual,
@@ -93,14 +96,20 @@ pub const MLQ_RULES: Rules = Rules { quantum_ns: 10 * MS, ..by(OrderBy::Class, t
 /// Multilevel queue, classes by time slices.
 pub const MLQ_SLICED_RULES: Rules = Rules { sliced_classes: true, ..MLQ_RULES };
 /// Multilevel feedback, slices doubling.
-pub const MLFQ_RULES: Rules =
-    Rules { feedback: Feedback::Doubling, quantum_ns: 10 * MS, levels: 8, ..by(OrderBy::Level, true, false) };
+pub const MLFQ_RULES: Rules = Rules {
+    feedback: Feedback::Doubling,
+    quantum_ns: 10 * MS,
+    levels: 8,
+    ..by(OrderBy::Level, true, false)
+};
 /// Multilevel feedback as taught.
-pub const MLFQ_TEACHING_RULES: Rules = Rules { feedback: Feedback::Teaching, levels: 3, ..MLFQ_RULES };
+pub const MLFQ_TEACHING_RULES: Rules =
+    Rules { feedback: Feedback::Teaching, levels: 3, ..MLFQ_RULES };
 /// Stallings's feedback, equal slices.
 pub const FB1_RULES: Rules = Rules { feedback: Feedback::StallingsEqual, ..FB_RULES };
 /// Stallings's feedback, slices doubling.
-pub const FB_RULES: Rules = Rules { feedback: Feedback::Stallings, preemptive: false, ..MLFQ_RULES };
+pub const FB_RULES: Rules =
+    Rules { feedback: Feedback::Stallings, preemptive: false, ..MLFQ_RULES };
 
 const ORDINARY: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle];
 
@@ -217,7 +226,11 @@ pub static RR: Entry = Entry {
     name: "rr",
     title: "Round robin (textbook)",
     summary: "one queue; at the end of its quantum a task goes to the tail",
-    releases: &[release("textbook", "one common queue", Build::Ordinary(|config| make(config, RR_RULES)))],
+    releases: &[release(
+        "textbook",
+        "one common queue",
+        Build::Ordinary(|config| make(config, RR_RULES)),
+    )],
 };
 
 /// Multilevel queue.

@@ -7,7 +7,8 @@ use std::fmt;
 /// CPUs of the largest machine.
 const CPUS_MAX: u32 = 4096;
 
-/// A list of CPUs, possibly empty. However it was written, it is kept, and printed, in rising ranges: `1,0` is `0-1`.
+/// A list of CPUs, possibly empty. However it was written, it is kept, and printed, in rising
+/// ranges: `1,0` is `0-1`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CpuList {
     /// First and last CPU of each range. Rising; between two there is a gap.
@@ -150,7 +151,10 @@ mod tests {
             assert_eq!(list(text).to_string(), expected, "{text}");
         }
         assert_eq!(CpuList::parse_words("0 2, 4-5\t7").unwrap().to_string(), "0,2,4-5,7");
-        assert_eq!(list("0-2,5").to_set().iter(64).map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 1, 2, 5]);
+        assert_eq!(
+            list("0-2,5").to_set().iter(64).map(|cpu| cpu.0).collect::<Vec<_>>(),
+            [0, 1, 2, 5]
+        );
     }
 
     #[test]
@@ -173,9 +177,12 @@ mod tests {
 
     #[test]
     fn what_two_lists_share() {
-        for (a, b, expected) in
-            [("0-7", "2-3,6-9", "2-3,6-7"), ("0,2,4", "1,3,5", ""), ("0-1,4-5", "1-4", "1,4"), ("", "0", "")]
-        {
+        for (a, b, expected) in [
+            ("0-7", "2-3,6-9", "2-3,6-7"),
+            ("0,2,4", "1,3,5", ""),
+            ("0-1,4-5", "1-4", "1,4"),
+            ("", "0", ""),
+        ] {
             assert_eq!(list(a).intersection(&list(b)).to_string(), expected);
             assert_eq!(list(b).intersection(&list(a)).to_string(), expected);
         }

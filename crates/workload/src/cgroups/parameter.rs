@@ -1,7 +1,8 @@
 //! The files of a control group: which there are, and what may be written to them.
 //!
-//! [`PARAMETERS`] is the list. What a value has to be is here; what depends on the group as it is at that moment (a burst above
-//! the quota, a weight beside `cpu.idle`) is in [`plan`](super::plan).
+//! [`PARAMETERS`] is the list. What a value has to be is here; what depends on the group as it is
+//! at that moment (a burst above the quota, a weight beside `cpu.idle`) is in
+//! [`plan`](super::plan).
 
 use super::cpu_list::CpuList;
 use super::systemd;
@@ -25,7 +26,8 @@ pub(crate) enum Write {
     Shares(u64),
     /// Whether the group as a whole is SCHED_IDLE.
     Idle(bool),
-    /// The time that the group may run in each period, us; none = no limit. The period, us, if it is to change.
+    /// The time that the group may run in each period, us; none = no limit. The period, us, if it
+    /// is to change.
     Quota(Option<u64>, Option<u64>),
     /// The period, us.
     Period(u64),
@@ -52,8 +54,8 @@ pub(crate) struct Parameter {
     read: Reader,
 }
 
-/// A setting by itself, such as `cpu.weight=200`, for places where a running machine is changed: its name, what is written; or
-/// what is wrong, and what would be right.
+/// A setting by itself, such as `cpu.weight=200`, for places where a running machine is changed:
+/// its name, what is written; or what is wrong, and what would be right.
 pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault> {
     let wanted = "for example `cpu.weight=200`, `cpu.max=50000 100000` or `cpuset.cpus=0-3`";
     let Some((name, value)) = setting.split_once('=') else {
@@ -62,8 +64,9 @@ pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault
     let name = name.trim();
     let value = value.trim();
     let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-    let without_effect =
-        |why: &str| Err(Fault::new(format!("`{}` has no effect: {why}", shown(name))).with_help(wanted));
+    let without_effect = |why: &str| {
+        Err(Fault::new(format!("`{}` has no effect: {why}", shown(name))).with_help(wanted))
+    };
     match find(name)? {
         None => without_effect("its controller is not simulated"),
         Some(parameter) => match parameter.read(value)? {
@@ -107,7 +110,8 @@ const fn both(name: &'static str, read: Reader) -> Parameter {
     Parameter { name, version: None, read }
 }
 
-/// All that are known: those of the controllers cpu, cpuset and freezer, of every group, and systemd's settings.
+/// All that are known: those of the controllers cpu, cpuset and freezer, of every group, and
+/// systemd's settings.
 #[rustfmt::skip]
 pub(crate) static PARAMETERS: &[Parameter] = &[
     // The weight.
@@ -229,9 +233,9 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
 
 /// A whole number.
 pub(crate) fn whole(name: &str, value: &str) -> Result<i64, Fault> {
-    value
-        .parse()
-        .map_err(|_| Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value))))
+    value.parse().map_err(|_| {
+        Fault::new(format!("`{name}` must be a whole number, found `{}`", shown(value)))
+    })
 }
 
 /// A whole number from `min` to `max`.
@@ -240,7 +244,8 @@ pub(crate) fn within(name: &str, value: &str, min: i64, max: i64) -> Result<i64,
     if (min..=max).contains(&number) {
         return Ok(number);
     }
-    let range = if max == i64::MAX { format!("at least {min}") } else { format!("from {min} to {max}") };
+    let range =
+        if max == i64::MAX { format!("at least {min}") } else { format!("from {min} to {max}") };
     Err(Fault::new(format!("`{name}` must be {range}, found {number}")))
 }
 
@@ -349,10 +354,14 @@ fn freezer(name: &'static str, value: &str) -> Result<Write, Fault> {
         "FROZEN" => Ok(Write::Frozen(true)),
         "THAWED" => Ok(Write::Frozen(false)),
         _ => {
-            let fault =
-                Fault::new(format!("`{name}` must be `FROZEN` or `THAWED`, found `{}`", shown(value)));
+            let fault = Fault::new(format!(
+                "`{name}` must be `FROZEN` or `THAWED`, found `{}`",
+                shown(value)
+            ));
             Err(match value {
-                "FREEZING" => fault.with_help("it only reads FREEZING, while tasks are still being stopped"),
+                "FREEZING" => {
+                    fault.with_help("it only reads FREEZING, while tasks are still being stopped")
+                }
                 _ => fault,
             })
         }
@@ -500,19 +509,35 @@ mod tests {
                 "17592186044416",
                 "the quota in `cpu.cfs_quota_us` can be at most 17592186044415, found 17592186044416",
             ),
-            ("cpu.cfs_period_us", "999", "`cpu.cfs_period_us` must be from 1000 to 1000000, found 999"),
+            (
+                "cpu.cfs_period_us",
+                "999",
+                "`cpu.cfs_period_us` must be from 1000 to 1000000, found 999",
+            ),
             (
                 "cpu.cfs_period_us",
                 "1000001",
                 "`cpu.cfs_period_us` must be from 1000 to 1000000, found 1000001",
             ),
-            ("cpu.cfs_burst_us", "-1", "`cpu.cfs_burst_us` must be from 0 to 17592186044415, found -1"),
+            (
+                "cpu.cfs_burst_us",
+                "-1",
+                "`cpu.cfs_burst_us` must be from 0 to 17592186044415, found -1",
+            ),
             ("cpu.max", "999", "the quota in `cpu.max` must be at least 1000 (1 ms), found 999"),
             ("cpu.max", "-1", "the quota in `cpu.max` must be at least 1000 (1 ms), found -1"),
-            ("cpu.max", "5000 999", "the period in `cpu.max` must be from 1000 to 1000000, found 999"),
+            (
+                "cpu.max",
+                "5000 999",
+                "the period in `cpu.max` must be from 1000 to 1000000, found 999",
+            ),
             ("cpu.max", "half", "`cpu.max` must be a quota and a period, found `half`"),
             ("cpu.max", "", "`cpu.max` must be a quota and a period, found ``"),
-            ("cpu.max", "1000 2000 3000", "`cpu.max` must be a quota and a period, found `1000 2000 3000`"),
+            (
+                "cpu.max",
+                "1000 2000 3000",
+                "`cpu.max` must be a quota and a period, found `1000 2000 3000`",
+            ),
             (
                 "cpu.uclamp.max",
                 "100.01",
@@ -534,7 +559,11 @@ mod tests {
                 "6",
                 "`cpuset.sched_relax_domain_level` must be from -1 to 5, found 6",
             ),
-            ("freezer.state", "FREEZING", "`freezer.state` must be `FROZEN` or `THAWED`, found `FREEZING`"),
+            (
+                "freezer.state",
+                "FREEZING",
+                "`freezer.state` must be `FROZEN` or `THAWED`, found `FREEZING`",
+            ),
             ("cpu.stat", "0", "`cpu.stat` is no setting: it only tells"),
             ("cgroup.procs", "1", "tasks cannot be moved by writing to `cgroup.procs`"),
             ("cpu.wieght", "1", "unknown setting `cpu.wieght`"),

@@ -43,7 +43,8 @@ impl PathList {
     }
 }
 
-/// The path in the form used here: a slash before every name, none behind; `""` is the root. Or what is wrong with it.
+/// The path in the form used here: a slash before every name, none behind; `""` is the root. Or
+/// what is wrong with it.
 pub(crate) fn normal_path(text: &str) -> Result<String, String> {
     let mut path = String::new();
     let mut depth = 0;

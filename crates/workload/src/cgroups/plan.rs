@@ -1,8 +1,10 @@
-//! The groups of a run: what is written to them, checked as the kernel checks it, and what they then are.
+//! The groups of a run: what is written to them, checked as the kernel checks it, and what they
+//! then are.
 //!
-//! Writes are carried out in the order written. Each is checked against the group as it then is: a burst cannot be above the
-//! quota, nor a quota below the burst, and a group that is idle has no weight to set. The two rules of version 1 about parents
-//! and children are checked at the end, so that parents need not come first.
+//! Writes are carried out in the order written. Each is checked against the group as it then is: a
+//! burst cannot be above the quota, nor a quota below the burst, and a group that is idle has no
+//! weight to set. The two rules of version 1 about parents and children are checked at the end, so
+//! that parents need not come first.
 
 use super::cpu_list::CpuList;
 use super::parameter::{QUOTA_MAX_US, Version, Write};
@@ -27,17 +29,20 @@ pub struct Group {
     pub path: String,
     /// The group it is in, by its place in [`GroupPlan::groups`]; none = the root.
     pub parent: Option<usize>,
-    /// Its weight as the kernel keeps it: `cpu.shares`, 2 to 262144. 1024 by default, [`SHARES_IDLE`] if it is idle.
+    /// Its weight as the kernel keeps it: `cpu.shares`, 2 to 262144. 1024 by default,
+    /// [`SHARES_IDLE`] if it is idle.
     pub shares: u64,
     /// Whether the group as a whole is SCHED_IDLE among its siblings.
     pub idle: bool,
-    /// The time that it may run, on all CPUs together, in each period, us; none = no limit. 1000 to 2^44 - 1.
+    /// The time that it may run, on all CPUs together, in each period, us; none = no limit. 1000 to
+    /// 2^44 - 1.
     pub quota_us: Option<u64>,
     /// The period, us, 1000 to 1000000.
     pub period_us: u64,
     /// The unused quota that may be carried over into later periods, us.
     pub burst_us: u64,
-    /// The CPUs that its tasks may use: its own ones that its parent has too, or else the parent's. Not empty.
+    /// The CPUs that its tasks may use: its own ones that its parent has too, or else the parent's.
+    /// Not empty.
     pub cpuset: CpuSet,
     /// The CPUs that were written to it; none = its parent's.
     pub own_cpus: Option<CpuSet>,
@@ -84,7 +89,8 @@ impl Group {
     }
 }
 
-/// The groups of a run, parents before children: first those that settings name, then those that only tasks name.
+/// The groups of a run, parents before children: first those that settings name, then those that
+/// only tasks name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupPlan {
     groups: Vec<Group>,
@@ -92,12 +98,16 @@ pub struct GroupPlan {
 }
 
 impl GroupPlan {
-    /// The groups that `settings` and tasks (`paths`, see [`Model::group_paths`](crate::Model::group_paths)) name, on a machine
-    /// of `cpus` CPUs.
+    /// The groups that `settings` and tasks (`paths`, see
+    /// [`Model::group_paths`](crate::Model::group_paths)) name, on a machine of `cpus` CPUs.
     ///
     /// # Errors
     /// The first setting that the kernel would refuse.
-    pub fn new(settings: &GroupSettings, paths: &[String], cpus: u32) -> Result<GroupPlan, Diagnostic> {
+    pub fn new(
+        settings: &GroupSettings,
+        paths: &[String],
+        cpus: u32,
+    ) -> Result<GroupPlan, Diagnostic> {
         let mut list = PathList::default();
         let named = settings.entries.iter().map(|entry| &*entry.path);
         for path in named.chain(paths.iter().map(String::as_str)) {
@@ -203,7 +213,9 @@ impl<'a> Draft<'a> {
         let setting = written.setting;
         self.group.write(&mut self.percent, &setting.name, &setting.write)?;
         match &setting.write {
-            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) => self.limit_set = Some(written),
+            Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) => {
+                self.limit_set = Some(written)
+            }
             Write::Cpus(list) => {
                 list.check_exist(cpus)?;
                 self.cpus.clone_from(list);
@@ -223,8 +235,8 @@ impl<'a> Draft<'a> {
 
 /// What a group is when something is written to it, by itself.
 impl Group {
-    /// Carries out a write, as the kernel would with the group as it is. `percent` is the quota in hundredths of the period, if
-    /// it was last set so.
+    /// Carries out a write, as the kernel would with the group as it is. `percent` is the quota in
+    /// hundredths of the period, if it was last set so.
     pub(crate) fn write(
         &mut self,
         percent: &mut Option<u64>,
@@ -234,7 +246,8 @@ impl Group {
         match write {
             Write::Shares(_) if self.idle => {
                 let message = format!("`{name}` cannot be set while the group is idle");
-                return Err(Fault::new(message).with_help("leave out one of the two, or `cpu.idle=0` first"));
+                return Err(Fault::new(message)
+                    .with_help("leave out one of the two, or `cpu.idle=0` first"));
             }
             Write::Shares(shares) => self.shares = *shares,
             Write::Idle(idle) => set_idle(self, *idle),
@@ -310,7 +323,11 @@ fn check_burst(quota_us: Option<u64>, burst_us: u64) -> Result<(), Fault> {
 }
 
 /// The error that what two groups have does not go together: of the setting that was written later.
-fn clash<'a>(pair: [&Draft<'a>; 2], of: fn(&Draft<'a>) -> Option<Written<'a>>, fault: Fault) -> Diagnostic {
+fn clash<'a>(
+    pair: [&Draft<'a>; 2],
+    of: fn(&Draft<'a>) -> Option<Written<'a>>,
+    fault: Fault,
+) -> Diagnostic {
     let last = pair
         .into_iter()
         .filter_map(|draft| of(draft).map(|written| (written, draft)))
@@ -319,21 +336,25 @@ fn clash<'a>(pair: [&Draft<'a>; 2], of: fn(&Draft<'a>) -> Option<Written<'a>>, f
     written.setting.refused(&draft.group.path, fault)
 }
 
-/// Version 1: a child may not have more of its period than its nearest limited ancestor (and so than any) has of its own.
+/// Version 1: a child may not have more of its period than its nearest limited ancestor (and so
+/// than any) has of its own.
 fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     // 20 bits behind the point, as the kernel compares them.
-    let ratio =
-        |group: &Group| group.quota_us.map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us);
+    let ratio = |group: &Group| {
+        group.quota_us.map_or(u64::MAX, |quota_us| (quota_us << 20) / group.period_us)
+    };
     let mut limiting: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     for (at, draft) in drafts.iter().enumerate() {
         let above = draft.group.parent.and_then(|parent| limiting[parent]);
         limiting.push(if draft.limited_by_v1() { Some(at) } else { above });
-        let Some(parent) = above.filter(|_| draft.limited_by_v1()).map(|above| &drafts[above]) else {
+        let Some(parent) = above.filter(|_| draft.limited_by_v1()).map(|above| &drafts[above])
+        else {
             continue;
         };
         if ratio(&draft.group) > ratio(&parent.group) {
-            let limit =
-                |group: &Group| format!("{} us in {} us", group.quota_us.unwrap_or(0), group.period_us);
+            let limit = |group: &Group| {
+                format!("{} us in {} us", group.quota_us.unwrap_or(0), group.period_us)
+            };
             let fault = Fault::new(format!(
                 "`{}` may not have more than `{}`, which it is in: {} against {}",
                 draft.group.path,
@@ -341,7 +362,8 @@ fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
                 limit(&draft.group),
                 limit(&parent.group)
             ));
-            let fault = fault.with_help("version 2 allows that: `cpu.max`; what is less still counts");
+            let fault =
+                fault.with_help("version 2 allows that: `cpu.max`; what is less still counts");
             return Err(clash([draft, parent], |draft| draft.limit_set, fault));
         }
     }
@@ -354,12 +376,16 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
         let Some(parent) = draft.group.parent.map(|parent| &drafts[parent]) else {
             continue;
         };
-        let both_v1 = is_v1(draft.cpus_set) && (parent.cpus_set.is_none() || is_v1(parent.cpus_set));
+        let both_v1 =
+            is_v1(draft.cpus_set) && (parent.cpus_set.is_none() || is_v1(parent.cpus_set));
         if !both_v1 || draft.cpus.intersection(&parent.cpus) == draft.cpus {
             continue;
         }
         let message = if parent.cpus.is_empty() {
-            format!("`{}` has no CPUs, so `{}` in it cannot have any", parent.group.path, draft.group.path)
+            format!(
+                "`{}` has no CPUs, so `{}` in it cannot have any",
+                parent.group.path, draft.group.path
+            )
         } else {
             format!(
                 "the CPUs of `{}`, {}, are not all among those of `{}`, {}",
@@ -467,7 +493,10 @@ mod tests {
         assert_eq!(limit("/a CPUQuota=20%"), (Some(20_000), 100_000, 0));
         assert_eq!(limit("/a CPUQuota=150% CPUQuotaPeriodSec=10ms"), (Some(15_000), 10_000, 0));
         assert_eq!(limit("/a CPUQuotaPeriodSec=10ms CPUQuota=150%"), (Some(15_000), 10_000, 0));
-        assert_eq!(limit("/a CPUQuota=50% cpu.max=7000 cpu.cfs_period_us=20000"), (Some(7_000), 20_000, 0));
+        assert_eq!(
+            limit("/a CPUQuota=50% cpu.max=7000 cpu.cfs_period_us=20000"),
+            (Some(7_000), 20_000, 0)
+        );
     }
 
     #[test]
@@ -493,7 +522,9 @@ mod tests {
     #[test]
     fn in_version_1_a_child_may_not_have_more() {
         let quota = |parent: &str, child: &str| {
-            format!("/a cpu.cfs_quota_us={parent}\n/a/b/c cpu.cfs_quota_us={child} cpu.cfs_period_us=100000")
+            format!(
+                "/a cpu.cfs_quota_us={parent}\n/a/b/c cpu.cfs_quota_us={child} cpu.cfs_period_us=100000"
+            )
         };
         plan(&quota("50000", "50000"));
         plan(&quota("-1", "500000"));
@@ -556,7 +587,9 @@ mod tests {
 
     #[test]
     fn notes_tell_what_has_no_effect() {
-        let plan = plan("/a cpu.weight=5\n/a cpu.uclamp.min=20 memory.max=1G cpuset.cpus.partition=member");
+        let plan = plan(
+            "/a cpu.weight=5\n/a cpu.uclamp.min=20 memory.max=1G cpuset.cpus.partition=member",
+        );
         let notes: Vec<String> = plan.notes().map(Note::to_string).collect();
         assert_eq!(
             notes,
@@ -574,7 +607,8 @@ mod tests {
         let features: Vec<Vec<Feature>> =
             plan.groups().iter().map(|group| group.features().collect()).collect();
         assert_eq!(features, [vec![Feature::Idle, Feature::Limit], vec![]]);
-        let first: Vec<&str> = plan.features().iter().map(|(_, group)| group.path.as_str()).collect();
+        let first: Vec<&str> =
+            plan.features().iter().map(|(_, group)| group.path.as_str()).collect();
         assert_eq!(first, ["/a"; 2]);
     }
 
@@ -585,7 +619,10 @@ mod tests {
         let plan = GroupPlan::new(&settings, &[user_group_path(7)], 1).unwrap();
         let rows: Vec<(&str, u64)> =
             plan.groups().iter().map(|group| (group.path.as_str(), group.shares)).collect();
-        assert_eq!(rows, [("/uid-1000", 1024), ("/uid-0", 2048), ("/uid-1001", 512), ("/uid-7", 1024)]);
+        assert_eq!(
+            rows,
+            [("/uid-1000", 1024), ("/uid-0", 2048), ("/uid-1001", 512), ("/uid-7", 1024)]
+        );
         assert!(plan.groups().iter().all(|group| group.parent.is_none()));
     }
 }

@@ -7,8 +7,8 @@ use crate::diagnostic::{Diagnostic, Span};
 use std::fmt;
 use std::sync::Arc;
 
-/// What files or the command line say about groups. A later value counts, as when it is written to the same file of the kernel
-/// later.
+/// What files or the command line say about groups. A later value counts, as when it is written to
+/// the same file of the kernel later.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSettings {
     pub(super) entries: Vec<Entry>,
@@ -63,11 +63,15 @@ impl GroupSettings {
     pub fn names(&self, path: &str) -> bool {
         path.is_empty()
             || self.entries.iter().any(|entry| {
-                entry.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                entry
+                    .path
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
     }
 
-    /// What was read and has no effect, apart from settings of groups (see [`Group::notes`](super::Group::notes)).
+    /// What was read and has no effect, apart from settings of groups (see
+    /// [`Group::notes`](super::Group::notes)).
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -85,8 +89,8 @@ impl GroupSettings {
         self.entries.push(Entry { path: path.clone(), setting: Some(setting) });
     }
 
-    /// The settings read so far are of one file: names that both versions have are of the version that its other names are of;
-    /// if they are of both or none, of `otherwise`.
+    /// The settings read so far are of one file: names that both versions have are of the version
+    /// that its other names are of; if they are of both or none, of `otherwise`.
     pub(super) fn settle_version(&mut self, otherwise: Version) -> Version {
         let version = {
             let settings = || self.entries.iter().filter_map(|entry| entry.setting.as_ref());
@@ -131,7 +135,9 @@ impl Setting {
     pub fn refused(&self, path: &str, fault: Fault) -> Diagnostic {
         match &self.spot {
             Some((text, span)) => fault.at(text, *span, path),
-            None => Diagnostic::without_source("groups", path, fault.message).with_help_if(fault.help),
+            None => {
+                Diagnostic::without_source("groups", path, fault.message).with_help_if(fault.help)
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! The file beside a workload that says what groups there are and what holds in them, and the same as an option.
+//! The file beside a workload that says what groups there are and what holds in them, and the same
+//! as an option.
 //!
 //! Either lines,
 //!
@@ -9,9 +10,10 @@
 //! /empty
 //! ```
 //!
-//! or JSON, `{"/tg1": {"cpu.weight": 200}, "/tg1/tg11": {"cpu.max": "50000 100000"}}`. A value goes on to the next word that
-//! holds a `=`, and may stand in double quotes. Settings are called as the files in a control group, or as systemd calls
-//! them; a path may also be the name of one of systemd's slices, `user-1000.slice`.
+//! or JSON, `{"/tg1": {"cpu.weight": 200}, "/tg1/tg11": {"cpu.max": "50000
+//! 100000"}}`. A value goes on to the next word that holds a `=`, and may stand in double quotes.
+//! Settings are called as the files in a control group, or as systemd calls them; a path may also
+//! be the name of one of systemd's slices, `user-1000.slice`.
 //!
 //! A `cgconfig.conf` is taken too: nothing else begins with the word for one of its sections.
 
@@ -63,12 +65,16 @@ impl Form {
         let mut lines = text.lines().map(str::trim_start);
         let first = lines.find(|line| !(line.is_empty() || line.starts_with('#')));
         let word = first.unwrap_or_default().split([' ', '\t', '{']).next().unwrap_or_default();
-        if cgconfig::SECTIONS.contains(&word) || text.starts_with('*') { Form::CgConfig } else { Form::Lines }
+        if cgconfig::SECTIONS.contains(&word) || text.starts_with('*') {
+            Form::CgConfig
+        } else {
+            Form::Lines
+        }
     }
 }
 
-/// Reads one group as the command line has it: `/tg1:cpu.weight=200`, or just `/tg1`. Several settings are separated by
-/// blanks.
+/// Reads one group as the command line has it: `/tg1:cpu.weight=200`, or just `/tg1`. Several
+/// settings are separated by blanks.
 ///
 /// # Errors
 /// If it cannot be understood.
@@ -107,19 +113,25 @@ fn from_lines(text: &Text) -> Result<GroupSettings, Diagnostic> {
     let mut settings = GroupSettings::default();
     for line in text.text().trim_start_matches('\u{feff}').lines() {
         let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
-        let (path, rest) = line.split_once(char::is_whitespace).unwrap_or((line, &line[line.len()..]));
+        let (path, rest) =
+            line.split_once(char::is_whitespace).unwrap_or((line, &line[line.len()..]));
         if path.is_empty() {
             continue;
         }
-        let group =
-            group_path(path).map_err(|message| Fault::new(message).at(text, text.span_of(path), ""))?;
+        let group = group_path(path)
+            .map_err(|message| Fault::new(message).at(text, text.span_of(path), ""))?;
         words(text, &group, rest, &mut settings)?;
     }
     Ok(settings)
 }
 
 /// Reads `NAME=VALUE NAME=VALUE ...`, a slice of `text`.
-fn words(text: &Text, group: &Arc<str>, line: &str, settings: &mut GroupSettings) -> Result<(), Diagnostic> {
+fn words(
+    text: &Text,
+    group: &Arc<str>,
+    line: &str,
+    settings: &mut GroupSettings,
+) -> Result<(), Diagnostic> {
     settings.group(group);
     let mut rest = line.trim();
     while !rest.is_empty() {
@@ -137,7 +149,8 @@ fn words(text: &Text, group: &Arc<str>, line: &str, settings: &mut GroupSettings
         let setting = rest[..next.unwrap_or(rest.len())].trim_end();
         rest = next.map_or("", |next| &rest[next..]);
         let value = setting[name.len() + 1..].trim();
-        let unquoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+        let unquoted =
+            value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
         let span = text.span_of(setting);
         settings.set(group, Setting::read(text, group, (name, span), (unquoted, span))?);
     }
@@ -244,7 +257,8 @@ mod tests {
 
     #[test]
     fn slices_and_their_settings() {
-        let text = "user-1000.slice CPUWeight=200 CPUQuota=20% AllowedCPUs=0 2-3\nb.slice CPUWeight=idle";
+        let text =
+            "user-1000.slice CPUWeight=200 CPUQuota=20% AllowedCPUs=0 2-3\nb.slice CPUWeight=idle";
         let plan = GroupPlan::new(&parse("g", text).unwrap(), &[], 4).unwrap();
         let [_, user, b] = plan.groups() else { panic!("{plan:?}") };
         assert_eq!(user.path, "/user.slice/user-1000.slice");
@@ -264,7 +278,10 @@ mod tests {
         }
         let settings = parse("g", "group a { cpu { } }\ntemplate b/%u { cpu { } }").unwrap();
         let notes: Vec<String> = settings.notes().iter().map(|note| note.to_string()).collect();
-        assert_eq!(notes, ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]);
+        assert_eq!(
+            notes,
+            ["g:2: the template `/b/%u` has no effect: there are no rules that ask for it"]
+        );
         assert_eq!(Form::of("groups.slice CPUWeight=5"), Form::Lines);
         assert_eq!(Form::of("/group cpu.weight=5"), Form::Lines);
         assert_eq!(Form::of(""), Form::Lines);
@@ -272,7 +289,8 @@ mod tests {
 
     #[test]
     fn errors() {
-        let text = |error: Diagnostic| format!("{}:{} {}", error.line(), error.column(), error.message());
+        let text =
+            |error: Diagnostic| format!("{}:{} {}", error.line(), error.column(), error.message());
         for (file, expected) in [
             ("/a cpu.weight=0", "1:4 `cpu.weight` must be from 1 to 10000, found 0"),
             ("/a\n /b cpu.shares=-1", "2:5 `cpu.shares` must be from 2 to 262144, found -1"),
@@ -285,8 +303,14 @@ mod tests {
             ("/ cpu.weight=5", "1:1 the root group has no weight"),
             ("-.slice CPUWeight=5", "1:1 the root group has no weight"),
             ("/a/../b cpu.weight=5", "1:1 a group cannot be called `..`"),
-            ("{\"/a\": {\"cpu.weight\": \"x\"}}", "1:23 `cpu.weight` must be a whole number, found `x`"),
-            ("{\"/a\": {\"cpu.weight\": 1.5}}", "1:23 `cpu.weight` must be a whole number, found `1.5`"),
+            (
+                "{\"/a\": {\"cpu.weight\": \"x\"}}",
+                "1:23 `cpu.weight` must be a whole number, found `x`",
+            ),
+            (
+                "{\"/a\": {\"cpu.weight\": 1.5}}",
+                "1:23 `cpu.weight` must be a whole number, found `1.5`",
+            ),
             ("{\"/a\": {\"cpu.idle\": true}}", "1:21 `cpu.idle` must be a number or a string"),
             ("{\"/a\": {\"cpu.mox\": 5}}", "1:9 unknown setting `cpu.mox`"),
             ("{\"/a\": 5}", "1:8 `/a` must be an object, found 5"),
@@ -306,7 +330,8 @@ mod tests {
 
     #[test]
     fn errors_show_the_line() {
-        let error = parse("box.groups", "/a cpu.weight=200\n/b cpu.weight=20000 cpu.idle=0\n").unwrap_err();
+        let error =
+            parse("box.groups", "/a cpu.weight=200\n/b cpu.weight=20000 cpu.idle=0\n").unwrap_err();
         let expected = [
             "error: `cpu.weight` must be from 1 to 10000, found 20000",
             "  --> box.groups:2:4 (/b)",

@@ -1,4 +1,5 @@
-//! systemd's settings, as they stand in unit files: `CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`; and where its slices lie.
+//! systemd's settings, as they stand in unit files: `CPUWeight=`, `CPUQuota=`, `AllowedCPUs=`; and
+//! where its slices lie.
 
 use super::parameter::{Write, within};
 use super::text::{Fault, shown};
@@ -25,8 +26,11 @@ pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     let number = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     match number {
         Some(percent @ 1..=1_000_000) => Ok(Write::QuotaPercent(percent)),
-        _ => Err(Fault::new(format!("`{name}` must be a percentage of one CPU, found `{}`", shown(value)))
-            .with_help("for example `20%`, or `150%` for one CPU and a half")),
+        _ => Err(Fault::new(format!(
+            "`{name}` must be a percentage of one CPU, found `{}`",
+            shown(value)
+        ))
+        .with_help("for example `20%`, or `150%` for one CPU and a half")),
     }
 }
 
@@ -50,7 +54,8 @@ pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// The path of a slice: `a-b.slice` lies in `a.slice`, `-.slice` is the root. None if `name` is no slice's.
+/// The path of a slice: `a-b.slice` lies in `a.slice`, `-.slice` is the root. None if `name` is no
+/// slice's.
 pub(crate) fn slice_path(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".slice")?;
     if stem == "-" {

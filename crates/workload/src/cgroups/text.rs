@@ -1,4 +1,5 @@
-//! The text that settings were read from, kept so that what turns out wrong later can still be shown where it stands.
+//! The text that settings were read from, kept so that what turns out wrong later can still be
+//! shown where it stands.
 
 use crate::diagnostic::{Diagnostic, Source, Span};
 use std::sync::Arc;
@@ -25,7 +26,11 @@ impl Text {
     pub fn new(name: &str, text: &str) -> Result<Text, Diagnostic> {
         if u32::try_from(text.len()).is_err() {
             let source = Source { name, text };
-            return Err(source.error(Span::default(), String::new(), "the file is larger than 4 GiB"));
+            return Err(source.error(
+                Span::default(),
+                String::new(),
+                "the file is larger than 4 GiB",
+            ));
         }
         let ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         Ok(Text {
@@ -59,7 +64,8 @@ impl Text {
 
     /// Where `part`, a slice of [`text`](Text::text), stands in it.
     pub fn span_of(&self, part: &str) -> Span {
-        let start = (part.as_ptr() as usize).saturating_sub(self.kept.text.as_ptr() as usize) as u32;
+        let start =
+            (part.as_ptr() as usize).saturating_sub(self.kept.text.as_ptr() as usize) as u32;
         Span { start, end: start + part.len() as u32 }
     }
 }
@@ -88,7 +94,8 @@ impl Fault {
     }
 }
 
-/// A value as error messages show it: not all of a very long one, and nothing that would upset a terminal.
+/// A value as error messages show it: not all of a very long one, and nothing that would upset a
+/// terminal.
 pub(crate) fn shown(value: &str) -> String {
     const LONGEST: usize = 40;
     let mut text = String::new();

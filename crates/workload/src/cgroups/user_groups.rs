@@ -1,7 +1,8 @@
 //! A group for each user, as kernels from 2.6.24 to 2.6.33 could make them (`CONFIG_USER_SCHED`).
 //!
-//! There were no files in which to write groups: a user's first task made one, of weight 1024, and root had one of 2048
-//! (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group, which holds no tasks itself.
+//! There were no files in which to write groups: a user's first task made one, of weight 1024, and
+//! root had one of 2048 (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group,
+//! which holds no tasks itself.
 
 use super::parameter::{Version, Write};
 use super::path::SHARES_DEFAULT;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 /// The weight of root's group.
 const SHARES_ROOT: u64 = 2048;
 
-/// The groups of these users, in the order in which they come. Tasks of a user belong in [`user_group_path`].
+/// The groups of these users, in the order in which they come. Tasks of a user belong in
+/// [`user_group_path`].
 pub fn by_user(uids: impl IntoIterator<Item = u32>) -> GroupSettings {
     let mut settings = GroupSettings::default();
     for uid in uids {

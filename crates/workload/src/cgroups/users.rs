@@ -7,9 +7,11 @@
 //! backup        1002
 //! ```
 //!
-//! Tasks are meant by their keys, with commas between them, or by patterns. A user is a name, a name and a number, or a number. Users
-//! without a number get one from 1000 on, in the order in which they come; `root` has 0. The first group is the user's own; without one
-//! it is called as the user is, and has the same number. Tasks of which nothing is said are root's. A later line counts.
+//! Tasks are meant by their keys, with commas between them, or by patterns. A user is a name, a
+//! name and a number, or a number. Users without a number get one from 1000 on, in the order in
+//! which they come; `root` has 0. The first group is the user's own; without one it is called as
+//! the user is, and has the same number. Tasks of which nothing is said are root's. A later line
+//! counts.
 
 use super::cgrules::Accounts;
 use super::text::{Fault, Text, shown};
@@ -113,7 +115,8 @@ impl Users {
                 if !keys.any(|key| matches(pattern, key)) {
                     let known = model.tasks.iter().map(|task| task.key.as_str());
                     let help = did_you_mean(pattern, known);
-                    let fault = Fault { message: format!("unknown task `{}`", shown(pattern)), help };
+                    let fault =
+                        Fault { message: format!("unknown task `{}`", shown(pattern)), help };
                     return Err(fault.at(&line.text, *span, ""));
                 }
             }
@@ -123,7 +126,8 @@ impl Users {
 
     /// Whose a task is.
     pub fn user_of(&self, key: &str) -> User {
-        let line = self.lines.iter().rev().find(|line| line.tasks.iter().any(|(it, _)| matches(it, key)));
+        let line =
+            self.lines.iter().rev().find(|line| line.tasks.iter().any(|(it, _)| matches(it, key)));
         let name = line.map_or("root", |line| line.user.name.as_str());
         User { name: name.into(), uid: self.uids().get(name).copied().unwrap_or(0) }
     }
@@ -142,7 +146,8 @@ impl Users {
             let uid = uids[line.user.name.as_str()];
             let mut numbers = Vec::new();
             for group in &line.groups {
-                // A group without a number has its user's if it is called like one, or the next that is free.
+                // A group without a number has its user's if it is called like one, or the next
+                // that is free.
                 let next = gids.values().copied().max().unwrap_or(0).max(FIRST_UID * 10) + 1;
                 let of_user = uids.get(group.name.as_str()).copied();
                 numbers.push(*gids.entry(&group.name).or_insert(of_user.unwrap_or(next)));
@@ -225,7 +230,8 @@ mod tests {
 
     #[test]
     fn users_have_numbers() {
-        let users = Users::parse("u", "a,b anna\nmake-* bob/1000:students # him\nc 77\nd root\n").unwrap();
+        let users =
+            Users::parse("u", "a,b anna\nmake-* bob/1000:students # him\nc 77\nd root\n").unwrap();
         let of = |key: &str| {
             let user = users.user_of(key);
             (user.name, user.uid)

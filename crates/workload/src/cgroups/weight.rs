@@ -1,8 +1,9 @@
 //! One weight in three scales.
 //!
-//! The kernel keeps a group's weight as *shares*: 1024 is the weight of a task of nice 0. Version 1 shows them as they are
-//! (`cpu.shares`), version 2 as a percentage (`cpu.weight`, 100 by default) or as the nice value that weighs about the same
-//! (`cpu.weight.nice`). What is written in one scale and read in another is rounded as here.
+//! The kernel keeps a group's weight as *shares*: 1024 is the weight of a task of nice 0. Version 1
+//! shows them as they are (`cpu.shares`), version 2 as a percentage (`cpu.weight`, 100 by default)
+//! or as the nice value that weighs about the same (`cpu.weight.nice`). What is written in one
+//! scale and read in another is rounded as here.
 
 /// The weight of each nice value, -20 first.
 const NICE_WEIGHTS: [u64; 40] = [
@@ -26,13 +27,15 @@ pub const fn weight_of_shares(shares: u64) -> u64 {
     }
 }
 
-/// The shares that writing `nice` to `cpu.weight.nice` gives: the weight of a task of that nice value. None outside -20 to 19.
+/// The shares that writing `nice` to `cpu.weight.nice` gives: the weight of a task of that nice
+/// value. None outside -20 to 19.
 pub fn shares_of_nice(nice: i64) -> Option<u64> {
     let place = usize::try_from(nice.checked_add(20)?).ok()?;
     NICE_WEIGHTS.get(place).copied()
 }
 
-/// What `cpu.weight.nice` reads at `shares`: the nice value whose weight is nearest, the smaller one of two.
+/// What `cpu.weight.nice` reads at `shares`: the nice value whose weight is nearest, the smaller
+/// one of two.
 pub fn nice_of_shares(shares: u64) -> i64 {
     let (place, _) = NICE_WEIGHTS
         .iter()
@@ -62,8 +65,9 @@ mod tests {
     #[test]
     fn nice_to_weight() {
         let read = [
-            8668, 7007, 5516, 4519, 3544, 2847, 2271, 1827, 1460, 1164, 932, 744, 596, 479, 381, 305, 244,
-            194, 155, 125, 100, 80, 64, 51, 41, 33, 27, 21, 17, 13, 11, 8, 7, 5, 4, 4, 3, 2, 2, 1,
+            8668, 7007, 5516, 4519, 3544, 2847, 2271, 1827, 1460, 1164, 932, 744, 596, 479, 381,
+            305, 244, 194, 155, 125, 100, 80, 64, 51, 41, 33, 27, 21, 17, 13, 11, 8, 7, 5, 4, 4, 3,
+            2, 2, 1,
         ];
         for (nice, expected) in (-20..).zip(read) {
             let shares = shares_of_nice(nice).unwrap();

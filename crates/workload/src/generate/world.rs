@@ -1,10 +1,11 @@
 //! Random workloads that use everything the language has, and cannot get stuck.
 //!
-//! A world is a number of *plays*, each a small set of tasks that have to do with each other: some that only compute and
-//! sleep, a producer with consumers at a semaphore, threads that meet at a barrier, and so on. What keeps them from getting stuck:
+//! A world is a number of *plays*, each a small set of tasks that have to do with each other: some
+//! that only compute and sleep, a producer with consumers at a semaphore, threads that meet at a
+//! barrier, and so on. What keeps them from getting stuck:
 //!
-//! - mutexes are taken in rising order, and given back in the phase in which they were taken, with nothing in between that
-//!   waits for another thread's doing except for mutexes of higher order;
+//! - mutexes are taken in rising order, and given back in the phase in which they were taken, with
+//!   nothing in between that waits for another thread's doing except for mutexes of higher order;
 //! - who posts, signals or resumes never waits for those whom it wakes, and goes on for ever;
 //! - every endless loop has a sleep or timer in it.
 
@@ -18,7 +19,8 @@ use schedlab_sched::Policy;
 pub struct Limits {
     /// CPUs of the machine; more than one allows affinity.
     pub cpus: u32,
-    /// Policies that may occur. With [`Policy::Other`] not among them, the first is the default policy.
+    /// Policies that may occur. With [`Policy::Other`] not among them, the first is the default
+    /// policy.
     pub policies: Vec<Policy>,
     /// Whether there may be task groups.
     pub groups: bool,
@@ -52,8 +54,8 @@ impl Default for Limits {
     }
 }
 
-/// A random world, the same for the same `seed` and `limits`. It has a duration, passes all checks on a machine of
-/// [`Limits::cpus`], and cannot get stuck.
+/// A random world, the same for the same `seed` and `limits`. It has a duration, passes all checks
+/// on a machine of [`Limits::cpus`], and cannot get stuck.
 pub fn world(seed: u64, limits: &Limits) -> Model {
     let mut world = World { random: SplitMix64::new(seed), limits, tasks: Vec::new(), play: 0 };
     for play in 0..1 + world.below(u64::from(limits.plays.max(1))) {
@@ -65,8 +67,8 @@ pub fn world(seed: u64, limits: &Limits) -> Model {
     if !limits.policies.contains(&Policy::Other) {
         model.global.default_policy = limits.policies.first().copied().unwrap_or_default();
     }
-    model.global.pi_enabled =
-        SplitMix64::new(!seed).below(3) == 0 && limits.policies.iter().any(|policy| policy.is_realtime());
+    model.global.pi_enabled = SplitMix64::new(!seed).below(3) == 0
+        && limits.policies.iter().any(|policy| policy.is_realtime());
     // A default policy that cannot do without figures needs them everywhere.
     if model.global.default_policy == Policy::Deadline {
         for task in &mut model.tasks {
@@ -184,8 +186,11 @@ impl World<'_> {
     fn barrier(&mut self) {
         let name = format!("bar{}", self.play);
         for part in 0..1 + self.below(2) {
-            let events =
-                vec![self.some_work(""), self.some_rest(), event("barrier", Action::Barrier(name.clone()))];
+            let events = vec![
+                self.some_work(""),
+                self.some_rest(),
+                event("barrier", Action::Barrier(name.clone())),
+            ];
             let instances = 1 + self.below(4) as u32;
             self.add(
                 &format!("meet{part}_"),
@@ -262,8 +267,11 @@ impl World<'_> {
         let name = if self.once_in(2) { key } else { name };
         let sync = self.once_in(4);
         let event_key = if sync { "resume_sync" } else { "resume" };
-        let events =
-            vec![self.some_rest(), self.some_work(""), event(event_key, Action::Resume { name, sync })];
+        let events = vec![
+            self.some_rest(),
+            self.some_work(""),
+            event(event_key, Action::Resume { name, sync }),
+        ];
         self.add("rouse", 1, Loops::Forever, vec![phase("p", Loops::Times(1), events)]);
     }
 
@@ -308,7 +316,8 @@ impl World<'_> {
     fn some_rest(&mut self) -> Event {
         let us = between(&mut self.random, 1, 30_000);
         if self.once_in(4) {
-            let timer = Action::Timer { name: "unique".into(), period_us: us + 100, absolute: false };
+            let timer =
+                Action::Timer { name: "unique".into(), period_us: us + 100, absolute: false };
             event("timer", timer)
         } else {
             event("sleep", Action::Sleep(us))
@@ -336,7 +345,8 @@ impl World<'_> {
     fn task_properties(&mut self) -> Properties {
         let mut properties = Properties::default();
         if !self.limits.policies.is_empty() && self.once_in(2) {
-            let policy = self.limits.policies[self.below(self.limits.policies.len() as u64) as usize];
+            let policy =
+                self.limits.policies[self.below(self.limits.policies.len() as u64) as usize];
             self.set_policy(&mut properties, policy);
         } else if self.limits.policies.contains(&Policy::Other) && self.once_in(2) {
             properties.priority = Some(self.below(40) as i32 - 20);

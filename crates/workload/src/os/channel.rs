@@ -1,16 +1,20 @@
-//! Pipes and stream sockets: bytes or messages up to a capacity, with tasks that wait on either side.
+//! Pipes and stream sockets: bytes or messages up to a capacity, with tasks that wait on either
+//! side.
 //!
-//! A channel has three lists of waiters: readers, writers, pollers. What makes reading (or writing) possible wakes *all* of that
-//! side, the most recently queued first, as the kernel walks a wait queue of non-exclusive waiters; each tries again when it runs
-//! and, if another was quicker, blocks anew. [`Wakes::One`] wakes the one that has waited longest instead.
+//! A channel has three lists of waiters: readers, writers, pollers. What makes reading (or writing)
+//! possible wakes *all* of that side, the most recently queued first, as the kernel walks a wait
+//! queue of non-exclusive waiters; each tries again when it runs and, if another was quicker,
+//! blocks anew. [`Wakes::One`] wakes the one that has waited longest instead.
 //!
-//! What fits in is counted in whole messages, as the programs that use channels write and read them:
+//! What fits in is counted in whole messages, as the programs that use channels write and read
+//! them:
 //!
-//! * **socket**: so many messages, whatever their size (each is charged its buffer, not its bytes). Writers are woken by a read that
-//!   leaves at most a quarter of them.
+//! * **socket**: so many messages, whatever their size (each is charged its buffer, not its bytes).
+//!   Writers are woken by a read that leaves at most a quarter of them.
 //! * **pipe before 2.6.11**: 4096 bytes. Writers are woken by every read.
-//! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still fits there, else it needs a page
-//!   of its own; a page is given back, and writers are woken, when its last message is read.
+//! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still
+//!   fits there, else it needs a page of its own; a page is given back, and writers are woken, when
+//!   its last message is read.
 
 use schedlab_sched::{CpuId, TaskId};
 
@@ -83,9 +87,17 @@ impl Channel {
         let contents = match capacity {
             Capacity::Socket { messages } => Contents::Socket { unread: 0, messages },
             Capacity::OnePage => Contents::OnePage { unread: 0 },
-            Capacity::Pages => Contents::Pages { pages: [Page::default(); PIPE_PAGES], first: 0, used: 0 },
+            Capacity::Pages => {
+                Contents::Pages { pages: [Page::default(); PIPE_PAGES], first: 0, used: 0 }
+            }
         };
-        Channel { contents, readers: vec![], writers: vec![], pollers: vec![], written_on: CpuId(0) }
+        Channel {
+            contents,
+            readers: vec![],
+            writers: vec![],
+            pollers: vec![],
+            written_on: CpuId(0),
+        }
     }
 
     pub(super) fn is_socket(&self) -> bool {
@@ -134,7 +146,8 @@ impl Channel {
         }
     }
 
-    /// Takes a message of `bytes` out. None: there is nothing. Else whether writers are to be woken.
+    /// Takes a message of `bytes` out. None: there is nothing. Else whether writers are to be
+    /// woken.
     pub(super) fn read(&mut self, bytes: u32, wakes: Wakes) -> Option<bool> {
         if !self.readable() {
             return None;

@@ -1,4 +1,5 @@
-//! Devices that serve requests in the order in which they come: disks, the log of a database, and the page cache in front of a disk.
+//! Devices that serve requests in the order in which they come: disks, the log of a database, and
+//! the page cache in front of a disk.
 
 /// A disk, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,7 +9,8 @@ pub struct DiskId(pub(super) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogId(pub(super) u32);
 
-/// A disk: one request at a time, first come, first served. When a request will be done is known when it is made.
+/// A disk: one request at a time, first come, first served. When a request will be done is known
+/// when it is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disk {
     free_at_ns: u64,
@@ -50,9 +52,10 @@ pub struct CacheId(pub(super) u32);
 /// What a page cache hands to its disk at a time, KiB.
 pub const CHUNK_KIB: u64 = 128;
 
-/// A page cache with a disk of its own. What is written to it is dirty until the disk has it; the disk writes back whenever nobody
-/// reads, from the first dirty chunk on. A writer waits while too much is dirty. A read waits for the request that is being served
-/// and for the reads before it, not for what is dirty.
+/// A page cache with a disk of its own. What is written to it is dirty until the disk has it; the
+/// disk writes back whenever nobody reads, from the first dirty chunk on. A writer waits while too
+/// much is dirty. A read waits for the request that is being served and for the reads before it,
+/// not for what is dirty.
 ///
 /// The disk's past is made up for when somebody asks next: it needs no events of its own.
 #[derive(Clone, Copy, Debug)]

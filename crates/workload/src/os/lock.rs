@@ -1,5 +1,5 @@
-//! Semaphores, mutexes and latches. One waiter is woken at a time, the one that has waited longest; it must then win what it waits
-//! for against whoever is quicker, unless the mutex hands itself on.
+//! Semaphores, mutexes and latches. One waiter is woken at a time, the one that has waited longest;
+//! it must then win what it waits for against whoever is quicker, unless the mutex hands itself on.
 
 use schedlab_sched::TaskId;
 use std::collections::VecDeque;
@@ -40,7 +40,8 @@ impl Semaphore {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mutex {
     pub(super) owner: Option<TaskId>,
-    /// The owner gives it to the one that has waited longest instead of letting whoever comes have it.
+    /// The owner gives it to the one that has waited longest instead of letting whoever comes have
+    /// it.
     pub(super) hands_on: bool,
     pub(super) waiters: VecDeque<TaskId>,
 }

@@ -1,14 +1,15 @@
 //! Programs that talk to each other: what benchmarks are made of.
 //!
-//! A [`Program`] is asked for one [`Step`] after another, much as a process issues system calls: run, write to a socket, wait for a
-//! child. An [`Os`] keeps what programs share (pipes and sockets, semaphores, mutexes, disks, the process tree) and is the
-//! [`Workload`] of the machine.
+//! A [`Program`] is asked for one [`Step`] after another, much as a process issues system calls:
+//! run, write to a socket, wait for a child. An [`Os`] keeps what programs share (pipes and
+//! sockets, semaphores, mutexes, disks, the process tree) and is the [`Workload`] of the machine.
 //!
 //! # When a step takes effect
 //!
-//! A write, a post or a fork burns its CPU cost first and then takes effect, all at one instant; a read or a wait takes effect (or
-//! blocks) at once and burns its cost after it has succeeded. So the cost of a message lies on the message's path and never beside
-//! it. What blocks is tried again when the task has been woken and runs; no cost is paid twice. Making a channel or a lock costs
+//! A write, a post or a fork burns its CPU cost first and then takes effect, all at one instant; a
+//! read or a wait takes effect (or blocks) at once and burns its cost after it has succeeded. So
+//! the cost of a message lies on the message's path and never beside it. What blocks is tried again
+//! when the task has been woken and runs; no cost is paid twice. Making a channel or a lock costs
 //! nothing, nor do exit and waiting for a child.
 
 mod channel;
@@ -105,7 +106,8 @@ pub enum Step {
     SetAffinity(TaskId, CpuSet),
     /// End the task.
     Exit,
-    /// The benchmark is over. That ends the run; where it is a part of several, it ends all tasks of its part.
+    /// The benchmark is over. That ends the run; where it is a part of several, it ends all tasks
+    /// of its part.
     Finish,
 }
 
@@ -288,8 +290,8 @@ impl Objects {
         SemaphoreId(self.semaphores.len() as u32 - 1)
     }
 
-    /// Makes a free mutex. One that `hands_on` goes to the task that has waited longest; of one that does not, whoever comes
-    /// first after it was let go has it.
+    /// Makes a free mutex. One that `hands_on` goes to the task that has waited longest; of one
+    /// that does not, whoever comes first after it was let go has it.
     pub fn mutex(&mut self, hands_on: bool) -> MutexId {
         self.mutexes.push(Mutex { hands_on, ..Mutex::default() });
         MutexId(self.mutexes.len() as u32 - 1)
@@ -313,7 +315,8 @@ impl Objects {
         LogId(self.logs.len() as u32 - 1)
     }
 
-    /// Makes a page cache of which `dirty_limit_kib` may be dirty, with a disk that takes `chunk_ns` for [`CHUNK_KIB`].
+    /// Makes a page cache of which `dirty_limit_kib` may be dirty, with a disk that takes
+    /// `chunk_ns` for [`CHUNK_KIB`].
     pub fn page_cache(&mut self, dirty_limit_kib: u64, chunk_ns: u64) -> CacheId {
         self.caches.push(PageCache::new(dirty_limit_kib, chunk_ns));
         CacheId(self.caches.len() as u32 - 1)
@@ -411,7 +414,8 @@ impl Os {
         &self.costs
     }
 
-    /// A task that starts at `start_ns` by the clock of its part. All must be there before the run begins.
+    /// A task that starts at `start_ns` by the clock of its part. All must be there before the run
+    /// begins.
     pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
         let id = self.last_part();
         let part = &self.parts[id.index()].part;
@@ -470,7 +474,13 @@ impl Os {
         })
     }
 
-    fn add(&mut self, spawn: Spawn, attr: TaskAttr, parent: Option<TaskId>, part: PartId) -> TaskId {
+    fn add(
+        &mut self,
+        spawn: Spawn,
+        attr: TaskAttr,
+        parent: Option<TaskId>,
+        part: PartId,
+    ) -> TaskId {
         let number = TaskId(self.tasks.len() as u32);
         let within = self.parts[part.index()].task_comes();
         self.tasks.push(Task {
@@ -498,7 +508,9 @@ impl Os {
     fn cost_before(&self, step: &Step) -> u64 {
         let costs = &self.costs;
         match step {
-            Step::Write(channel, bytes) if self.objects.channels[channel.0 as usize].is_socket() => {
+            Step::Write(channel, bytes)
+                if self.objects.channels[channel.0 as usize].is_socket() =>
+            {
                 costs.socket_write_ns + copying_ns(costs, *bytes)
             }
             Step::Write(_, bytes) => costs.pipe_write_ns + copying_ns(costs, *bytes),
@@ -553,7 +565,13 @@ impl Os {
     }
 
     /// `step` takes effect, or blocks.
-    fn effect(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, step: Step) -> Result<Outcome, Ended> {
+    fn effect(
+        &mut self,
+        now_ns: u64,
+        task: TaskId,
+        cpu: CpuId,
+        step: Step,
+    ) -> Result<Outcome, Ended> {
         let tell = |op| Ok(Outcome::Tell(op));
         let this = &mut self.tasks[task.index()];
         let objects = &mut self.objects;
@@ -565,7 +583,9 @@ impl Os {
                     return tell(Op::RunUntil { until_ns });
                 }
             }
-            Step::Sleep(ns) => return tell(sleep(now_ns.saturating_add(ns), BlockReason::Interruptible)),
+            Step::Sleep(ns) => {
+                return tell(sleep(now_ns.saturating_add(ns), BlockReason::Interruptible));
+            }
             Step::SleepUntil(until_ns) => {
                 if until_ns > now_ns {
                     return tell(sleep(until_ns, BlockReason::Interruptible));
@@ -579,9 +599,13 @@ impl Os {
                     return Ok(this.block_in(Step::Write(id, bytes)));
                 }
                 channel.written_on = cpu;
-                this.sync =
-                    if channel.is_socket() { objects.profile.socket_sync } else { objects.profile.pipe_sync };
-                // In the kernel pollers and readers stand in one list. No program here has both on one channel.
+                this.sync = if channel.is_socket() {
+                    objects.profile.socket_sync
+                } else {
+                    objects.profile.pipe_sync
+                };
+                // In the kernel pollers and readers stand in one list. No program here has both on
+                // one channel.
                 wake_side(&mut this.to_wake, &mut channel.pollers, Wakes::All);
                 wake_side(&mut this.to_wake, &mut channel.readers, objects.profile.channel_wake);
             }
@@ -594,7 +618,11 @@ impl Os {
                 };
                 if room {
                     this.sync = false;
-                    wake_side(&mut this.to_wake, &mut channel.writers, objects.profile.channel_wake);
+                    wake_side(
+                        &mut this.to_wake,
+                        &mut channel.writers,
+                        objects.profile.channel_wake,
+                    );
                 }
                 this.owes_ns = match channel.is_socket() {
                     true => costs.socket_read_ns,

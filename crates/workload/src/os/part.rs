@@ -1,7 +1,9 @@
-//! Several benchmarks on one machine: each is a [`Part`], with tasks, a clock and random draws of its own.
+//! Several benchmarks on one machine: each is a [`Part`], with tasks, a clock and random draws of
+//! its own.
 //!
-//! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does not notice that it is a part,
-//! except by how long things take. An [`Os`] of which nobody has said anything is one part that begins at 0.
+//! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does
+//! not notice that it is a part, except by how long things take. An [`Os`] of which nobody has said
+//! anything is one part that begins at 0.
 
 use super::Os;
 use schedlab_sched::{CpuSet, GroupId, SchedAttr, TaskId};
@@ -126,7 +128,8 @@ impl Os {
             let limit_ns = running.part.limit_ns?;
             Some((running.part.start_ns.saturating_add(limit_ns), PartId(number as u32)))
         };
-        let mut deadlines: Vec<(u64, PartId)> = self.parts.iter().enumerate().filter_map(of).collect();
+        let mut deadlines: Vec<(u64, PartId)> =
+            self.parts.iter().enumerate().filter_map(of).collect();
         deadlines.sort_by_key(|&(at_ns, part)| (at_ns, part.0));
         deadlines
     }

@@ -18,18 +18,22 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of the release `version` ("2.4.19", "2.6.32", "6.12"; what follows the numbers is passed over).
+    /// Of the release `version` ("2.4.19", "2.6.32", "6.12"; what follows the numbers is passed
+    /// over).
     ///
-    /// Pipes had one page before 2.6.11. Stream sockets took about 128 messages of 100 bytes with the 64 KiB buffers of 2.4 and
-    /// 2.6, and take about 277 now; the specification leaves open since when, and 3.0 is our choice.
+    /// Pipes had one page before 2.6.11. Stream sockets took about 128 messages of 100 bytes with
+    /// the 64 KiB buffers of 2.4 and 2.6, and take about 277 now; the specification leaves open
+    /// since when, and 3.0 is our choice.
     ///
-    /// Synchronous wakeups: of 2.4's pipes it is known that only a writer whose data do not fit promises to sleep (here it has woken
-    /// its reader before, message by message); a write that is done ends with an ordinary wakeup. 2.6's before 2.6.24 are taken to
-    /// be alike: 2.6.0 does not count the sleep of a task that is woken synchronously, and if its pipes always woke so, irman2 would
-    /// starve nobody under it, as it did. Sockets: since 2.6.30.
+    /// Synchronous wakeups: of 2.4's pipes it is known that only a writer whose data do not fit
+    /// promises to sleep (here it has woken its reader before, message by message); a write that is
+    /// done ends with an ordinary wakeup. 2.6's before 2.6.24 are taken to be alike: 2.6.0 does not
+    /// count the sleep of a task that is woken synchronously, and if its pipes always woke so,
+    /// irman2 would starve nobody under it, as it did. Sockets: since 2.6.30.
     pub fn of(version: &str) -> Profile {
-        let mut numbers =
-            version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+        let mut numbers = version
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|part| part.parse::<u32>().unwrap_or(0));
         let mut number = || numbers.next().unwrap_or(0);
         let version = (number(), number(), number());
         let messages = if version < (3, 0, 0) { 128 } else { 277 };

@@ -1,7 +1,8 @@
-//! Random draws of programs. Each task has a stream of its own, so that what one scheduler decides does not change what another
-//! task draws.
+//! Random draws of programs. Each task has a stream of its own, so that what one scheduler decides
+//! does not change what another task draws.
 //!
-//! Logarithms and cosines come from a software library: those of the machine differ in the last bits from one system to the next.
+//! Logarithms and cosines come from a software library: those of the machine differ in the last
+//! bits from one system to the next.
 
 use schedlab_machine::order::SplitMix64;
 use schedlab_sched::TaskId;
@@ -14,7 +15,9 @@ impl Random {
     /// The stream of `task` in the run of `seed`.
     pub fn new(seed: u64, task: TaskId) -> Random {
         let mut of_run = SplitMix64::new(seed);
-        Random(SplitMix64::new(of_run.next_u64() ^ u64::from(task.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        Random(SplitMix64::new(
+            of_run.next_u64() ^ u64::from(task.0).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        ))
     }
 
     /// An integer from 0 to `bound` - 1.
@@ -34,7 +37,8 @@ impl Random {
 
     /// Normal with the given mean and standard deviation.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
-        // Box and Muller's method; the second value is not kept, so that the stream has no hidden state.
+        // Box and Muller's method; the second value is not kept, so that the stream has no hidden
+        // state.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         mean + deviation * radius * libm::cos(2.0 * core::f64::consts::PI * self.uniform())
     }

@@ -52,7 +52,10 @@ fn a_message_costs_the_writer_before_and_the_reader_after() {
     let diary = Diary::default();
     os.start(
         0,
-        Spawn::new("reader", script(&diary, vec![("read", Step::Read(socket, 100)), ("got", Step::Run(1))])),
+        Spawn::new(
+            "reader",
+            script(&diary, vec![("read", Step::Read(socket, 100)), ("got", Step::Run(1))]),
+        ),
     );
     os.start(
         0,
@@ -63,8 +66,10 @@ fn a_message_costs_the_writer_before_and_the_reader_after() {
     );
     let (end, now_ns) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    // The reader blocks at once; the write takes effect after 1700; the reader runs when the writer has ended.
-    let expected = [(0, "read"), (0, "write"), (1700, "sent"), (1705, "exit"), (3405, "got"), (3406, "exit")];
+    // The reader blocks at once; the write takes effect after 1700; the reader runs when the writer
+    // has ended.
+    let expected =
+        [(0, "read"), (0, "write"), (1700, "sent"), (1705, "exit"), (3405, "got"), (3406, "exit")];
     assert_eq!(*diary.borrow(), expected);
     assert_eq!(now_ns, 3406);
 }
@@ -74,14 +79,15 @@ fn a_full_channel_blocks_its_writers_and_no_cost_is_paid_twice() {
     let mut os = os();
     let pipe = os.objects().channel(Capacity::Socket { messages: 1 });
     let diary = Diary::default();
-    let writes = vec![("1", Step::Write(pipe, 100)), ("2", Step::Write(pipe, 100)), ("sent", Step::Run(5))];
+    let writes =
+        vec![("1", Step::Write(pipe, 100)), ("2", Step::Write(pipe, 100)), ("sent", Step::Run(5))];
     os.start(0, Spawn::new("writer", script(&diary, writes)));
     let reads = vec![("read", Step::Read(pipe, 100)), ("read", Step::Read(pipe, 100))];
     os.start(0, Spawn::new("reader", script(&diary, reads)));
     let (end, _) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    // The second write is burnt by 3400, and blocks; the reader's first read wakes the writer, which takes its turn when the reader
-    // waits for the second message.
+    // The second write is burnt by 3400, and blocks; the reader's first read wakes the writer,
+    // which takes its turn when the reader waits for the second message.
     let expected = [
         (0, "1"),
         (1700, "2"),
@@ -111,7 +117,9 @@ fn all_pollers_are_woken_by_one_byte_that_stays() {
 fn a_parent_waits_for_its_children_one_by_one() {
     let mut os = os();
     let diary = Diary::default();
-    let child = |diary: &Diary| Box::new(Spawn::new("child", script(diary, vec![("works", Step::Run(100))])));
+    let child = |diary: &Diary| {
+        Box::new(Spawn::new("child", script(diary, vec![("works", Step::Run(100))])))
+    };
     let steps = vec![
         ("fork", Step::Fork(child(&diary))),
         ("fork", Step::Fork(child(&diary))),
@@ -131,8 +139,11 @@ fn locks_are_spun_for_and_then_waited_for() {
     let mut os = os();
     let mutex = os.objects().mutex(false);
     let diary = Diary::default();
-    let holder =
-        vec![("lock", Step::Lock(mutex, 0)), ("sleep", Step::Sleep(10_000)), ("unlock", Step::Unlock(mutex))];
+    let holder = vec![
+        ("lock", Step::Lock(mutex, 0)),
+        ("sleep", Step::Sleep(10_000)),
+        ("unlock", Step::Unlock(mutex)),
+    ];
     os.start(0, Spawn::new("holder", script(&diary, holder)));
     let spinner = vec![("spin", Step::Lock(mutex, 4_500)), ("mine", Step::Unlock(mutex))];
     os.start(0, Spawn::new("spinner", script(&diary, spinner)));
@@ -163,8 +174,11 @@ fn semaphores_latches_and_the_clock() {
             script(&diary, vec![("wait", Step::Wait(semaphore)), ("pass", Step::Pass(latch))]),
         ),
     );
-    let others =
-        vec![("post", Step::Post(semaphore)), ("until", Step::RunUntil(50_000)), ("open", Step::Open(latch))];
+    let others = vec![
+        ("post", Step::Post(semaphore)),
+        ("until", Step::RunUntil(50_000)),
+        ("open", Step::Open(latch)),
+    ];
     os.start(0, Spawn::new("other", script(&diary, others)));
     let (end, _) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
@@ -197,7 +211,8 @@ fn who_waits_for_what_is_told() {
     os.start(0, Spawn::new("reader", move |_: &mut Context<'_>| Step::Read(pipe, 1)));
     let (_, release) = registry::find("fcfs").expect("it is there");
     let Build::Ordinary(make) = release.build else { unreachable!("it knows no future") };
-    let mut machine = Machine::new(Config::idealised(1, 1000), make(&BuildConfig::flat(1, 1000)), os, ());
+    let mut machine =
+        Machine::new(Config::idealised(1, 1000), make(&BuildConfig::flat(1, 1000)), os, ());
     assert_eq!(machine.run(1_000_000), Ok(RunEnd::Stuck));
     assert_eq!(machine.workload().who_waits(), [(TaskId(0), "reader", "to read")]);
 }
@@ -218,15 +233,21 @@ fn requests_to_a_disk_queue() {
     }
     let (end, _) = run(os);
     assert_eq!(end, Ok(RunEnd::AllEnded));
-    let expected =
-        [(0, "read"), (0, "read"), (700, "read it"), (701, "exit"), (1400, "read it"), (1401, "exit")];
+    let expected = [
+        (0, "read"),
+        (0, "read"),
+        (700, "read it"),
+        (701, "exit"),
+        (1400, "read it"),
+        (1401, "exit"),
+    ];
     assert_eq!(*diary.borrow(), expected);
 }
 
 #[test]
 fn computing_until_a_time_ends_at_it_or_as_soon_as_there_is_a_cpu() {
-    // They take turns of 10 ms. Who runs at the time is done on the spot; the loop has the next turn; then the other two are done,
-    // each in no time.
+    // They take turns of 10 ms. Who runs at the time is done on the spot; the loop has the next
+    // turn; then the other two are done, each in no time.
     let mut os = os();
     let diary = Diary::default();
     const UNTIL_NS: u64 = 345_678_912;
@@ -235,8 +256,12 @@ fn computing_until_a_time_ends_at_it_or_as_soon_as_there_is_a_cpu() {
     }
     os.start(0, Spawn::new("hog", |_: &mut Context<'_>| Step::Run(u64::MAX)));
     assert_eq!(run_under("rr", os).0, Ok(RunEnd::TimeUp));
-    let mut done: Vec<u64> =
-        diary.borrow().iter().filter(|(_, name)| *name == "exit").map(|&(at_ns, _)| at_ns).collect();
+    let mut done: Vec<u64> = diary
+        .borrow()
+        .iter()
+        .filter(|(_, name)| *name == "exit")
+        .map(|&(at_ns, _)| at_ns)
+        .collect();
     done.sort_unstable();
     assert_eq!(done, [UNTIL_NS, UNTIL_NS + 10_000_000, UNTIL_NS + 10_000_000]);
 }
@@ -254,7 +279,10 @@ fn parts_have_clocks_and_draws_of_their_own_and_end_with_all_their_tasks() {
     let mut os = os();
     let first = os.begin_part(Part::default());
     os.start(0, Spawn::new("draws", draws(&drawn)));
-    os.start(0, Spawn::new("first", script(&diary, vec![("run", Step::Run(100)), ("over", Step::Finish)])));
+    os.start(
+        0,
+        Spawn::new("first", script(&diary, vec![("run", Step::Run(100)), ("over", Step::Finish)])),
+    );
     os.start(0, Spawn::new("endless", |_: &mut Context<'_>| Step::Run(u64::MAX)));
     os.start(500, Spawn::new("never born", |_: &mut Context<'_>| Step::Run(u64::MAX)));
     let attr = SchedAttr::nice(5);
@@ -270,7 +298,10 @@ fn parts_have_clocks_and_draws_of_their_own_and_end_with_all_their_tasks() {
     assert_eq!((os.attr(nice).sched.nice, os.part_of(nice)), (5, second));
     let (end, now_ns, os) = run_under("fcfs", os);
     assert_eq!((end, now_ns), (Ok(RunEnd::AllEnded), 1070));
-    assert_eq!(*diary.borrow(), [(0, "run"), (100, "over"), (0, "until"), (50, "sleep"), (70, "exit")]);
+    assert_eq!(
+        *diary.borrow(),
+        [(0, "run"), (100, "over"), (0, "until"), (50, "sleep"), (70, "exit")]
+    );
     assert_eq!((os.part_over_ns(first), os.part_over_ns(second)), (Some(100), Some(1070)));
     let alone = Random::new(1, TaskId(0)).below(1_000_000);
     assert_eq!(drawn.borrow()[0], alone, "the first part draws what it draws alone");

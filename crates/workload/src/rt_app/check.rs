@@ -1,4 +1,5 @@
-//! What can be known of a workload before time starts: is there anything in it that cannot be run as meant?
+//! What can be known of a workload before time starts: is there anything in it that cannot be run
+//! as meant?
 
 use super::in_force::InForce;
 use super::mutex_use;
@@ -110,7 +111,8 @@ impl Fault {
     }
 }
 
-/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second round is like all later.
+/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second
+/// round is like all later.
 pub fn rounds_worth_trying(loops: Loops) -> u64 {
     match loops {
         Loops::Forever => 2,
@@ -169,7 +171,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// All barriers with the number of threads that must come: the instances of each task that names it anywhere.
+/// All barriers with the number of threads that must come: the instances of each task that names it
+/// anywhere.
 pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
     let mut needed = BTreeMap::new();
     for (number, task) in model.tasks.iter().enumerate() {
@@ -197,9 +200,12 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fau
     }
     let names = Names::of(model);
     if names.keys.len() != model.tasks.len() {
-        let twice =
-            (0..model.tasks.len()).find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
-        return Err(Fault::new(Place::task(twice.unwrap_or(0), Spot::Whole), "two tasks of this name"));
+        let twice = (0..model.tasks.len())
+            .find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
+        return Err(Fault::new(
+            Place::task(twice.unwrap_or(0), Spot::Whole),
+            "two tasks of this name",
+        ));
     }
     for (number, task) in model.tasks.iter().enumerate() {
         check_shape(number, task)?;
@@ -222,10 +228,17 @@ fn check_shape(number: usize, task: &Task) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_properties(number: usize, task: &Task, model: &Model, target: &Target) -> Result<(), Fault> {
+fn check_properties(
+    number: usize,
+    task: &Task,
+    model: &Model,
+    target: &Target,
+) -> Result<(), Fault> {
     check_plain(&task.properties, target, |key| Place::task(number, Spot::Key(key)))?;
     for (phase_number, phase) in task.phases.iter().enumerate() {
-        check_plain(&phase.properties, target, |key| Place::phase(number, phase_number, Spot::Key(key)))?;
+        check_plain(&phase.properties, target, |key| {
+            Place::phase(number, phase_number, Spot::Key(key))
+        })?;
     }
     let mut in_force = InForce::new(model.global.default_policy);
     in_force.enter(&task.properties).map_err(|fault| {
@@ -261,12 +274,11 @@ fn check_plain(
             return Err(Fault::new(place("cpus"), "`cpus` must name at least one CPU"));
         }
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            return Err(Fault::new(place("cpus"), format!("the machine has no CPU {cpu}")).with_help(
-                match last {
+            return Err(Fault::new(place("cpus"), format!("the machine has no CPU {cpu}"))
+                .with_help(match last {
                     0 => "it has only CPU 0".into(),
                     last => format!("it has the CPUs 0 to {last}"),
-                },
-            ));
+                }));
         }
     }
     if let (Some(min), Some(max)) = (properties.util_min, properties.util_max)
@@ -295,15 +307,18 @@ fn check_names(
     let of_key = |key: &str| names.keys.get(key).map(|&number| &model.tasks[number]);
     for (place, action) in events(number, task) {
         let fault = match action {
-            Action::Resume { name, .. } if dialect == Dialect::Golden => match thread_of(name, of_key) {
-                Some(_) => continue,
-                None => Fault::new(place, format!("there is no thread `{name}` to resume")),
-            },
+            Action::Resume { name, .. } if dialect == Dialect::Golden => {
+                match thread_of(name, of_key) {
+                    Some(_) => continue,
+                    None => Fault::new(place, format!("there is no thread `{name}` to resume")),
+                }
+            }
             Action::Resume { name, .. }
                 if of_key(name).is_none() && !names.suspended.contains(name.as_str()) =>
             {
-                let message =
-                    format!("there is no task `{name}` to resume, and none suspends under that name");
+                let message = format!(
+                    "there is no task `{name}` to resume, and none suspends under that name"
+                );
                 let known = keys().chain(names.suspended.iter().copied());
                 Fault::new(place, message).with_help_if(did_you_mean(name, known))
             }
@@ -319,7 +334,10 @@ fn check_names(
 }
 
 /// The task and instance that a thread's name (`key-0`) stands for.
-pub(crate) fn thread_of<'a>(name: &str, find: impl Fn(&str) -> Option<&'a Task>) -> Option<(&'a Task, u32)> {
+pub(crate) fn thread_of<'a>(
+    name: &str,
+    find: impl Fn(&str) -> Option<&'a Task>,
+) -> Option<(&'a Task, u32)> {
     let (key, instance) = name.rsplit_once('-')?;
     let task = find(key)?;
     let number: u32 = instance.parse().ok()?;
@@ -367,8 +385,11 @@ fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
     }
     for (name, place) in absent {
         if let Some(task) = waits.get(name) {
-            return Err(Fault::new(place, format!("barrier `{name}` can never fill: this is never reached"))
-                .with_help(format!("task `{task}` would wait there for ever")));
+            return Err(Fault::new(
+                place,
+                format!("barrier `{name}` can never fill: this is never reached"),
+            )
+            .with_help(format!("task `{task}` would wait there for ever")));
         }
     }
     Ok(())
@@ -382,7 +403,8 @@ fn check_ends(
     names: &Names<'_>,
     target: &Target,
 ) -> Result<(), Fault> {
-    let takes_time = |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
+    let takes_time =
+        |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
     let endless = reached(task).find(|(_, phase)| phase.loops == Loops::Forever);
     let place = match endless {
         Some((phase_number, phase)) => {
@@ -396,7 +418,10 @@ fn check_ends(
         }
         None if task.loops == Loops::Forever => {
             if !reached(task).any(|(_, phase)| takes_time(phase)) {
-                return Err(no_time(Place::task(number, Spot::Whole), &format!("task `{}`", task.key)));
+                return Err(no_time(
+                    Place::task(number, Spot::Whole),
+                    &format!("task `{}`", task.key),
+                ));
             }
             Place::task(number, Spot::Whole)
         }
@@ -426,7 +451,9 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
         Action::MemRun(run) => {
             run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase)
         }
-        Action::Barrier(name) => names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1),
+        Action::Barrier(name) => {
+            names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1)
+        }
         Action::Timer { .. }
         | Action::Lock(_)
         | Action::Wait { .. }

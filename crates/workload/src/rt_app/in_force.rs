@@ -1,8 +1,8 @@
 //! Which policy and priority are in force in a phase.
 //!
-//! What a phase sets stays in force after it. `priority` alone keeps the policy; `policy` alone brings the default priority of
-//! that policy. The deadline figures, and the slice that an ordinary task asks for, are remembered while the other policy is
-//! in force.
+//! What a phase sets stays in force after it. `priority` alone keeps the policy; `policy` alone
+//! brings the default priority of that policy. The deadline figures, and the slice that an ordinary
+//! task asks for, are remembered while the other policy is in force.
 
 use crate::model::Properties;
 use schedlab_sched::{Policy, SchedAttr};
@@ -114,13 +114,15 @@ impl InForce {
         };
         let (deadline, period) = self.deadline_and_period(runtime);
         if runtime > deadline {
-            let message =
-                format!("`dl-runtime` ({runtime} µs) must not be longer than the deadline ({deadline} µs)");
+            let message = format!(
+                "`dl-runtime` ({runtime} µs) must not be longer than the deadline ({deadline} µs)"
+            );
             return Err(fault("dl-runtime", &message));
         }
         if deadline > period {
-            let message =
-                format!("`dl-deadline` ({deadline} µs) must not be longer than the period ({period} µs)");
+            let message = format!(
+                "`dl-deadline` ({deadline} µs) must not be longer than the period ({period} µs)"
+            );
             return Err(fault("dl-deadline", &message));
         }
         Ok(())

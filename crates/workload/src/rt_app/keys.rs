@@ -89,7 +89,8 @@ pub const EVENTS: [(&str, Kind); 21] = [
 ];
 
 /// Keys of `global` that mean something here.
-pub const GLOBAL: [&str; 5] = ["duration", "default_policy", "calibration", "pi_enabled", "cumulative_slack"];
+pub const GLOBAL: [&str; 5] =
+    ["duration", "default_policy", "calibration", "pi_enabled", "cumulative_slack"];
 
 /// Keys of `global` that only a real machine has a use for.
 pub const GLOBAL_CARRIED: [&str; 9] = [

@@ -16,7 +16,8 @@ pub fn diagnostic(root: Cursor<'_>, model: &Model, fault: Fault) -> Diagnostic {
     .with_help_if(fault.help)
 }
 
-/// Follows the members that the reader has made tasks, phases and events of: its objects are all objects.
+/// Follows the members that the reader has made tasks, phases and events of: its objects are all
+/// objects.
 fn in_file(root: Cursor<'_>, model: &Model, fault: &Fault) -> Result<Diagnostic, Diagnostic> {
     let message = || fault.message.clone();
     let lost = || root.error(message());

@@ -1,8 +1,9 @@
 //! Whether a task's locks and unlocks fit together.
 //!
-//! Which mutexes a thread holds at an event follows from its own program alone: there are no conditions in it, and whatever it
-//! has to wait for, it goes on at the same place. And a body that can be run twice leaves the mutexes as it found them: where
-//! it does not, the first event that concerns a mutex fails in the second round. So two rounds of every loop tell all.
+//! Which mutexes a thread holds at an event follows from its own program alone: there are no
+//! conditions in it, and whatever it has to wait for, it goes on at the same place. And a body that
+//! can be run twice leaves the mutexes as it found them: where it does not, the first event that
+//! concerns a mutex fails in the second round. So two rounds of every loop tell all.
 
 use super::check::{Fault, Place, rounds_worth_trying};
 use crate::model::{Action, Task};
@@ -16,8 +17,9 @@ pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
             for _ in 0..rounds_worth_trying(phase.loops) {
                 for (event_number, event) in phase.events.iter().enumerate() {
                     let place = Place::event(number, phase_number, event_number);
-                    step(&mut held, place, &event.action)
-                        .map_err(|message| Fault::new(place, format!("task `{}` {message}", task.key)))?;
+                    step(&mut held, place, &event.action).map_err(|message| {
+                        Fault::new(place, format!("task `{}` {message}", task.key))
+                    })?;
                 }
             }
             if phase.loops == crate::model::Loops::Forever {
@@ -30,14 +32,19 @@ pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
     }
     match held.first_key_value() {
         None => Ok(()),
-        Some((mutex, &place)) => {
-            Err(Fault::new(place, format!("task `{}` ends while it holds mutex `{mutex}`", task.key))
-                .with_help("it is locked here and never unlocked"))
-        }
+        Some((mutex, &place)) => Err(Fault::new(
+            place,
+            format!("task `{}` ends while it holds mutex `{mutex}`", task.key),
+        )
+        .with_help("it is locked here and never unlocked")),
     }
 }
 
-fn step<'a>(held: &mut BTreeMap<&'a str, Place>, place: Place, action: &'a Action) -> Result<(), String> {
+fn step<'a>(
+    held: &mut BTreeMap<&'a str, Place>,
+    place: Place,
+    action: &'a Action,
+) -> Result<(), String> {
     match action {
         Action::Lock(mutex) if held.insert(mutex, place).is_some() => {
             return Err(format!("locks mutex `{mutex}`, which it already holds"));

@@ -93,7 +93,9 @@ fn global(section: Cursor<'_>) -> Result<Global, Diagnostic> {
             }
             key if keys::GLOBAL_CARRIED.contains(&key) => {
                 if matches!(cursor.value().kind, Json::Object(_) | Json::Array(_) | Json::Null) {
-                    return Err(cursor.error(format!("`{key}` must be a string, a number, true or false")));
+                    return Err(
+                        cursor.error(format!("`{key}` must be a string, a number, true or false"))
+                    );
                 }
                 carry(&mut global, key, cursor);
             }
@@ -120,7 +122,9 @@ fn carry(global: &mut Global, key: &str, cursor: Cursor<'_>) {
 fn calibration(cursor: Cursor<'_>) -> Result<(), Diagnostic> {
     let good = match &cursor.value().kind {
         Json::Integer(ns_per_loop) => *ns_per_loop > 0,
-        Json::String(text) => text.strip_prefix("CPU").is_some_and(|number| number.parse::<u32>().is_ok()),
+        Json::String(text) => {
+            text.strip_prefix("CPU").is_some_and(|number| number.parse::<u32>().is_ok())
+        }
         _ => false,
     };
     if good {
@@ -132,7 +136,9 @@ fn calibration(cursor: Cursor<'_>) -> Result<(), Diagnostic> {
 
 /// Seconds, possibly with a fraction, as ns; -1 is none.
 fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
-    let wanted = || cursor.error("`duration` must be a number of seconds, or -1: until all tasks have ended");
+    let wanted = || {
+        cursor.error("`duration` must be a number of seconds, or -1: until all tasks have ended")
+    };
     match cursor.value().kind {
         Json::Integer(-1) => Ok(None),
         Json::Integer(_) | Json::Number => decimal_ns(cursor.text()).map(Some).ok_or_else(wanted),
@@ -140,7 +146,8 @@ fn duration_ns(cursor: Cursor<'_>) -> Result<Option<u64>, Diagnostic> {
     }
 }
 
-/// A decimal number of seconds in ns, at most 2^63 - 1 of them. What is finer than a nanosecond is cut.
+/// A decimal number of seconds in ns, at most 2^63 - 1 of them. What is finer than a nanosecond is
+/// cut.
 fn decimal_ns(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
@@ -184,10 +191,13 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
         match keys::classify(value.key()) {
             Key::Task => match value.key() {
                 "instance" => {
-                    task.instances = value.small("a whole number of threads", 0..=THREADS_MAX as u32)?;
+                    task.instances =
+                        value.small("a whole number of threads", 0..=THREADS_MAX as u32)?;
                 }
                 "delay" => task.delay_us = value.integer(MICROSECONDS, 0..=US_MAX)? as u64,
-                _ if phases.is_some() => return Err(value.key_error("a second `phases` in this task")),
+                _ if phases.is_some() => {
+                    return Err(value.key_error("a second `phases` in this task"));
+                }
                 _ => phases = Some(member),
             },
             Key::Loop => task.loops = loops(value)?,
@@ -275,7 +285,9 @@ fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagn
             }
             properties.cpus = Some(cpus);
         }
-        "nodes_membind" => properties.nodes_membind = Some(numbers(cursor, "a node's number", CPUS_MAX - 1)?),
+        "nodes_membind" => {
+            properties.nodes_membind = Some(numbers(cursor, "a node's number", CPUS_MAX - 1)?)
+        }
         "util_min" => properties.util_min = Some(cursor.small("a utilisation", 0..=1024)?),
         "util_max" => properties.util_max = Some(cursor.small("a utilisation", 0..=1024)?),
         "taskgroup" => {
@@ -317,7 +329,9 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         // Today's rt-app ignores what is given to suspend, and `""` is how files say so.
         Kind::Suspend if dialect == Dialect::RtApp => Action::Suspend(cursor.string()?.into()),
         Kind::Suspend => Action::Suspend(name()?),
-        Kind::Resume | Kind::ResumeSync => Action::Resume { name: name()?, sync: kind == Kind::ResumeSync },
+        Kind::Resume | Kind::ResumeSync => {
+            Action::Resume { name: name()?, sync: kind == Kind::ResumeSync }
+        }
         Kind::SemPost => Action::SemPost(name()?),
         Kind::SemWait => Action::SemWait(name()?),
         Kind::Yield => Action::Yield,
@@ -370,7 +384,8 @@ fn timer(cursor: Cursor<'_>) -> Result<Action, Diagnostic> {
     only(cursor, &["ref", "period", "mode"])?;
     Ok(Action::Timer {
         name: required(&cursor, "ref", owned_name)?,
-        period_us: required(&cursor, "period", |period| period.integer(MICROSECONDS, 0..=US_MAX))? as u64,
+        period_us: required(&cursor, "period", |period| period.integer(MICROSECONDS, 0..=US_MAX))?
+            as u64,
         absolute: optional(&cursor, "mode", |mode| match mode.string()? {
             "relative" => Ok(false),
             "absolute" => Ok(true),

@@ -191,7 +191,8 @@ fn mem_run(run: &MemRun) -> String {
         MemRunKind::Write => "write",
         MemRunKind::PointerChase => "pointer-chase",
     };
-    let mut text = format!("{{\"type\": \"{kind}\", \"size\": {}, \"count\": {}", run.size, run.count);
+    let mut text =
+        format!("{{\"type\": \"{kind}\", \"size\": {}, \"count\": {}", run.size, run.count);
     if let Some(stride) = run.stride {
         let _ = write!(text, ", \"stride\": {stride}");
     }

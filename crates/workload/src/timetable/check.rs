@@ -31,7 +31,8 @@ impl Timetable {
         let forked = forked_keys(around.model);
         for entry in &self.entries {
             let origin = &entry.origin;
-            if entry.when.period_ns.is_some() && entry.when.until_ns == u64::MAX && !around.limited {
+            if entry.when.period_ns.is_some() && entry.when.until_ns == u64::MAX && !around.limited
+            {
                 return Err(origin
                     .error(usize::MAX, "nothing ends this, as the run has no duration")
                     .with_help("say `until` when, or give the run a duration"));
@@ -52,7 +53,9 @@ impl Timetable {
                 Some(cpu) => {
                     let message = match around.cpus {
                         1 => format!("there is no CPU {}: the machine has one, number 0", cpu.0),
-                        cpus => format!("there is no CPU {}: the machine has 0 to {}", cpu.0, cpus - 1),
+                        cpus => {
+                            format!("there is no CPU {}: the machine has 0 to {}", cpu.0, cpus - 1)
+                        }
                     };
                     Err(origin.error(number, message))
                 }
@@ -92,7 +95,9 @@ impl Timetable {
                     if !around.tunables.contains(&name.as_str()) {
                         let help = did_you_mean(name, around.tunables.iter().copied())
                             .or_else(|| Some("`schedlab list` shows those there are".into()));
-                        return Err(origin.error(0, format!("unknown tunable `{name}`")).with_help_if(help));
+                        return Err(origin
+                            .error(0, format!("unknown tunable `{name}`"))
+                            .with_help_if(help));
                     }
                 }
                 Change::Offline(list) | Change::Online(list) => cpus(0, list)?,
@@ -138,8 +143,9 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
         }
         let of_key = name.strip_prefix(&task.key).and_then(|rest| rest.strip_prefix('-'));
         if forked.contains(task.key.as_str())
-            && of_key
-                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'*'))
+            && of_key.is_some_and(|rest| {
+                !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'*')
+            })
         {
             return Ok(());
         }
@@ -156,7 +162,8 @@ fn task(model: &Model, forked: &HashSet<&str>, name: &str) -> Result<(), Wrong> 
 
 /// Whether `pattern` (`*` = anything, `?` = any one character) is `name`.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     // Where to go on if what follows the last `*` does not fit.
     let mut retry: Option<(usize, usize)> = None;

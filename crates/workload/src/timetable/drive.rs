@@ -48,8 +48,9 @@ pub struct Outcome {
 pub const REFUSALS_KEPT: usize = 20;
 
 impl Timetable {
-    /// Runs `machine` until `until_ns` and does what the timetable says, each at its time before anything else that falls on
-    /// it; what falls on the same time, in the order in which it is written. The groups of `plan` are numbered `ids`.
+    /// Runs `machine` until `until_ns` and does what the timetable says, each at its time before
+    /// anything else that falls on it; what falls on the same time, in the order in which it is
+    /// written. The groups of `plan` are numbered `ids`.
     ///
     /// # Errors
     /// When the workload says so.
@@ -60,7 +61,8 @@ impl Timetable {
         ids: &[GroupId],
         until_ns: u64,
     ) -> Result<Outcome, Stop> {
-        let mut next: Vec<Option<u64>> = self.entries.iter().map(|entry| entry.when.first()).collect();
+        let mut next: Vec<Option<u64>> =
+            self.entries.iter().map(|entry| entry.when.first()).collect();
         let mut outcome = Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0 };
         let mut groups = Groups::new(plan, ids);
         loop {
@@ -103,12 +105,13 @@ impl Entry {
         groups: &mut Groups,
         outcome: &mut Outcome,
     ) {
-        let mut note = |machine: &Machine<S, Vm, O>, task: Option<TaskId>, done: Result<(), ActionError>| {
-            if let Err(error) = done {
-                let thread = task.map(|task| machine.workload().thread_name(task));
-                outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
-            }
-        };
+        let mut note =
+            |machine: &Machine<S, Vm, O>, task: Option<TaskId>, done: Result<(), ActionError>| {
+                if let Err(error) = done {
+                    let thread = task.map(|task| machine.workload().thread_name(task));
+                    outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
+                }
+            };
         match &self.change {
             Change::Tunable(name, value) => {
                 let done = machine.act(&Action::SetTunable { name: name.clone(), value: *value });
@@ -173,7 +176,8 @@ impl Outcome {
         }
         self.refused += 1;
         // A list of CPUs or tasks is told of once.
-        let told = self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
+        let told =
+            self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
         if self.refusals.len() < REFUSALS_KEPT && !told {
             self.refusals.push(Refusal { at_ns, line: line.into(), thread, error });
         }
@@ -184,14 +188,24 @@ impl Change {
     /// The change as an action about one task, which has the attributes `present`.
     fn about(&self, task: TaskId, present: SchedAttr, groups: &Groups) -> Action {
         match self {
-            Change::Nice(_, nice) => Action::SetAttr { task, attr: SchedAttr { nice: *nice, ..present } },
+            Change::Nice(_, nice) => {
+                Action::SetAttr { task, attr: SchedAttr { nice: *nice, ..present } }
+            }
             Change::Policy(_, new) => {
                 let &NewPolicy { policy, rt_priority, runtime_ns, deadline_ns, period_ns } = new;
-                let attr =
-                    SchedAttr { policy, nice: present.nice, rt_priority, runtime_ns, deadline_ns, period_ns };
+                let attr = SchedAttr {
+                    policy,
+                    nice: present.nice,
+                    rt_priority,
+                    runtime_ns,
+                    deadline_ns,
+                    period_ns,
+                };
                 Action::SetAttr { task, attr }
             }
-            Change::Affinity(_, allowed, _) => Action::SetAffinity { task, allowed: allowed.clone() },
+            Change::Affinity(_, allowed, _) => {
+                Action::SetAffinity { task, allowed: allowed.clone() }
+            }
             Change::Move(_, path) => Action::SetGroup { task, group: groups.id(path) },
             Change::Stop(_) => Action::Stop(task),
             Change::Continue(_) => Action::Continue(task),
@@ -207,9 +221,14 @@ impl Change {
 
 impl Tasks {
     /// Those that are meant and have not ended, rising.
-    fn find<S: Scheduler, O: Observer>(&self, machine: &Machine<S, Vm, O>, groups: &Groups) -> Vec<TaskId> {
+    fn find<S: Scheduler, O: Observer>(
+        &self,
+        machine: &Machine<S, Vm, O>,
+        groups: &Groups,
+    ) -> Vec<TaskId> {
         let vm = machine.workload();
-        let ended = |task| matches!(machine.task_state(task), TaskState::Zombie | TaskState::Reaped);
+        let ended =
+            |task| matches!(machine.task_state(task), TaskState::Zombie | TaskState::Reaped);
         let below: Vec<GroupId> = match self {
             Tasks::Named(_) => Vec::new(),
             Tasks::InGroup(path) => groups.below(path),

@@ -1,4 +1,5 @@
-//! The groups of a run as they stand while it goes on: what is written to one is checked against what it then is.
+//! The groups of a run as they stand while it goes on: what is written to one is checked against
+//! what it then is.
 
 use crate::cgroups::parameter::Write;
 use crate::groups::{Group, GroupPlan};
@@ -22,7 +23,8 @@ struct Row {
 impl Groups {
     /// The groups of `plan`, numbered `ids`, as a run begins with them.
     pub fn new(plan: &GroupPlan, ids: &[GroupId]) -> Groups {
-        let row = |(group, &id): (&Group, &GroupId)| Row { id, group: group.clone(), percent: None };
+        let row =
+            |(group, &id): (&Group, &GroupId)| Row { id, group: group.clone(), percent: None };
         Groups { rows: plan.groups().iter().zip(ids).map(row).collect() }
     }
 
@@ -44,7 +46,8 @@ impl Groups {
     /// Writes to the file `name` of the group `path`; `act` does to the machine what follows.
     ///
     /// # Errors
-    /// If the kernel would refuse the write with the group as it is, or if the machine does. Nothing has changed then.
+    /// If the kernel would refuse the write with the group as it is, or if the machine does.
+    /// Nothing has changed then.
     pub fn write(
         &mut self,
         path: &str,
@@ -74,7 +77,9 @@ impl Groups {
                     burst_us: group.burst_us,
                 })?;
             }
-            Write::Cpus(_) => act(Action::SetGroupCpus { group: id, cpus: group.own_cpus.clone() })?,
+            Write::Cpus(_) => {
+                act(Action::SetGroupCpus { group: id, cpus: group.own_cpus.clone() })?
+            }
             Write::Frozen(true) => act(Action::FreezeGroup(id))?,
             Write::Frozen(false) => act(Action::ThawGroup(id))?,
             Write::Idle(_) | Write::Noted(_) | Write::Nothing => {}

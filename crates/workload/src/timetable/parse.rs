@@ -7,8 +7,8 @@ use schedlab_sched::topology::CPUS_MAX;
 use schedlab_sched::{CpuId, CpuSet, Policy};
 
 const ACTIONS: [&str; 13] = [
-    "renice", "chrt", "taskset", "move", "group", "set", "offline", "online", "stop", "cont", "kill",
-    "freeze", "thaw",
+    "renice", "chrt", "taskset", "move", "group", "set", "offline", "online", "stop", "cont",
+    "kill", "freeze", "thaw",
 ];
 const POLICIES: [&str; 6] = ["other", "batch", "idle", "fifo", "rr", "deadline"];
 
@@ -23,20 +23,26 @@ impl Timetable {
         for (number, line) in text.lines().enumerate() {
             let written = line.split_once('#').map_or(line, |(line, _)| line);
             if !written.trim().is_empty() {
-                let origin =
-                    Origin { file: file.into(), text: line.into(), line: number + 1, names: Vec::new() };
+                let origin = Origin {
+                    file: file.into(),
+                    text: line.into(),
+                    line: number + 1,
+                    names: Vec::new(),
+                };
                 entries.push(Reader::new(origin, written).entry()?);
             }
         }
         Ok(Timetable { entries })
     }
 
-    /// Reads one action as the command line has it, e.g. `2s offline cpu 4` (the `at` may be left out).
+    /// Reads one action as the command line has it, e.g. `2s offline cpu 4` (the `at` may be left
+    /// out).
     ///
     /// # Errors
     /// If it cannot be understood.
     pub fn parse_option(text: &str) -> Result<Timetable, Diagnostic> {
-        let origin = Origin { file: "option --at".into(), text: text.into(), line: 1, names: Vec::new() };
+        let origin =
+            Origin { file: "option --at".into(), text: text.into(), line: 1, names: Vec::new() };
         let entry = Reader::new(origin, text).entry()?;
         Ok(Timetable { entries: vec![entry] })
     }
@@ -79,7 +85,11 @@ impl Reader {
     }
 
     /// The next word, made into something.
-    fn take<T>(&mut self, what: &str, make: impl FnOnce(&str) -> Result<T, Fault>) -> Result<T, Diagnostic> {
+    fn take<T>(
+        &mut self,
+        what: &str,
+        make: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Result<T, Diagnostic> {
         let at = self.next;
         let Some((word, _)) = self.words.get(at) else {
             return Err(self.error(at, fault(format!("{what} is missing"), None)));
@@ -90,7 +100,11 @@ impl Reader {
     }
 
     /// As [`take`](Reader::take), for a word that names something: its place is noted.
-    fn name<T>(&mut self, what: &str, make: impl FnOnce(&str) -> Result<T, Fault>) -> Result<T, Diagnostic> {
+    fn name<T>(
+        &mut self,
+        what: &str,
+        make: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Result<T, Diagnostic> {
         let at = self.next;
         let made = self.take(what, make)?;
         self.origin.names.push(self.words[at].1);
@@ -123,7 +137,8 @@ impl Reader {
                 0 => Err(fault("it must be more than 0", None)),
                 ns => Ok(ns),
             })?;
-            let mut when = When { from_ns: period_ns, period_ns: Some(period_ns), until_ns: u64::MAX };
+            let mut when =
+                When { from_ns: period_ns, period_ns: Some(period_ns), until_ns: u64::MAX };
             if self.skip("from") {
                 when.from_ns = self.take("the first time", duration_ns)?;
             }
@@ -142,7 +157,11 @@ impl Reader {
                 fault(format!("`{word}` is no time: a line begins with `at` or `every`"), help),
             ));
         }
-        Ok(When { from_ns: self.take("the time", duration_ns)?, period_ns: None, until_ns: u64::MAX })
+        Ok(When {
+            from_ns: self.take("the time", duration_ns)?,
+            period_ns: None,
+            until_ns: u64::MAX,
+        })
     }
 
     fn change(&mut self) -> Result<Change, Diagnostic> {
@@ -218,7 +237,8 @@ impl Reader {
         let mut settings = Vec::new();
         while self.next < self.words.len() || settings.is_empty() {
             let first = self.next;
-            let mut text = self.name("a setting such as `cpu.weight=200`", |word| Ok(word.to_string()))?;
+            let mut text =
+                self.name("a setting such as `cpu.weight=200`", |word| Ok(word.to_string()))?;
             while self.next < self.words.len() && !self.peek().contains('=') {
                 text = format!("{text} {}", self.peek());
                 self.next += 1;
@@ -251,7 +271,8 @@ impl Reader {
                 }
             })
         })?;
-        let mut new = NewPolicy { policy, rt_priority: 0, runtime_ns: 0, deadline_ns: 0, period_ns: 0 };
+        let mut new =
+            NewPolicy { policy, rt_priority: 0, runtime_ns: 0, deadline_ns: 0, period_ns: 0 };
         if policy.is_realtime() {
             new.rt_priority = self.take("the priority", |word| integer(word, 1, 99))? as u32;
         } else if policy == Policy::Deadline {
@@ -335,9 +356,9 @@ fn cpu_list(text: &str) -> Result<Vec<CpuId>, Fault> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
             let number: Option<u32> = text.parse().ok();
-            number
-                .filter(|&cpu| cpu < CPUS_MAX)
-                .ok_or_else(|| fault(format!("`{part}` is no CPU: they are 0 to {}", CPUS_MAX - 1), help()))
+            number.filter(|&cpu| cpu < CPUS_MAX).ok_or_else(|| {
+                fault(format!("`{part}` is no CPU: they are 0 to {}", CPUS_MAX - 1), help())
+            })
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {

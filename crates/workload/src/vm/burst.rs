@@ -7,15 +7,17 @@ use crate::program::Instr;
 const LOOK_AHEAD: u32 = 100_000;
 
 impl Vm {
-    /// Follows the program from the thread's place to the first event that blocks. None if that depends on what others do or
-    /// on when the thread gets the CPU; [`u64::MAX`] if it will never block.
+    /// Follows the program from the thread's place to the first event that blocks. None if that
+    /// depends on what others do or on when the thread gets the CPU; [`u64::MAX`] if it will never
+    /// block.
     pub(super) fn coming_burst_ns(&self, number: u32) -> Option<u64> {
         let thread = &self.threads[number as usize];
         let program = &self.code.programs[thread.program as usize];
         if !matches!(thread.stage, Stage::Fresh | Stage::Timer) {
             return None;
         }
-        let (mut pc, mut phase_round, mut task_round) = (thread.pc, thread.phase_round, thread.task_round);
+        let (mut pc, mut phase_round, mut task_round) =
+            (thread.pc, thread.phase_round, thread.task_round);
         let mut sum_ns: u64 = thread.owes_ns;
         for _ in 0..LOOK_AHEAD {
             match program.code[pc as usize] {

@@ -125,7 +125,8 @@ impl Log {
     pub(super) fn timer(&mut self, thread: u32, period_ns: u64, slack_ns: i64) {
         let sums = &mut self.sums[thread as usize];
         sums.c_period_ns = sums.c_period_ns.saturating_add(period_ns);
-        sums.slack_ns = if self.cumulative_slack { sums.slack_ns.saturating_add(slack_ns) } else { slack_ns };
+        sums.slack_ns =
+            if self.cumulative_slack { sums.slack_ns.saturating_add(slack_ns) } else { slack_ns };
     }
 
     pub(super) fn woke_from_timer(&mut self, thread: u32, late_ns: u64) {

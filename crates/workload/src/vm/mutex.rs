@@ -1,11 +1,13 @@
 //! Mutexes, with and without priority inheritance.
 //!
-//! **Without**: a release makes the mutex free and wakes the first waiter. That one tries again when it runs; if another was
-//! quicker, it goes back to its old place. **With**: a release hands the mutex to the first waiter, and while threads wait, the
-//! most urgent of them lends its policy and priority to the owner, and so on to whoever that one waits for.
+//! **Without**: a release makes the mutex free and wakes the first waiter. That one tries again
+//! when it runs; if another was quicker, it goes back to its old place. **With**: a release hands
+//! the mutex to the first waiter, and while threads wait, the most urgent of them lends its policy
+//! and priority to the owner, and so on to whoever that one waits for.
 //!
-//! First is the most urgent waiter: deadline tasks (the shorter relative deadline first), then real-time ones by priority, then
-//! all others; among equals the one that came first. Only deadline and real-time waiters lend.
+//! First is the most urgent waiter: deadline tasks (the shorter relative deadline first), then
+//! real-time ones by priority, then all others; among equals the one that came first. Only deadline
+//! and real-time waiters lend.
 
 use super::{Blocked, Order, Stage, Vm};
 use crate::program::NONE;
@@ -44,7 +46,8 @@ pub(super) struct Mutexes {
 #[derive(Clone, Debug)]
 struct Mutex {
     owner: u32,
-    /// Who waits, the first on top. With inheritance also entries that are no longer true; see [`Mutexes::is_true`].
+    /// Who waits, the first on top. With inheritance also entries that are no longer true; see
+    /// [`Mutexes::is_true`].
     waiters: BinaryHeap<Reverse<Waiter>>,
     /// The next of the mutexes that its owner holds (with inheritance).
     next_held: u32,
@@ -195,7 +198,8 @@ impl Vm {
         }
     }
 
-    /// The first of those that wait for a mutex. Removes entries that are no longer true from the top.
+    /// The first of those that wait for a mutex. Removes entries that are no longer true from the
+    /// top.
     fn first_waiter(&mut self, mutex: u32) -> Option<u32> {
         loop {
             let &Reverse(waiter) = self.mutexes.mutexes[mutex as usize].waiters.peek()?;
@@ -211,11 +215,13 @@ impl Vm {
         let thread = &self.threads[waiter.thread as usize];
         thread.blocked == Blocked::Mutex(mutex)
             && thread.ticket == waiter.ticket
-            && (!self.mutexes.inherit || self.mutexes.heirs[waiter.thread as usize].queued == waiter.urgency)
+            && (!self.mutexes.inherit
+                || self.mutexes.heirs[waiter.thread as usize].queued == waiter.urgency)
     }
 
-    /// Something has changed that decides about the effective attributes of `number`: its own, or who waits for what it
-    /// holds. Sets them, and those of the threads that it waits for, one behind the other.
+    /// Something has changed that decides about the effective attributes of `number`: its own, or
+    /// who waits for what it holds. Sets them, and those of the threads that it waits for, one
+    /// behind the other.
     pub(super) fn priority_changed(&mut self, mut number: u32) {
         if !self.mutexes.inherit {
             return;
@@ -239,7 +245,8 @@ impl Vm {
         }
     }
 
-    /// The thread's own attributes, or those that the most urgent of the waiters for what it holds lends it.
+    /// The thread's own attributes, or those that the most urgent of the waiters for what it holds
+    /// lends it.
     fn own_or_lent(&mut self, number: u32) -> SchedAttr {
         let own = self.code.attrs[self.threads[number as usize].attr as usize];
         let mut best = own;

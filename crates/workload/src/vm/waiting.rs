@@ -1,4 +1,5 @@
-//! What threads wait for, mutexes apart: conditions, barriers, semaphores, suspension, timers and the I/O device.
+//! What threads wait for, mutexes apart: conditions, barriers, semaphores, suspension, timers and
+//! the I/O device.
 
 use super::{Blocked, Order, Stage, Vm};
 use crate::program::{Compiled, Instr, NONE};
@@ -34,8 +35,8 @@ struct Semaphore {
     waiters: VecDeque<u32>,
 }
 
-/// A thread that was suspended. It is still, if it has the same ticket: one that was resumed under its other name stays in the
-/// queue until it comes to the front or the queue is cleared up.
+/// A thread that was suspended. It is still, if it has the same ticket: one that was resumed under
+/// its other name stays in the queue until it comes to the front or the queue is cleared up.
 #[derive(Clone, Copy, Debug)]
 struct Sleeper {
     thread: u32,
@@ -63,19 +64,22 @@ impl Waiting {
         begin as u32
     }
 
-    /// A thread that waited for `blocked` was killed. (Those that wait for mutexes, or are suspended, are passed over when their
-    /// turn comes.)
+    /// A thread that waited for `blocked` was killed. (Those that wait for mutexes, or are
+    /// suspended, are passed over when their turn comes.)
     pub fn forget(&mut self, thread: u32, blocked: Blocked) {
         let others = |&other: &u32| other != thread;
         match blocked {
             Blocked::Condition(condition) => self.conditions[condition as usize].retain(others),
             Blocked::Barrier(barrier) => self.barriers[barrier as usize].retain(others),
-            Blocked::Semaphore(semaphore) => self.semaphores[semaphore as usize].waiters.retain(others),
+            Blocked::Semaphore(semaphore) => {
+                self.semaphores[semaphore as usize].waiters.retain(others)
+            }
             Blocked::No | Blocked::Mutex(_) | Blocked::Suspended => {}
         }
     }
 
-    /// A request that keeps the device busy for `device_ns`: when it will be done. One after the other, as they come.
+    /// A request that keeps the device busy for `device_ns`: when it will be done. One after the
+    /// other, as they come.
     pub fn io_request(&mut self, now_ns: u64, device_ns: u64) -> u64 {
         self.io_free_ns = self.io_free_ns.max(now_ns).saturating_add(device_ns);
         self.io_free_ns
@@ -86,7 +90,8 @@ impl Vm {
     /// Executes an event in which threads have to do with each other.
     pub(super) fn synchronise(&mut self, now_ns: u64, number: u32, instr: Instr) -> Option<Op> {
         match instr {
-            // A thread that is blocked in these two stays at them: it has a mutex to take when it is woken.
+            // A thread that is blocked in these two stays at them: it has a mutex to take when it
+            // is woken.
             Instr::Lock { mutex } => return self.lock(now_ns, number, mutex),
             Instr::Wait { condition, mutex } => return self.wait(now_ns, number, condition, mutex),
             _ => self.go_on(number),
@@ -135,7 +140,8 @@ impl Vm {
         Some(self.sleep(number, expires_ns))
     }
 
-    /// `wait`: gives the mutex up and waits for the condition; once signalled, takes the mutex again.
+    /// `wait`: gives the mutex up and waits for the condition; once signalled, takes the mutex
+    /// again.
     fn wait(&mut self, now_ns: u64, number: u32, condition: u32, mutex: u32) -> Option<Op> {
         match self.threads[number as usize].stage {
             Stage::Signalled | Stage::Retry => self.lock(now_ns, number, mutex),
@@ -165,12 +171,16 @@ impl Vm {
             Instr::Signal { condition } | Instr::Broad { condition } => {
                 !self.waiting.conditions[condition as usize].is_empty()
             }
-            Instr::SemPost { semaphore } => !self.waiting.semaphores[semaphore as usize].waiters.is_empty(),
+            Instr::SemPost { semaphore } => {
+                !self.waiting.semaphores[semaphore as usize].waiters.is_empty()
+            }
             Instr::Resume { name, .. } => {
                 let mut sleepers = self.waiting.suspended[name as usize].iter();
                 sleepers.any(|&sleeper| is_asleep(&self.threads, sleeper))
             }
-            Instr::ResumeThread { thread, .. } => self.threads[thread as usize].blocked == Blocked::Suspended,
+            Instr::ResumeThread { thread, .. } => {
+                self.threads[thread as usize].blocked == Blocked::Suspended
+            }
             _ => false,
         }
     }
@@ -231,7 +241,8 @@ impl Vm {
     fn queue_sleeper(&mut self, name: u32, sleeper: Sleeper) {
         let threads = &self.threads;
         let queue = &mut self.waiting.suspended[name as usize];
-        // More than there are threads, and the queue is full: so some have been resumed under their other names.
+        // More than there are threads, and the queue is full: so some have been resumed under their
+        // other names.
         if queue.len() > threads.len() && queue.len() == queue.capacity() {
             queue.retain(|&sleeper| is_asleep(threads, sleeper));
         }

@@ -58,8 +58,8 @@ pub enum WaitsFor {
 pub struct Deadlock {
     /// All that wait, by number.
     pub waiting: Vec<WaitingThread>,
-    /// Circles of threads of which each holds the mutex that the one before it waits for, as places in `waiting`. A circle begins with
-    /// its thread of the lowest number.
+    /// Circles of threads of which each holds the mutex that the one before it waits for, as places
+    /// in `waiting`. A circle begins with its thread of the lowest number.
     pub circles: Vec<Vec<usize>>,
 }
 
@@ -67,7 +67,8 @@ pub struct Deadlock {
 const NAMED_MAX: usize = 20;
 
 impl Vm {
-    /// Who waits for what now. When the machine says that a run is [stuck](schedlab_machine::RunEnd::Stuck), this is why.
+    /// Who waits for what now. When the machine says that a run is
+    /// [stuck](schedlab_machine::RunEnd::Stuck), this is why.
     pub fn who_waits(&self) -> Deadlock {
         let mut waiting = Vec::new();
         let places: Vec<usize> = (0..self.threads.len() as u32)
@@ -84,7 +85,8 @@ impl Vm {
     fn waiting_thread(&self, number: u32) -> Option<WaitingThread> {
         let thread = &self.threads[number as usize];
         let task = TaskId(number);
-        // Those who have to take something when they are woken stay at their instruction, the others are past it.
+        // Those who have to take something when they are woken stay at their instruction, the
+        // others are past it.
         let mut past = 1;
         let waits_for = match thread.blocked {
             Blocked::No => return None,
@@ -166,7 +168,9 @@ impl Vm {
 impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WaitsFor::Mutex { name, owner: Some((_, owner)) } => write!(f, "mutex `{name}`, held by {owner}"),
+            WaitsFor::Mutex { name, owner: Some((_, owner)) } => {
+                write!(f, "mutex `{name}`, held by {owner}")
+            }
             WaitsFor::Mutex { name, owner: None } => write!(f, "mutex `{name}`"),
             WaitsFor::Condition { name } => write!(f, "condition `{name}`"),
             WaitsFor::Barrier { name, come, needed } => {

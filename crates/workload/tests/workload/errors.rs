@@ -47,7 +47,10 @@ fn the_file_as_a_whole() {
         (r#"{"tasks": {"a": {"run": 1}, "a": {}}}"#, "1:29 tasks.a: a second task `a`"),
         (r#"{"tasks": {"": {}}}"#, "1:12 tasks: a task needs a name"),
         (r#"{"tasks": {"a": []}}"#, "1:17 tasks.a: `a` must be an object, found an array"),
-        (r#"{"global": [], "tasks": {}}"#, "1:12 global: `global` must be an object, found an array"),
+        (
+            r#"{"global": [], "tasks": {}}"#,
+            "1:12 global: `global` must be an object, found an array",
+        ),
         (
             r#"{"tasks": {"a": {"instance": 300000, "loop": 1}, "b": {"instance": 200001, "loop": 1}}}"#,
             "1:2 tasks: the run would begin with 500001 threads, more than 500000",
@@ -72,7 +75,10 @@ fn global_keys() {
             r#""duration": -5"#,
             "13 global.duration: `duration` must be a number of seconds, or -1: until all tasks have ended",
         ),
-        (r#""default_policy": "SCHED_FOO""#, "19 global.default_policy: unknown policy `SCHED_FOO`"),
+        (
+            r#""default_policy": "SCHED_FOO""#,
+            "19 global.default_policy: unknown policy `SCHED_FOO`",
+        ),
         (r#""pi_enabled": 1"#, "15 global.pi_enabled: `pi_enabled` must be true or false, found 1"),
         (
             r#""calibration": "GPU0""#,
@@ -109,7 +115,10 @@ fn task_and_phase_keys() {
             r#""phases": {"p": {"foo": 3}}"#,
             "18 tasks.a.phases.p.foo: unknown key `foo` in phase `p` of task `a`",
         ),
-        (r#""run": 5, "phases": {"p": {}}"#, "1 tasks.a.run: task `a` has events beside its `phases`"),
+        (
+            r#""run": 5, "phases": {"p": {}}"#,
+            "1 tasks.a.run: task `a` has events beside its `phases`",
+        ),
         (r#""phases": {}, "phases": {}"#, "15 tasks.a.phases: a second `phases` in this task"),
         (r#""policy": "sched_fifo""#, "11 tasks.a.policy: unknown policy `sched_fifo`"),
         (r#""cpus": []"#, "9 tasks.a.cpus: `cpus` must name at least one CPU"),
@@ -159,8 +168,7 @@ fn priorities_outside_the_range_of_the_policy_in_force() {
         assert_eq!(of_task(members), expected, "{members}");
     }
     // With one round there is no second.
-    let once =
-        r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"priority": -3}, "q": {"policy": "SCHED_RR"}}}}}"#;
+    let once = r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"priority": -3}, "q": {"policy": "SCHED_RR"}}}}}"#;
     assert!(rt_app::load("t", once, &Target::new(1)).is_ok());
 }
 
@@ -188,7 +196,10 @@ fn deadline_figures() {
 #[test]
 fn values_of_events() {
     for (event, expected) in [
-        (r#""run0": "5""#, "9 tasks.a.run0: `run0` must be a whole number of microseconds, found a string"),
+        (
+            r#""run0": "5""#,
+            "9 tasks.a.run0: `run0` must be a whole number of microseconds, found a string",
+        ),
         (
             r#""sleep": -1"#,
             "10 tasks.a.sleep: `sleep` must be a whole number of microseconds from 0 to 9223372036854775, found -1",
@@ -202,11 +213,17 @@ fn values_of_events() {
             r#""timer": {"ref": "t", "period": 5, "mod": "x"}"#,
             "36 tasks.a.timer.mod: unknown key `mod` in `timer`",
         ),
-        (r#""timer": {"ref": "t", "period": 5, "mode": "x"}"#, "44 tasks.a.timer.mode: unknown mode `x`"),
+        (
+            r#""timer": {"ref": "t", "period": 5, "mode": "x"}"#,
+            "44 tasks.a.timer.mode: unknown mode `x`",
+        ),
         (r#""wait": "c""#, "9 tasks.a.wait: `wait` must be an object, found a string"),
         (r#""sync": {"ref": "c"}"#, "9 tasks.a.sync: `sync` needs a `mutex`"),
         (r#""memrun": {"size": 5}"#, "11 tasks.a.memrun: `memrun` needs a `type`"),
-        (r#""memrun": {"type": "dance", "size": 5}"#, "20 tasks.a.memrun.type: unknown type `dance`"),
+        (
+            r#""memrun": {"type": "dance", "size": 5}"#,
+            "20 tasks.a.memrun.type: unknown type `dance`",
+        ),
         (
             r#""memrun": {"type": "read", "size": 1000000000000, "count": 1000000}"#,
             "11 tasks.a.memrun: `size` times `count` is too large",
@@ -242,7 +259,10 @@ fn mutexes_used_wrongly() {
             "33 tasks.a.lock1: task `a` locks mutex `m`, which it already holds",
         ),
         // In the second round.
-        (r#""lock": "m", "run": 1"#, "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds"),
+        (
+            r#""lock": "m", "run": 1"#,
+            "9 tasks.a.lock: task `a` locks mutex `m`, which it already holds",
+        ),
         (
             r#""run": 1, "unlock": "m""#,
             "21 tasks.a.unlock: task `a` unlocks mutex `m`, which it does not hold",
@@ -292,7 +312,10 @@ fn barriers_that_can_never_fill() {
 fn endless_loops_in_no_time() {
     for (members, expected) in [
         ("", "12 tasks.a: task `a` would go round for ever without time passing"),
-        (r#""run": 0, "yield": """#, "12 tasks.a: task `a` would go round for ever without time passing"),
+        (
+            r#""run": 0, "yield": """#,
+            "12 tasks.a: task `a` would go round for ever without time passing",
+        ),
         (
             r#""barrier": "b", "sem_post": "s""#,
             "12 tasks.a: task `a` would go round for ever without time passing",

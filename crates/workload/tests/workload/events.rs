@@ -16,7 +16,8 @@ fn runs_follow_each_other_without_a_boundary() {
 
 #[test]
 fn times_of_zero_do_nothing() {
-    let ran = run(r#"{"tasks": {"a": {"loop": 3, "run": 0, "runtime": 0, "sleep": 0, "run1": 10}}}"#);
+    let ran =
+        run(r#"{"tasks": {"a": {"loop": 3, "run": 0, "runtime": 0, "sleep": 0, "run1": 10}}}"#);
     assert_eq!(ran.slices(), "a-0 0..30");
     assert_eq!(ran.ops(), "");
 }
@@ -31,7 +32,8 @@ fn runtime_computes_in_pieces_of_32_us_until_the_wall_time_is_over() {
 
 #[test]
 fn runtime_counts_the_time_spent_preempted() {
-    // The real-time task takes the CPU from 100 to 1100; by then a's time is over, and the piece it was in ends.
+    // The real-time task takes the CPU from 100 to 1100; by then a's time is over, and the piece it
+    // was in ends.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 1, "runtime": 500},
         "rt": {"policy": "SCHED_FIFO", "delay": 100, "loop": 1, "run": 1000}
@@ -81,8 +83,9 @@ fn relative_is_the_default_mode() {
 
 #[test]
 fn an_expiry_that_is_now_needs_no_sleep() {
-    let ran =
-        run(r#"{"tasks": {"a": {"loop": 2, "run": 1000, "timer": {"ref": "unique", "period": 1000}}}}"#);
+    let ran = run(
+        r#"{"tasks": {"a": {"loop": 2, "run": 1000, "timer": {"ref": "unique", "period": 1000}}}}"#,
+    );
     assert_eq!(ran.slices(), "a-0 0..2000");
     assert_eq!(ran.ops(), "");
 }
@@ -95,10 +98,16 @@ fn a_unique_timer_is_the_threads_own_and_others_are_shared() {
         )
     };
     let ran = run(&text("unique1"));
-    assert_eq!(ran.ops(), "100 a-0 sleep 1000, 200 a-1 sleep 1000, 1100 a-0 sleep 2000, 1200 a-1 sleep 2000");
+    assert_eq!(
+        ran.ops(),
+        "100 a-0 sleep 1000, 200 a-1 sleep 1000, 1100 a-0 sleep 2000, 1200 a-1 sleep 2000"
+    );
     // Each use by anybody adds a period.
     let ran = run(&text("tick"));
-    assert_eq!(ran.ops(), "100 a-0 sleep 1000, 200 a-1 sleep 2000, 1100 a-0 sleep 3000, 2100 a-1 sleep 4000");
+    assert_eq!(
+        ran.ops(),
+        "100 a-0 sleep 1000, 200 a-1 sleep 2000, 1100 a-0 sleep 3000, 2100 a-1 sleep 4000"
+    );
 }
 
 #[test]
@@ -136,7 +145,8 @@ fn memory_events_cost_what_the_model_says() {
 
 #[test]
 fn io_requests_are_served_one_at_a_time_in_order() {
-    let ran = run_on(2, r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#);
+    let ran =
+        run_on(2, r#"{"tasks": {"a": {"instance": 2, "loop": 1, "iorun": 80000, "run": 10}}}"#);
     // CPU 20 us + 10 us each, then 260 us on the device, one after the other.
     assert_eq!(ran.ops(), "30 a-0 sleep 290, 30 a-1 sleep 550");
     assert_eq!(ran.slices(), "a-0 0..30@0, a-1 0..30@1, a-0 290..300@0, a-1 550..560@0");
@@ -168,7 +178,10 @@ fn fork_starts_one_more_thread_with_the_next_free_number() {
         "child": {"instance": 1, "delay": 50, "loop": 1, "policy": "SCHED_BATCH", "priority": 7, "run": 10}
     }}"#);
     // child-0 is there from the beginning; the forked ones start their delay after the fork.
-    assert_eq!(ran.slices(), "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260");
+    assert_eq!(
+        ran.slices(),
+        "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260"
+    );
     let child = ran.vm.thread(schedlab_sched::TaskId(3));
     assert_eq!((child.key, child.instance, child.forked), ("child", 2, true));
     assert_eq!(child.start_ns, 250_000);
@@ -186,7 +199,8 @@ fn instance_zero_only_comes_by_fork() {
 
 #[test]
 fn the_run_ends_just_before_its_duration() {
-    let ran = run(r#"{"global": {"duration": 1}, "tasks": {"a": {"run": 400000, "sleep": 100000}}}"#);
+    let ran =
+        run(r#"{"global": {"duration": 1}, "tasks": {"a": {"run": 400000, "sleep": 100000}}}"#);
     assert_eq!(ran.end, Ok(RunEnd::TimeUp));
     assert_eq!(ran.slices(), "a-0 0..400000, a-0 500000..900000");
     let ran = run(r#"{"global": {"duration": 0.0005}, "tasks": {"a": {"run": 400000}}}"#);
@@ -241,7 +255,8 @@ fn the_coming_burst_is_known_where_the_program_alone_decides() {
     use schedlab_sched::TaskId;
     use schedlab_workload::{Options, Target, Vm, rt_app};
     let burst_us = |events: &str| {
-        let text = format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
+        let text =
+            format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
         let target = Target { cpus: 1, limited: true };
         let model = rt_app::load("t", &text, &target).unwrap();
         let vm = Vm::new(model, &target, Options::default()).unwrap();
@@ -287,7 +302,11 @@ fn calls_cost_what_the_machine_says_and_nothing_on_an_idealised_one() {
         (free.now_ns / 1000, dear.now_ns / 1000)
     };
     assert_eq!(took_us(r#""run1": 50"#), (150, 150));
-    assert_eq!(took_us(r#""lock": "m", "run1": 50, "unlock": "m""#), (150, 152), "nobody else wants it");
+    assert_eq!(
+        took_us(r#""lock": "m", "run1": 50, "unlock": "m""#),
+        (150, 152),
+        "nobody else wants it"
+    );
     assert_eq!(took_us(r#""signal": "c""#), (100, 101), "nobody waits");
     assert_eq!(took_us(r#""sem_post": "s", "sem_wait": "s""#), (100, 102));
     assert_eq!(took_us(r#""yield": """#), (100, 103));
@@ -300,14 +319,17 @@ fn calls_cost_what_the_machine_says_and_nothing_on_an_idealised_one() {
 
 #[test]
 fn who_wakes_pays_before_and_who_waited_pays_when_it_has_it() {
-    // The poster's call takes effect after 110 us; the waiter has it 10 us later, when its own call is over.
+    // The poster's call takes effect after 110 us; the waiter has it 10 us later, when its own call
+    // is over.
     let text = r#"{"tasks": {
         "w": {"loop": 1, "sem_wait": "s", "run": 5},
         "p": {"loop": 1, "run": 100, "sem_post": "s", "run1": 1}
     }}"#;
     assert_eq!(run_with(2, text, calls()).slices(), "p-0 0..111@1, w-0 110..125@0");
-    // A mutex that is wanted: 1 us, 50, and 10 of `unlock`; then 10 of the `lock` that has waited, 50, and 1 of `unlock`.
-    let text = r#"{"tasks": {"a": {"instance": 2, "loop": 1, "lock": "m", "run": 50, "unlock": "m"}}}"#;
+    // A mutex that is wanted: 1 us, 50, and 10 of `unlock`; then 10 of the `lock` that has waited,
+    // 50, and 1 of `unlock`.
+    let text =
+        r#"{"tasks": {"a": {"instance": 2, "loop": 1, "lock": "m", "run": 50, "unlock": "m"}}}"#;
     assert_eq!(run_with(2, text, calls()).slices(), "a-0 0..61, a-1 61..122");
 }
 

@@ -17,15 +17,19 @@ fn text(scenario: &str) -> String {
 }
 
 fn run(scenario: &str, conventions: Conventions) -> Ran {
-    let file = GoldenFile::parse("g.json", &text(scenario)).unwrap_or_else(|error| panic!("{error}"));
+    let file =
+        GoldenFile::parse("g.json", &text(scenario)).unwrap_or_else(|error| panic!("{error}"));
     let vm = file.workload(&[GroupId(1), GroupId(2)], conventions).unwrap();
     run_vm(1, vm)
 }
 
 #[test]
 fn everything_in_the_file_is_read() {
-    let file =
-        GoldenFile::parse("g.json", &text(r#""a": {"instance": 2, "taskgroup": "/g/h", "run": 5}"#)).unwrap();
+    let file = GoldenFile::parse(
+        "g.json",
+        &text(r#""a": {"instance": 2, "taskgroup": "/g/h", "run": 5}"#),
+    )
+    .unwrap();
     assert_eq!((file.kernel.as_str(), file.scheduler.as_str()), ("1.0", "plain"));
     assert_eq!((file.cpus, file.hz, file.end_ns), (1, 100, 1_000_000_000));
     assert_eq!(file.tunables, [("in_interrupt".into(), 1), ("x".into(), -3)]);
@@ -75,10 +79,17 @@ fn three_ways_to_set_a_phases_priority_after_a_sleep() {
     );
     // At the start and after the sleep it is passed over.
     let cfs = Conventions { renice_only_running: true, ..Conventions::default() };
-    assert_eq!(changes(cfs), "120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, 160 a-0 a-0 is other 3");
-    // There it is set before the task is queued, which is not seen among the operations of a running task.
+    assert_eq!(
+        changes(cfs),
+        "120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, 160 a-0 a-0 is other 3"
+    );
+    // There it is set before the task is queued, which is not seen among the operations of a
+    // running task.
     let eevdf = Conventions { renice_before_wake: true, ..Conventions::default() };
-    assert_eq!(changes(eevdf), "120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, 160 a-0 a-0 is other 3");
+    assert_eq!(
+        changes(eevdf),
+        "120 a-0 a-0 is other 3, 130 a-0 a-0 is other 1, 160 a-0 a-0 is other 3"
+    );
 }
 
 #[test]
@@ -97,8 +108,16 @@ fn files_that_are_not_as_they_should_be() {
     for (from, to, expected) in [
         ("golden-schedule/1", "golden-schedule/2", "the file's format is `golden-schedule/2`"),
         ("\"kernel\"", "\"kernal\"", "unknown key `kernal`"),
-        ("\"hz\": 100", "\"hz\": 0", "`hz` must be a number of ticks a second from 1 to 10000, found 0"),
-        ("\"cpus\": 1", "\"cpus\": 5000", "`cpus` must be a number of CPUs from 1 to 4096, found 5000"),
+        (
+            "\"hz\": 100",
+            "\"hz\": 0",
+            "`hz` must be a number of ticks a second from 1 to 10000, found 0",
+        ),
+        (
+            "\"cpus\": 1",
+            "\"cpus\": 5000",
+            "`cpus` must be a number of CPUs from 1 to 4096, found 5000",
+        ),
         ("\"flat\"", "\"round\"", "unknown topology `round`"),
         ("-3", "\"x\"", "`x` must be a whole number, found a string"),
         ("\"/g\":", "\"/f\":", "the group `/g` must come first"),

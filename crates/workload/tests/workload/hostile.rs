@@ -1,5 +1,5 @@
-//! Whatever the input, the readers answer: they do not panic, hang, or take what they should not. The same properties are fuzz
-//! targets in the folder `fuzz`.
+//! Whatever the input, the readers answer: they do not panic, hang, or take what they should not.
+//! The same properties are fuzz targets in the folder `fuzz`.
 
 use crate::support::run_vm;
 use proptest::prelude::*;

@@ -103,7 +103,10 @@ fn a_phase_that_has_not_ended_is_not_logged_and_the_log_is_bounded() {
 #[test]
 fn the_text_has_rt_apps_columns() {
     let columns: Vec<&str> = LogLine::HEADER.split_whitespace().collect();
-    assert_eq!(columns.join(" "), "idx perf run period start end rel_st slack c_duration c_period wu_lat");
+    assert_eq!(
+        columns.join(" "),
+        "idx perf run period start end rel_st slack c_duration c_period wu_lat"
+    );
     let line = line([1, 2, 3, 4, 5, 6, -7, 8, 9, 10]).to_string();
     let values: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(values.join(" "), "0 1 2 3 4 5 6 -7 8 9 10");

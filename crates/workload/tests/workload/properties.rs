@@ -11,7 +11,10 @@ fn phases_run_in_order_each_with_its_loop_and_then_all_again() {
         "none": {"loop": 0, "run": 1000},
         "q": {"run": 100, "sleep": 1}
     }}}}"#);
-    assert_eq!(ran.slices(), "a-0 0..10, a-0 11..21, a-0 22..122, a-0 123..133, a-0 134..144, a-0 145..245");
+    assert_eq!(
+        ran.slices(),
+        "a-0 0..10, a-0 11..21, a-0 22..122, a-0 123..133, a-0 134..144, a-0 145..245"
+    );
 }
 
 #[test]
@@ -24,7 +27,9 @@ fn a_repeated_phase_is_run_again_in_its_place() {
 
 #[test]
 fn a_repeated_property_counts_as_written_last() {
-    let ran = run(r#"{"tasks": {"a": {"loop": 5, "priority": 3, "loop": 1, "run": 10, "priority": -4}}}"#);
+    let ran = run(
+        r#"{"tasks": {"a": {"loop": 5, "priority": 3, "loop": 1, "run": 10, "priority": -4}}}"#,
+    );
     assert_eq!(ran.slices(), "a-0 0..10");
     assert_eq!(attr_text(&ran.born[0].attr.sched), "other -4");
 }
@@ -163,7 +168,8 @@ fn groups_come_from_the_task_and_change_with_phases() {
     let settings = groups::parse("g", "/other\n/tg2 cpu.weight=5").unwrap();
     let plan = groups::GroupPlan::new(&settings, &model.group_paths(), 1).unwrap();
     let ids: Vec<GroupId> = (1..=plan.groups().len() as u32).map(GroupId).collect();
-    let options = Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
+    let options =
+        Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
     let ran = run_with(1, text, options);
     assert_eq!(ran.born[0].attr.group, GroupId(4));
     assert_eq!(ran.ops(), "10 a-0 group 0, 30 a-0 group 2");
@@ -181,7 +187,8 @@ fn the_wrong_number_of_group_numbers_is_refused() {
 
 #[test]
 fn threads_are_threads_of_one_process_unless_said_otherwise() {
-    let text = r#"{"tasks": {"a": {"instance": 2, "loop": 1, "run": 1}, "b": {"loop": 1, "run": 1}}}"#;
+    let text =
+        r#"{"tasks": {"a": {"instance": 2, "loop": 1, "run": 1}, "b": {"loop": 1, "run": 1}}}"#;
     for (address_spaces, expected) in [
         (AddressSpaces::Process, [0, 0, 0]),
         (AddressSpaces::PerTask, [0, 0, 1]),
@@ -210,7 +217,9 @@ fn everything_that_rt_app_accepts_is_accepted() {
     }"#);
     assert_eq!(ran.slices(), "a-0 0..10");
     let written = rt_app::write(ran.vm.model());
-    for carried in [r#""calibration": "CPU3""#, r#""log_size": "file""#, r#""mem_buffer_size": 1048576"#] {
+    for carried in
+        [r#""calibration": "CPU3""#, r#""log_size": "file""#, r#""mem_buffer_size": 1048576"#]
+    {
         assert!(written.contains(carried), "{written}");
     }
 }

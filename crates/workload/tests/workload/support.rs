@@ -1,13 +1,15 @@
-//! A machine for tests: a scheduler that is as plain as can be, and a record of what the workload asked for.
+//! A machine for tests: a scheduler that is as plain as can be, and a record of what the workload
+//! asked for.
 
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
 use schedlab_sched::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Waker,
+    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Waker,
 };
 use schedlab_workload::{Options, Stop, Target, Vm, rt_app};
 
-/// One queue for all CPUs: real-time and deadline tasks before others, else first come, first served, without time slices.
+/// One queue for all CPUs: real-time and deadline tasks before others, else first come, first
+/// served, without time slices.
 #[derive(Default)]
 pub struct Plain {
     tasks: Vec<Row>,
@@ -168,7 +170,14 @@ pub struct Slices {
 }
 
 impl Observer for Slices {
-    fn switched(&mut self, now_ns: u64, cpu: CpuId, _: Option<TaskId>, _: bool, next: Option<TaskId>) {
+    fn switched(
+        &mut self,
+        now_ns: u64,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        _: bool,
+        next: Option<TaskId>,
+    ) {
         if cpu.index() >= self.running.len() {
             self.running.resize(cpu.index() + 1, None);
         }
@@ -201,7 +210,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Who ran when, one stretch after the other: `a-0 0..2000`, in µs. With more than one CPU `@cpu` follows.
+    /// Who ran when, one stretch after the other: `a-0 0..2000`, in µs. With more than one CPU
+    /// `@cpu` follows.
     pub fn slices(&self) -> String {
         let mut slices = self.slices.clone();
         slices.sort_by_key(|slice| (slice.1, slice.0));
@@ -223,11 +233,17 @@ impl Ran {
             .iter()
             .filter_map(|(now, task, op)| {
                 let what = match op {
-                    Op::Run { .. } | Op::RunUntil { .. } | Op::Kill { .. } | Op::Exit => return None,
+                    Op::Run { .. } | Op::RunUntil { .. } | Op::Kill { .. } | Op::Exit => {
+                        return None;
+                    }
                     Op::Sleep { until_ns, .. } => format!("sleep {}", us(*until_ns)),
                     Op::Block { .. } => "block".into(),
                     Op::Wake { task, sync } => {
-                        format!("wake{} {}", if *sync { " sync" } else { "" }, self.vm.thread_name(*task))
+                        format!(
+                            "wake{} {}",
+                            if *sync { " sync" } else { "" },
+                            self.vm.thread_name(*task)
+                        )
                     }
                     Op::SetAttr { task, attr } => {
                         format!("{} is {}", self.vm.thread_name(*task), attr_text(attr))
@@ -277,7 +293,11 @@ pub fn attr_text(attr: &SchedAttr) -> String {
 }
 
 fn us(ns: u64) -> String {
-    if ns.is_multiple_of(1000) { (ns / 1000).to_string() } else { format!("{}.{:03}", ns / 1000, ns % 1000) }
+    if ns.is_multiple_of(1000) {
+        (ns / 1000).to_string()
+    } else {
+        format!("{}.{:03}", ns / 1000, ns % 1000)
+    }
 }
 
 /// Runs `text` on `cpus` CPUs under [`Plain`] until its duration, or for 10 s.
@@ -302,7 +322,8 @@ pub fn run_with(cpus: u32, text: &str, options: Options) -> Ran {
 pub fn run_vm(cpus: u32, vm: Vm) -> Ran {
     let until_ns = vm.duration_ns().unwrap_or(10_000_000_000);
     let spy = Spy { vm, ops: Vec::new(), born: Vec::new() };
-    let mut machine = Machine::new(Config::idealised(cpus, 100), Plain::default(), spy, Slices::default());
+    let mut machine =
+        Machine::new(Config::idealised(cpus, 100), Plain::default(), spy, Slices::default());
     let end = machine.run(until_ns);
     let now_ns = machine.now_ns();
     let (_, spy, slices) = machine.into_parts();

@@ -15,8 +15,8 @@ fn a_mutex_keeps_others_out() {
 
 #[test]
 fn without_inheritance_a_quicker_thread_may_take_a_free_mutex() {
-    // One CPU, no preemption: a unlocks, wakes b, and locks again before b runs. b then goes back to its old place,
-    // before c, which came after it.
+    // One CPU, no preemption: a unlocks, wakes b, and locks again before b runs. b then goes back
+    // to its old place, before c, which came after it.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 1, "lock": "m", "run": 10, "sleep": 100, "unlock": "m", "run1": 10, "lock1": "m", "run2": 10, "sleep2": 100, "unlock2": "m"},
         "b": {"loop": 1, "lock": "m", "run": 10, "unlock": "m"},
@@ -71,7 +71,10 @@ fn without_inheritance_there_is_priority_inversion() {
 #[test]
 fn with_inheritance_the_owner_borrows_the_waiters_priority() {
     let ran = run(&INVERSION.replace("PI", "true"));
-    assert_eq!(ran.slices(), "low-0 0..1000, high-0 1000..1050, mid-0 1050..11050, low-0 11050..11150");
+    assert_eq!(
+        ran.slices(),
+        "low-0 0..1000, high-0 1000..1050, mid-0 1050..11050, low-0 11050..11150"
+    );
     assert_eq!(ran.attr_changes(), "200 high-0 low-0 is fifo 9, 1000 low-0 low-0 is fifo 1");
 }
 
@@ -103,7 +106,9 @@ fn a_priority_is_lent_along_a_chain_and_given_back_in_steps() {
     // b, boosted to 7, gets m before d.
     let ops = ran.ops();
     assert!(
-        ops.contains("1000 a-0 wake b-0, 1100 b-0 wake d-0, 1200 b-0 b-0 is other 0, 1200 b-0 wake c-0"),
+        ops.contains(
+            "1000 a-0 wake b-0, 1100 b-0 wake d-0, 1200 b-0 b-0 is other 0, 1200 b-0 wake c-0"
+        ),
         "{ops}"
     );
 }
@@ -177,12 +182,16 @@ fn signal_wakes_the_longest_waiting_and_broad_all_and_both_are_lost_without_wait
         wakes.join(", ")
     };
     assert_eq!(wakes(&text(r#""signal": "c""#)), "100 s-0 wake w-0");
-    assert_eq!(wakes(&text(r#""broadcast": "c""#)), "100 s-0 wake w-0, 100 s-0 wake w-1, 100 s-0 wake w-2");
+    assert_eq!(
+        wakes(&text(r#""broadcast": "c""#)),
+        "100 s-0 wake w-0, 100 s-0 wake w-1, 100 s-0 wake w-2"
+    );
 }
 
 #[test]
 fn sync_is_its_four_steps() {
-    // Two threads that hand over to each other: each signals the other while it holds the mutex, then waits.
+    // Two threads that hand over to each other: each signals the other while it holds the mutex,
+    // then waits.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 2, "run": 100, "sync": {"ref": "c", "mutex": "m"}},
         "b": {"loop": 2, "run": 50, "sync": {"ref": "c", "mutex": "m"}}
@@ -302,7 +311,8 @@ fn a_resume_without_anybody_suspended_is_lost() {
 
 #[test]
 fn one_resumed_under_one_name_is_not_resumed_again_under_the_other() {
-    // s suspends, is resumed as "s", suspends again; the resume of "n" must wake it once, for its second suspension.
+    // s suspends, is resumed as "s", suspends again; the resume of "n" must wake it once, for its
+    // second suspension.
     let ran = run_on(
         2,
         r#"{"tasks": {

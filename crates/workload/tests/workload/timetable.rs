@@ -4,7 +4,9 @@ use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
 use schedlab_sched::registry::{self, Build, BuildConfig};
 use schedlab_sched::{CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_workload::timetable::{Outcome, Surroundings};
-use schedlab_workload::{GroupPlan, GroupSettings, Model, Options, Target, Timetable, Vm, groups, rt_app};
+use schedlab_workload::{
+    GroupPlan, GroupSettings, Model, Options, Target, Timetable, Vm, groups, rt_app,
+};
 
 const WORLD: &str = r#"{"tasks": {
     "hog": {"instance": 3, "run": 1000, "loop": -1},
@@ -45,7 +47,8 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let model = model(world);
     let plan = plan(&model);
     let ids: Vec<GroupId> = (1..=plan.groups().len() as u32).map(GroupId).collect();
-    let options = Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
+    let options =
+        Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
     let target = Target { cpus: 4, limited: true };
     let vm = Vm::new(model, &target, options).unwrap();
     let (_, release) = registry::find(scheduler).unwrap();
@@ -138,7 +141,12 @@ fn errors_name_the_place_and_what_may_be_meant() {
         ("at 2s chrt hog bach", 16, "unknown policy `bach`", "did you mean `batch`?"),
         ("at 2s group /other cpu.weight=5", 13, "unknown group `/other`", "file of groups"),
         ("at 2s group / cpu.weight=5", 13, "the root group has nothing to set", ""),
-        ("at 2s group /a cpu.weigt=5", 16, "unknown setting `cpu.weigt`", "did you mean `cpu.weight`?"),
+        (
+            "at 2s group /a cpu.weigt=5",
+            16,
+            "unknown setting `cpu.weigt`",
+            "did you mean `cpu.weight`?",
+        ),
         ("at 2s move hog to a", 19, "`a` is no group: a path begins with `/`", ""),
         ("at 2s set sched_latency 5", 11, "unknown tunable `sched_latency`", "sched_latency_ns"),
         ("at 2s stop hog now", 16, "`now` is too much", ""),
@@ -156,7 +164,8 @@ fn errors_name_the_place_and_what_may_be_meant() {
 
 #[test]
 fn things_are_done_at_their_time() {
-    let (machine, outcome) = run("at 100ms stop hog\nat 200ms cont hog-1\nat 300ms kill hog-2,video", 500);
+    let (machine, outcome) =
+        run("at 100ms stop hog\nat 200ms cont hog-1\nat 300ms kill hog-2,video", 500);
     assert_eq!((outcome.end, outcome.refused), (RunEnd::TimeUp, 0));
     use TaskState::{Interruptible, Reaped, Running, Stopped};
     assert_eq!(states(&machine), [Stopped, Running, Reaped, Reaped, Interruptible, Running]);
@@ -180,10 +189,14 @@ fn attributes_and_groups_change_for_all_that_are_meant() {
 #[test]
 fn every_so_often_means_until_the_end_and_not_at_it() {
     let (_, outcome) = run("every 10ms from 15ms until 45ms offline cpu 9", 100);
-    let times: Vec<u64> = outcome.refusals.iter().map(|refusal| refusal.at_ns / 1_000_000).collect();
+    let times: Vec<u64> =
+        outcome.refusals.iter().map(|refusal| refusal.at_ns / 1_000_000).collect();
     assert_eq!(times, [15, 25, 35]);
     let text = outcome.refusals[0].to_string();
-    assert_eq!(text, "at 0.015000 s: `every 10ms from 15ms until 45ms offline cpu 9`: there is no CPU 9");
+    assert_eq!(
+        text,
+        "at 0.015000 s: `every 10ms from 15ms until 45ms offline cpu 9`: there is no CPU 9"
+    );
 }
 
 #[test]

@@ -16,7 +16,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Nothing is given out. `runtime_us` of every `period_us` may be (`sched_rt_runtime_us`); negative: no limit.
+    /// Nothing is given out. `runtime_us` of every `period_us` may be (`sched_rt_runtime_us`);
+    /// negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
         Admission {
             total_bw: 0,
@@ -45,8 +46,8 @@ impl Admission {
         self.period_us = period_us;
     }
 
-    /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not if less would be left than
-    /// is given out.
+    /// A CPU is to go off line, and `own` of bandwidth that is its own: whether it may. It may not
+    /// if less would be left than is given out.
     pub fn cpu_offline(&mut self, own: u64) -> bool {
         self.cpus -= 1;
         let enough = self.fits(own, 0);
@@ -98,7 +99,8 @@ mod tests {
         const MS: u64 = 1_000_000;
         let mut one = Admission::new(1, 950_000, 1_000_000);
         assert_eq!(one.per_cpu, Some(996_147));
-        let [half, fits, refused] = [5 * MS, 4_500_000, 4_600_000].map(|runtime| to_ratio(10 * MS, runtime));
+        let [half, fits, refused] =
+            [5 * MS, 4_500_000, 4_600_000].map(|runtime| to_ratio(10 * MS, runtime));
         assert_eq!((half, fits, refused), (524_288, 471_859, 482_344));
         one.replace(0, half);
         assert!(one.fits(0, fits) && !one.fits(0, refused));

@@ -1,4 +1,5 @@
-//! One task's constant bandwidth server: its budget, its deadline, and how they are renewed. Nothing here knows of CPUs.
+//! One task's constant bandwidth server: its budget, its deadline, and how they are renewed.
+//! Nothing here knows of CPUs.
 
 use crate::SchedAttr;
 
@@ -47,7 +48,8 @@ pub struct Server {
 pub struct Invalid;
 
 impl Server {
-    /// The server that `attr` asks for, with deadline and budget never set. A period of 0 means that of the deadline.
+    /// The server that `attr` asks for, with deadline and budget never set. A period of 0 means
+    /// that of the deadline.
     ///
     /// # Errors
     /// If the kernel would say `EINVAL`; periods must lie within `period_us`.
@@ -135,14 +137,17 @@ impl Server {
         self.renew(now_ns);
     }
 
-    /// Constrained, and woken between its deadline and the next period: it would exceed its bandwidth.
+    /// Constrained, and woken between its deadline and the next period: it would exceed its
+    /// bandwidth.
     pub fn wakes_too_early(&self, now_ns: u64) -> bool {
         !self.is_implicit() && before(self.deadline, now_ns) && before(now_ns, self.next_period())
     }
 
-    /// When the budget it has left would have been used up at its bandwidth: until then the bandwidth is not free again.
+    /// When the budget it has left would have been used up at its bandwidth: until then the
+    /// bandwidth is not free again.
     pub fn zero_lag_ns(&self) -> u64 {
-        let used = i128::from(self.runtime) * i128::from(self.dl_period) / i128::from(self.dl_runtime.max(1));
+        let used = i128::from(self.runtime) * i128::from(self.dl_period)
+            / i128::from(self.dl_runtime.max(1));
         self.deadline.wrapping_sub(used as u64)
     }
 }
@@ -169,7 +174,8 @@ mod tests {
     fn parameters_are_checked() {
         let with = |runtime_ns, deadline_ns, period_ns| {
             let policy = Policy::Deadline;
-            let attr = SchedAttr { policy, runtime_ns, deadline_ns, period_ns, ..SchedAttr::default() };
+            let attr =
+                SchedAttr { policy, runtime_ns, deadline_ns, period_ns, ..SchedAttr::default() };
             Server::new(&attr, (100, 1 << 22)).is_ok()
         };
         assert!(with(2 * MS, 10 * MS, 0));

@@ -2,20 +2,24 @@
 //!
 //! # The algorithm
 //!
-//! A task asks for a **budget** Q in every **period** P, to be had within D of the period's beginning. Of all tasks the one
-//! with the earliest absolute deadline runs (EDF). So that nobody takes more than it asked for, each has a *constant bandwidth
-//! server*: what it runs is taken from its budget, and when that is used up it is **throttled** until its next period begins;
-//! then a timer gives it a new budget and a later deadline. What it overran by is paid back.
+//! A task asks for a **budget** Q in every **period** P, to be had within D of the period's
+//! beginning. Of all tasks the one with the earliest absolute deadline runs (EDF). So that nobody
+//! takes more than it asked for, each has a *constant bandwidth server*: what it runs is taken from
+//! its budget, and when that is used up it is **throttled** until its next period begins; then a
+//! timer gives it a new budget and a later deadline. What it overran by is paid back.
 //!
-//! A task that wakes keeps its old budget and deadline if it could not do harm with them, that is if
+//! A task that wakes keeps its old budget and deadline if it could not do harm with them, that is
+//! if
 //!
 //! ```text
 //!   budget left / time to the deadline  <=  Q / D
 //! ```
 //!
-//! and else begins a new period. Whoever wants into the class must fit: the sum of all Q / P is limited.
+//! and else begins a new period. Whoever wants into the class must fit: the sum of all Q / P is
+//! limited.
 //!
-//! The budget is looked at only when time is charged: at ticks, dequeues, yields and puts. So a task may overrun by up to a tick.
+//! The budget is looked at only when time is charged: at ticks, dequeues, yields and puts. So a
+//! task may overrun by up to a tick.
 //!
 //! | what | where |
 //! |---|---|
@@ -48,8 +52,8 @@ use server::FairServer;
 /// The knobs of the class.
 pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
 
-/// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its number (0 and 1 modulo 4 are the
-/// groups' quotas').
+/// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its
+/// number (0 and 1 modulo 4 are the groups' quotas').
 const DL_TIMER: u32 = 2;
 const INACTIVE_TIMER: u32 = 3;
 
@@ -125,8 +129,8 @@ impl Deadline {
 
     // ---- admission ----
 
-    /// `pid`, which has been made room for, asks for `attr`: takes it in, or says why not. Nothing has changed then. (What it
-    /// has been given before is given up.)
+    /// `pid`, which has been made room for, asks for `attr`: takes it in, or says why not. Nothing
+    /// has changed then. (What it has been given before is given up.)
     ///
     /// # Errors
     /// What the kernel would say.
@@ -159,7 +163,8 @@ impl Deadline {
         Ok(())
     }
 
-    /// `pid` exits or changes to another class: its bandwidth is free again when it would have used up its budget.
+    /// `pid` exits or changes to another class: its bandwidth is free again when it would have used
+    /// up its budget.
     pub fn leave(&mut self, platform: &mut Platform, pid: Pid) {
         let task = &mut self.tasks[pid.index()];
         let bw = task.server.bw;
@@ -168,7 +173,11 @@ impl Deadline {
         platform.cancel_timer(TimerKey(DL_TIMER + 4 * pid.0));
         if before(platform.now_ns(), zero_lag) {
             task.leaving_bw += bw;
-            platform.arm_timer(TimerKey(INACTIVE_TIMER + 4 * pid.0), TimerPhase::BeforeWakeups, zero_lag);
+            platform.arm_timer(
+                TimerKey(INACTIVE_TIMER + 4 * pid.0),
+                TimerPhase::BeforeWakeups,
+                zero_lag,
+            );
         } else {
             self.admission.replace(bw, 0);
         }
@@ -220,7 +229,8 @@ impl Deadline {
 
     // ---- charging ----
 
-    /// `update_curr_dl`: charges the running task, and throttles it when its budget is gone or given up.
+    /// `update_curr_dl`: charges the running task, and throttles it when its budget is gone or
+    /// given up.
     fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
         let pid = core.curr(cpu);
         if core.thread(pid).class != ClassId::Deadline || !self.tasks[pid.index()].queued {
@@ -245,7 +255,8 @@ impl Deadline {
         }
     }
 
-    /// `start_dl_timer`: the replenishment of `pid` comes when its next period begins. False: that is past already.
+    /// `start_dl_timer`: the replenishment of `pid` comes when its next period begins. False: that
+    /// is past already.
     fn start_timer(&mut self, platform: &mut Platform, pid: Pid) -> bool {
         let at_ns = self.tasks[pid.index()].server.next_period();
         let ahead_ns = at_ns.wrapping_sub(platform.now_ns()) as i64;
@@ -257,7 +268,8 @@ impl Deadline {
         true
     }
 
-    /// A timer of the class has fired. `fair_waits` tells of a CPU whether fair tasks are queued there.
+    /// A timer of the class has fired. `fair_waits` tells of a CPU whether fair tasks are queued
+    /// there.
     pub fn timer(
         &mut self,
         core: &mut Core,
@@ -366,8 +378,12 @@ impl Deadline {
         for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
             bw += task.server.bw + task.leaving_bw;
             let thread = &core.threads[number];
-            if task.queued && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline) {
-                return Err(alloc::format!("thread {number} is in a deadline tree and should not be"));
+            if task.queued
+                && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline)
+            {
+                return Err(alloc::format!(
+                    "thread {number} is in a deadline tree and should not be"
+                ));
             }
         }
         if bw != self.admission.total_bw() {
@@ -381,12 +397,22 @@ impl Deadline {
 }
 
 impl Class for Deadline {
-    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
         let now_ns = core.clock(cpu);
         let server = &mut self.tasks[pid.index()].server;
         match why {
             Enqueue::Wakeup | Enqueue::New => {
-                if !server.throttled && server.wakes_too_early(now_ns) && self.start_timer(platform, pid) {
+                if !server.throttled
+                    && server.wakes_too_early(now_ns)
+                    && self.start_timer(platform, pid)
+                {
                     let server = &mut self.tasks[pid.index()].server;
                     server.throttled = true;
                     server.runtime = server.runtime.min(0);
@@ -445,7 +471,12 @@ impl Class for Deadline {
         }
     }
 
-    fn pick_next_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(
+        &mut self,
+        core: &mut Core,
+        _platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
         let first = self.rqs[cpu.index()].tree.leftmost();
         if first == NIL {
             return None;
@@ -496,7 +527,14 @@ impl Class for Deadline {
         self.push_if_overloaded(core, platform, cpu);
     }
 
-    fn set_cpus_allowed(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {
+    fn set_cpus_allowed(
+        &mut self,
+        core: &mut Core,
+        _platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        nr: u32,
+    ) {
         let was = core.thread(pid).nr_cpus_allowed > 1;
         if self.tasks[pid.index()].queued && was != (nr > 1) {
             let rq = &mut self.rqs[cpu.index()];

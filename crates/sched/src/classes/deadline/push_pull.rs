@@ -1,8 +1,9 @@
 //! Several CPUs: the n earliest deadlines of the machine are to run on its n CPUs.
 //!
-//! A CPU with more than one task of the class, one of which may go elsewhere, is *overloaded*. It **pushes** the earliest that
-//! waits to a CPU without deadline tasks, or to the one whose earliest deadline is latest if that is later; a CPU whose
-//! deadline task leaves **pulls** from the overloaded ones. There is no periodic balancing.
+//! A CPU with more than one task of the class, one of which may go elsewhere, is *overloaded*. It
+//! **pushes** the earliest that waits to a CPU without deadline tasks, or to the one whose earliest
+//! deadline is latest if that is later; a CPU whose deadline task leaves **pulls** from the
+//! overloaded ones. There is no periodic balancing.
 //!
 //! The kernel keeps a heap of CPUs by earliest deadline; here it is searched for.
 
@@ -55,7 +56,8 @@ impl Deadline {
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
         if overloaded != self.overload.is_overloaded(cpu) {
             set_bit(&mut self.overload.overloaded, cpu, overloaded);
-            self.overload.count = if overloaded { self.overload.count + 1 } else { self.overload.count - 1 };
+            self.overload.count =
+                if overloaded { self.overload.count + 1 } else { self.overload.count - 1 };
         }
         set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
     }
@@ -67,8 +69,9 @@ impl Deadline {
             && (core.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(core, new).is_none())
     }
 
-    /// `find_later_rq`: a CPU that `pid` may go to and that has no deadline tasks (its own, the executing one, any), or whose
-    /// earliest deadline is later than that of `pid`, the latest of those.
+    /// `find_later_rq`: a CPU that `pid` may go to and that has no deadline tasks (its own, the
+    /// executing one, any), or whose earliest deadline is later than that of `pid`, the latest of
+    /// those.
     pub(super) fn find_later_cpu(&self, core: &Core, pid: Pid) -> Option<CpuId> {
         if core.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -94,14 +97,16 @@ impl Deadline {
             let Some(earliest) = self.earliest(cpu) else {
                 continue;
             };
-            if best.is_none_or(|(latest, _)| before(latest, earliest)) && core.is_allowed(pid, cpu) {
+            if best.is_none_or(|(latest, _)| before(latest, earliest)) && core.is_allowed(pid, cpu)
+            {
                 best = Some((earliest, cpu));
             }
         }
         best.filter(|&(latest, _)| before(self.deadline_of(pid), latest)).map(|(_, cpu)| cpu)
     }
 
-    /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way to it.
+    /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way
+    /// to it.
     pub(super) fn select_at_wakeup(&self, core: &Core, pid: Pid) -> CpuId {
         let cpu = core.cpu_of(pid);
         let curr = core.curr(cpu);
@@ -146,7 +151,12 @@ impl Deadline {
     }
 
     /// `push_dl_tasks`.
-    pub(super) fn push_if_overloaded(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn push_if_overloaded(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
         while self.overload.is_overloaded(cpu) {
             let Some(pid) = self.earliest_pushable(core, cpu, None) else {
                 return;
@@ -159,7 +169,8 @@ impl Deadline {
                 core.resched_curr(platform, cpu);
                 return;
             }
-            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu) else {
+            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu)
+            else {
                 return;
             };
             self.move_task(core, platform, pid, target);
@@ -181,9 +192,10 @@ impl Deadline {
             };
             let deadline = self.deadline_of(pid);
             let curr = core.curr(source);
-            let about_to_run =
-                core.thread(curr).class == ClassId::Deadline && before(deadline, self.deadline_of(curr));
-            if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest)) {
+            let about_to_run = core.thread(curr).class == ClassId::Deadline
+                && before(deadline, self.deadline_of(curr));
+            if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest))
+            {
                 self.move_task(core, platform, pid, cpu);
             }
         }

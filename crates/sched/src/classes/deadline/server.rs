@@ -1,12 +1,15 @@
-//! The fair server (6.12): a deadline reservation that stands for the fair class, so that real-time tasks cannot starve it.
+//! The fair server (6.12): a deadline reservation that stands for the fair class, so that real-time
+//! tasks cannot starve it.
 //!
-//! Each CPU has one: 50 ms of each second by default. It is **deferred**: it does not compete at once, but what the fair class
-//! runs anyway is charged to it, and when that comes to its budget a new period begins. Only if the fair class is kept waiting
-//! until the last moment at which the budget could still be had (the deadline less what is left, the *zero-laxity* time), it
-//! enters the tree as a deadline task, and when it is picked, the fair class picks. It took the place of real-time throttling.
+//! Each CPU has one: 50 ms of each second by default. It is **deferred**: it does not compete at
+//! once, but what the fair class runs anyway is charged to it, and when that comes to its budget a
+//! new period begins. Only if the fair class is kept waiting until the last moment at which the
+//! budget could still be had (the deadline less what is left, the *zero-laxity* time), it enters
+//! the tree as a deadline task, and when it is picked, the fair class picks. It took the place of
+//! real-time throttling.
 //!
-//! The kernel keeps its timer running as long as there are fair tasks. Here it is set only while something more urgent has the
-//! CPU, which is when it can matter.
+//! The kernel keeps its timer running as long as there are fair tasks. Here it is set only while
+//! something more urgent has the CPU, which is when it can matter.
 
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline};
@@ -31,7 +34,8 @@ enum State {
     Throttled,
 }
 
-/// One CPU's fair server. Its runtime and deadline stand in the row of the CPU's idle thread, which is its name in the tree.
+/// One CPU's fair server. Its runtime and deadline stand in the row of the CPU's idle thread, which
+/// is its name in the tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FairServer {
     state: State,
@@ -40,7 +44,8 @@ pub struct FairServer {
 }
 
 impl Deadline {
-    /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's bandwidth is theirs.
+    /// Gives each CPU a server of `runtime_ns` every `period_ns`; 0: none. Part of the machine's
+    /// bandwidth is theirs.
     ///
     /// # Errors
     /// If so much is not free. Nothing has changed then.
@@ -73,7 +78,8 @@ impl Deadline {
         self.server_runtime_ns > 0
     }
 
-    /// Whether the server of `cpu` competes, so that the fair class must be charged before the pick.
+    /// Whether the server of `cpu` competes, so that the fair class must be charged before the
+    /// pick.
     #[inline]
     pub fn fair_server_competes(&self, cpu: CpuId) -> bool {
         self.has_fair_server() && self.servers[cpu.index()].state == State::Competing
@@ -91,7 +97,13 @@ impl Deadline {
     }
 
     /// The fair class has run for `exec_ns` on `cpu` in all.
-    pub fn fair_server_charge(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, exec_ns: u64) {
+    pub fn fair_server_charge(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        exec_ns: u64,
+    ) {
         let FairServer { state, charged } = &mut self.servers[cpu.index()];
         let delta_ns = exec_ns - core::mem::replace(charged, exec_ns);
         let server = &mut self.tasks[core.idle_thread(cpu).index()].server;

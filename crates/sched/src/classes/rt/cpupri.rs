@@ -1,7 +1,8 @@
-//! `cpupri`: at which level each CPU runs, so that a pushed task finds a CPU that runs something less urgent (2.6.27).
+//! `cpupri`: at which level each CPU runs, so that a pushed task finds a CPU that runs something
+//! less urgent (2.6.27).
 //!
-//! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). For each level there is the set of CPUs
-//! that are at it.
+//! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). For each
+//! level there is the set of CPUs that are at it.
 
 use super::super::Core;
 use super::super::Pid;

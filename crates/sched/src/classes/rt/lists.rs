@@ -1,4 +1,5 @@
-//! A queue for each of 100 priorities, and a bitmap that tells which of them hold anybody: O(1) whatever the number of tasks.
+//! A queue for each of 100 priorities, and a bitmap that tells which of them hold anybody: O(1)
+//! whatever the number of tasks.
 
 use super::super::Pid;
 use alloc::vec::Vec;
@@ -31,7 +32,8 @@ impl Link {
     }
 }
 
-/// The lists: head and tail for each priority. The links are a table of their own, one row a thread.
+/// The lists: head and tail for each priority. The links are a table of their own, one row a
+/// thread.
 #[derive(Clone, Debug)]
 pub struct PrioLists {
     ends: Vec<(u32, u32)>,

@@ -2,16 +2,19 @@
 //!
 //! # The algorithm
 //!
-//! Each CPU has a list for every priority; the head of the best list runs. A `SCHED_FIFO` task runs until it blocks, yields or is
-//! preempted by a better one; a preempted task stays at the head of its list. `SCHED_RR` tasks of one priority take turns of
-//! 100 ms. The running task stays in its list.
+//! Each CPU has a list for every priority; the head of the best list runs. A `SCHED_FIFO` task runs
+//! until it blocks, yields or is preempted by a better one; a preempted task stays at the head of
+//! its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task stays in its
+//! list.
 //!
-//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they become invisible to the pick
-//! until the period timer has paid the excess back. Before a CPU is throttled it **borrows** what others have not used.
+//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
+//! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
+//! throttled it **borrows** what others have not used.
 //!
-//! **Push and pull** (2.6.25). The n most urgent tasks of the machine are to run on its n CPUs. A CPU that has a movable
-//! real-time task waiting is *overloaded*. It **pushes** waiting tasks to CPUs that run something less urgent, and a CPU whose
-//! running task became less urgent **pulls** from the overloaded ones. The fair class's balancer never moves these tasks.
+//! **Push and pull** (2.6.25). The n most urgent tasks of the machine are to run on its n CPUs. A
+//! CPU that has a movable real-time task waiting is *overloaded*. It **pushes** waiting tasks to
+//! CPUs that run something less urgent, and a CPU whose running task became less urgent **pulls**
+//! from the overloaded ones. The fair class's balancer never moves these tasks.
 //!
 //! | what | where |
 //! |---|---|
@@ -23,7 +26,8 @@
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, pick: O(1). Push: O(levels). Pull: O(overloaded CPUs). Borrowing and the period timer: O(CPUs).
+//! Enqueue, dequeue, pick: O(1). Push: O(levels). Pull: O(overloaded CPUs). Borrowing and the
+//! period timer: O(CPUs).
 
 pub mod cpupri;
 pub mod lists;
@@ -57,9 +61,11 @@ pub struct RtVersion {
 
 impl RtVersion {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtVersion = RtVersion { throttling: false, runtime_share: false, push_pull: false };
+    pub const V2_6_23: RtVersion =
+        RtVersion { throttling: false, runtime_share: false, push_pull: false };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtVersion = RtVersion { throttling: true, runtime_share: true, push_pull: true };
+    pub const V2_6_25: RtVersion =
+        RtVersion { throttling: true, runtime_share: true, push_pull: true };
 }
 
 /// What the class keeps of a thread.
@@ -83,7 +89,8 @@ struct RtRq {
     rt_nr_migratory: u32,
     /// The best queued priority, [`NOBODY`] if none.
     highest_curr: u8,
-    /// Roughly the best priority among those that wait and could be pulled; see [`RealTime::prio_joined`].
+    /// Roughly the best priority among those that wait and could be pulled; see
+    /// [`RealTime::prio_joined`].
     highest_next: u8,
     /// In the set of CPUs that others pull from.
     overloaded: bool,
@@ -149,7 +156,8 @@ impl RealTime {
         }
     }
 
-    /// Makes room for `pid`. A child inherits what its parent has left of its turn; one that comes from outside has a full one.
+    /// Makes room for `pid`. A child inherits what its parent has left of its turn; one that comes
+    /// from outside has a full one.
     pub fn thread_born(&mut self, core: &Core, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {
             self.tasks.resize(core.threads.len(), RtTask::default());
@@ -184,11 +192,14 @@ impl RealTime {
 
     /// Counts a task that was put on the queue, and keeps the best priorities.
     ///
-    /// `highest_next` is exact only where that was cheap: it is worked out anew only when a newcomer is better than it. A task
-    /// that was running at that moment and was preempted later may be missing from it.
+    /// `highest_next` is exact only where that was cheap: it is worked out anew only when a
+    /// newcomer is better than it. A task that was running at that moment and was preempted later
+    /// may be missing from it.
     fn prio_joined(&mut self, core: &Core, cpu: CpuId, prio: u8) {
-        let migratory =
-            self.rqs[cpu.index()].queue.tail(prio).is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
+        let migratory = self.rqs[cpu.index()]
+            .queue
+            .tail(prio)
+            .is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
         let rq = &mut self.rqs[cpu.index()];
         rq.rt_nr_running += 1;
         rq.rt_nr_migratory += u32::from(migratory);
@@ -260,7 +271,10 @@ impl RealTime {
                 queued += 1;
                 migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
                 if core.thread(pid).cpu as usize != number {
-                    return Err(alloc::format!("thread {} is on the real-time queue of CPU {number}", pid.0));
+                    return Err(alloc::format!(
+                        "thread {} is on the real-time queue of CPU {number}",
+                        pid.0
+                    ));
                 }
             }
             if (queued, migratory) != (rq.rt_nr_running, rq.rt_nr_migratory) {
@@ -283,7 +297,14 @@ impl RealTime {
 }
 
 impl Class for RealTime {
-    fn enqueue_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid, why: Enqueue) {
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
         platform.touched.enqueues += 1;
         RealTime::enqueue_task(self, core, platform, cpu, pid, why);
     }
@@ -327,7 +348,12 @@ impl Class for RealTime {
     }
 
     #[inline]
-    fn pick_next_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+    fn pick_next_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
         if rq.rt_nr_running == 0 {
             return None;
@@ -407,7 +433,8 @@ impl Class for RealTime {
 
     #[inline]
     fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
-        if self.overloaded_count > 0 && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
+        if self.overloaded_count > 0
+            && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
         {
             self.pull_rt_task(core, platform, cpu);
         }
@@ -417,7 +444,14 @@ impl Class for RealTime {
         self.push_rt_tasks(core, platform, cpu);
     }
 
-    fn set_cpus_allowed(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid, nr: u32) {
+    fn set_cpus_allowed(
+        &mut self,
+        core: &mut Core,
+        _platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        nr: u32,
+    ) {
         let thread = *core.thread(pid);
         if !thread.on_rq || thread.nr_cpus_allowed == nr {
             return;

@@ -55,10 +55,13 @@ impl RealTime {
         Some(CpuId(word as u32 * 64 + bits.trailing_zeros()))
     }
 
-    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is not bound, and may run on `target`.
+    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is not bound, and may run
+    /// on `target`.
     fn best_movable(&self, core: &Core, source: CpuId, target: CpuId) -> Option<Pid> {
         self.rqs[source.index()].queue.iter(&self.links).find(|&pid| {
-            core.curr(source) != pid && core.thread(pid).nr_cpus_allowed > 1 && core.is_allowed(pid, target)
+            core.curr(source) != pid
+                && core.thread(pid).nr_cpus_allowed > 1
+                && core.is_allowed(pid, target)
         })
     }
 
@@ -67,7 +70,8 @@ impl RealTime {
         self.best_movable(core, cpu, cpu).map_or(NOBODY, |pid| core.thread(pid).prio as u8)
     }
 
-    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does, else one that is near.
+    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does,
+    /// else one that is near.
     pub(super) fn find_lowest_rq(&self, core: &Core, pid: Pid) -> Option<CpuId> {
         if core.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -95,8 +99,9 @@ impl RealTime {
         here.or_else(|| self.cpupri.first(core, pid, mask, |_| true))
     }
 
-    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here, and the running one could go
-    /// elsewhere, `pid` goes to the head of the list and the running one is to be pushed away.
+    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here,
+    /// and the running one could go elsewhere, `pid` goes to the head of the list and the running
+    /// one is to be pushed away.
     pub(super) fn check_preempt_equal_prio(
         &mut self,
         core: &mut Core,
@@ -119,7 +124,14 @@ impl RealTime {
     }
 
     /// Moves `pid`, waiting on `from`, to `to`.
-    fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, from: CpuId, to: CpuId) {
+    fn move_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        from: CpuId,
+        to: CpuId,
+    ) {
         use crate::classes::{Class, Dequeue, Enqueue};
         platform.double_lock(from, to);
         platform.touched.moves += 1;
@@ -130,8 +142,14 @@ impl RealTime {
         core.add_nr_running(to, 1);
     }
 
-    /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try once more.
-    pub(super) fn push_rt_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> bool {
+    /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try
+    /// once more.
+    pub(super) fn push_rt_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> bool {
         let rq = &self.rqs[cpu.index()];
         if !rq.overloaded {
             return false;
@@ -144,9 +162,9 @@ impl RealTime {
             core.resched_curr(platform, cpu);
             return false;
         }
-        let target = self
-            .find_lowest_rq(core, pid)
-            .filter(|&target| target != cpu && i16::from(self.rqs[target.index()].highest_curr) > prio);
+        let target = self.find_lowest_rq(core, pid).filter(|&target| {
+            target != cpu && i16::from(self.rqs[target.index()].highest_curr) > prio
+        });
         match target {
             Some(target) => {
                 self.move_task(core, platform, pid, cpu, target);
@@ -163,7 +181,8 @@ impl RealTime {
         while self.push_rt_task(core, platform, cpu) {}
     }
 
-    /// `pull_rt_task`: takes from each overloaded CPU the best waiting task, if it is better than all that `cpu` has.
+    /// `pull_rt_task`: takes from each overloaded CPU the best waiting task, if it is better than
+    /// all that `cpu` has.
     pub(super) fn pull_rt_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
         if self.overloaded_count == 0 {
             return;

@@ -48,7 +48,10 @@ fn a_hog_gets_its_runtime_of_each_period_and_pays_back_what_it_overran() {
     let mut m = machine(1, 1_000_000, 500_000);
     let hog = hog_from(&mut m, 100_300);
     m.run_until(3000 * MS);
-    assert_eq!(spans(&m, hog), [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]);
+    assert_eq!(
+        spans(&m, hog),
+        [(100_300, 601_000), (1_000_000, 1_500_000), (2_000_000, 2_500_000)]
+    );
     // From the middle of a period on: the first is not limited at all.
     let mut m = machine(1, 1_000_000, 950_000);
     let hog = hog_from(&mut m, 300_000);
@@ -80,8 +83,9 @@ fn round_robin_tasks_take_turns_of_100_ms() {
     let fair = m.nice(0, Life::Hog);
     // Just after the tick of 10 ms, which is the ordinary hog's to pay.
     m.run_until(10 * MS + 1);
-    let tasks: Vec<TaskId> =
-        [1, 0, 0].map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late))).into();
+    let tasks: Vec<TaskId> = [1, 0, 0]
+        .map(|late| m.realtime(Policy::RoundRobin, 10, None, Life::Work(300 * MS - late)))
+        .into();
     m.run_until(1000 * MS);
     for (number, &task) in tasks.iter().enumerate() {
         let turn = |round: u64| {
@@ -146,8 +150,9 @@ fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
 #[test]
 fn affinity_and_priority_changes_keep_the_books() {
     let mut m = machine(3, 1_000_000, 950_000);
-    let tasks: Vec<TaskId> =
-        (0..7).map(|number| m.realtime(Policy::RoundRobin, 10 + number % 3, None, Life::Hog)).collect();
+    let tasks: Vec<TaskId> = (0..7)
+        .map(|number| m.realtime(Policy::RoundRobin, 10 + number % 3, None, Life::Hog))
+        .collect();
     for step in 0..60u32 {
         m.run_until(u64::from(step + 1) * 37 * MS / 10);
         let task = tasks[step as usize % 7];

@@ -1,7 +1,7 @@
 //! Throttling: real-time tasks of a CPU get `sched_rt_runtime_us` of each `sched_rt_period_us`.
 //!
-//! Time is charged as it is used, and looked at when it is charged: at ticks, dequeues and puts. So a hog overruns its runtime by
-//! up to a tick, and pays for it in the next period.
+//! Time is charged as it is used, and looked at when it is charged: at ticks, dequeues and puts. So
+//! a hog overruns its runtime by up to a tick, and pays for it in the next period.
 
 use super::{PERIOD_TIMER, RealTime};
 use crate::classes::Core;
@@ -41,7 +41,8 @@ impl RealTime {
         self.version.throttling && self.bandwidth.runtime_us >= 0
     }
 
-    /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from time 0.
+    /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from
+    /// time 0.
     #[inline]
     pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
         if !self.is_limited() || self.bandwidth.timer_active {
@@ -89,8 +90,8 @@ impl RealTime {
         rq.throttled
     }
 
-    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of what that one has not used. What was
-    /// lent does not come back by itself.
+    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of what
+    /// that one has not used. What was lent does not come back by itself.
     fn borrow_runtime(&mut self, cpu: CpuId) {
         let own = &self.rqs[cpu.index()];
         if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
@@ -113,8 +114,9 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
-    /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest CPU up as far as each has
-    /// it; what it has borrowed goes to the lowest CPU. From now on it is not limited, so that its tasks can leave.
+    /// `__disable_runtime`: `cpu` goes off line. What it has lent it takes back, from the lowest
+    /// CPU up as far as each has it; what it has borrowed goes to the lowest CPU. From now on it is
+    /// not limited, so that its tasks can leave.
     pub fn cpu_offline(&mut self, cpu: CpuId) {
         let fair_part = self.bandwidth.runtime_ns();
         let mut own = self.rqs[cpu.index()].rt_runtime;
@@ -149,8 +151,8 @@ impl RealTime {
         rq.rt_runtime = self.bandwidth.runtime_ns();
     }
 
-    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts is `rt_time` as of the last
-    /// charge.
+    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts
+    /// is `rt_time` as of the last charge.
     pub fn period_timer(&mut self, core: &mut Core, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {

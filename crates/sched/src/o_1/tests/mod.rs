@@ -1,4 +1,5 @@
-//! A small machine for the tests of this scheduler: time in whole milliseconds, tasks that run and sleep as written.
+//! A small machine for the tests of this scheduler: time in whole milliseconds, tasks that run and
+//! sleep as written.
 
 mod rules_of_2_6_0;
 mod rules_of_2_6_22;
@@ -8,7 +9,8 @@ use super::task::{Pid, Task};
 use super::{O1, Version};
 use crate::registry::BuildConfig;
 use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Waker,
 };
 use alloc::vec;
 use alloc::vec::Vec;

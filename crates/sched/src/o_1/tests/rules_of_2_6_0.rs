@@ -33,7 +33,10 @@ fn two_hogs_take_turns_of_a_full_slice_and_lose_their_bonus_step_by_step() {
     assert_eq!(rig.sched.prio(a), 122);
     rig.run_to(1020);
     assert_eq!(rig.sched.prio(a), 125);
-    assert_eq!(rig.slices[..4], [(0, 0, 102, 0), (0, 102, 204, 1), (0, 204, 306, 0), (0, 306, 408, 1)]);
+    assert_eq!(
+        rig.slices[..4],
+        [(0, 0, 102, 0), (0, 102, 204, 1), (0, 204, 306, 0), (0, 306, 408, 1)]
+    );
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn how_long_a_burst_stays_interactive() {
     let burst = rig.add(NICE_0, CpuSet::All, &[Run(1), Sleep(900), Run(EVER)]);
     rig.run_to(1003);
     let row = rig.row(burst);
-    assert_eq!((row.sleep_avg, row.interactive_credit, row.prio, row.time_slice), (918 * MS, 1, 116, 101));
+    assert_eq!(
+        (row.sleep_avg, row.interactive_credit, row.prio, row.time_slice),
+        (918 * MS, 1, 116, 101)
+    );
     // At each: sleep_avg, priority and slice left, after it.
     for (ms, sleep_avg_ms, prio, left) in [
         (1012, 909, 116, 92),
@@ -90,7 +96,11 @@ fn how_long_a_burst_stays_interactive() {
     ] {
         rig.run_to(ms);
         let row = rig.row(burst);
-        assert_eq!((row.sleep_avg, row.prio, row.time_slice), (sleep_avg_ms * MS, prio, left), "at {ms} ms");
+        assert_eq!(
+            (row.sleep_avg, row.prio, row.time_slice),
+            (sleep_avg_ms * MS, prio, left),
+            "at {ms} ms"
+        );
     }
     rig.run_to(1600);
     assert_eq!(
@@ -140,7 +150,8 @@ fn three_against_two_becomes_one_against_four() {
     assert_eq!(rig.sched.find_busiest_queue(0, false, 0), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
-    // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt, of a difference of 1, all.
+    // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt,
+    // of a difference of 1, all.
     rig.run_to(799);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     rig.run_to(800);
@@ -274,7 +285,11 @@ fn a_child_with_attributes_of_its_own_gets_them_after_the_fork() {
     let mut rig = rig(2);
     let parent = rig.hog(0);
     rig.run_to(1);
-    let attr = TaskAttr { sched: SchedAttr::nice(5), allowed: CpuSet::only(CpuId(1)), ..TaskAttr::default() };
+    let attr = TaskAttr {
+        sched: SchedAttr::nice(5),
+        allowed: CpuSet::only(CpuId(1)),
+        ..TaskAttr::default()
+    };
     rig.programs.push(rig.programs[0].clone());
     let from = Parent::Task { task: parent, cpu: CpuId(0) };
     rig.sched.fork(&mut rig.platform, TaskId(1), &attr, from);
@@ -378,7 +393,8 @@ fn a_new_nice_value_takes_the_bonus_away() {
 
 #[test]
 fn what_counts_as_better_is_the_priority_before_and_after() {
-    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority got worse, the task better.
+    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority got worse, the task
+    // better.
     let mut rig = rig(1);
     let (_, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(1100);

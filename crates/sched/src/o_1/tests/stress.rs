@@ -1,5 +1,5 @@
-//! Random events of all kinds, in any order that the machine may give them: the books must add up, and no task may run where
-//! it is not allowed or on two CPUs at once.
+//! Random events of all kinds, in any order that the machine may give them: the books must add up,
+//! and no task may run where it is not allowed or on two CPUs at once.
 
 use super::*;
 use crate::interface::Load;

@@ -31,7 +31,8 @@ pub const SECTIONS: [&str; 6] = ["mount", "namespace", "group", "template", "def
 pub struct Read {
     /// Those of groups and templates, in the order in which they stand.
     pub settings: GroupSettings,
-    /// For each group (none) and template (its name): how many entries of [`settings`](Read::settings) are its own.
+    /// For each group (none) and template (its name): how many entries of
+    /// [`settings`](Read::settings) are its own.
     pub sections: Vec<(Option<Named>, usize)>,
 }
 
@@ -45,8 +46,13 @@ pub struct Named {
 /// Reads a file.
 pub fn read(text: &Text) -> Result<Read, Diagnostic> {
     let mut tokens = Tokens::new(text);
-    let mut parser =
-        Parser { next: tokens.next()?, tokens, text, read: Read::default(), hierarchies: HashMap::new() };
+    let mut parser = Parser {
+        next: tokens.next()?,
+        tokens,
+        text,
+        read: Read::default(),
+        hierarchies: HashMap::new(),
+    };
     while parser.next.kind != Kind::End {
         parser.section()?;
     }
@@ -83,7 +89,8 @@ impl<'a> Parser<'a> {
                 self.words(&["slice", "scope", "setdefault", "pid"])
             }
             _ => {
-                let error = self.unexpected_token(word, "a section (`group`, `template`, `mount` ...)");
+                let error =
+                    self.unexpected_token(word, "a section (`group`, `template`, `mount` ...)");
                 Err(error.with_help_if(did_you_mean(word.text, SECTIONS)))
             }
         }
@@ -96,7 +103,8 @@ impl<'a> Parser<'a> {
         for (names, span) in self.assignments(None)? {
             for name in names.split(',') {
                 if *self.hierarchies.entry(name).or_insert(word.text) != word.text {
-                    let message = format!("`{}` stands under both `mount` and `namespace`", shown(name));
+                    let message =
+                        format!("`{}` stands under both `mount` and `namespace`", shown(name));
                     return Err(Fault::new(message).at(self.text, span, ""));
                 }
             }
@@ -109,9 +117,8 @@ impl<'a> Parser<'a> {
         let name = self.id("a name")?;
         let path = match name.text {
             "." => String::new(),
-            name_text => {
-                normal_path(name_text).map_err(|message| Fault::new(message).at(self.text, name.span, ""))?
-            }
+            name_text => normal_path(name_text)
+                .map_err(|message| Fault::new(message).at(self.text, name.span, ""))?,
         };
         let path: Arc<str> = path.into();
         let first = self.read.settings.entries.len();
@@ -222,7 +229,9 @@ impl<'a> Parser<'a> {
             (true, false) => {
                 Err(self.unexpected("`admin`").with_help("`perm` holds both `task` and `admin`"))
             }
-            (false, true) => Err(self.unexpected("`task`").with_help("`perm` holds both `task` and `admin`")),
+            (false, true) => {
+                Err(self.unexpected("`task`").with_help("`perm` holds both `task` and `admin`"))
+            }
             (false, false) => Err(self.unexpected("`task` or `admin`")),
         }
     }
@@ -291,8 +300,11 @@ impl<'a> Parser<'a> {
             Kind::End => "the end of the file".to_string(),
             _ => format!("`{}`", shown(token.text)),
         };
-        let error = Fault::new(format!("expected {wanted}, found {found}")).at(self.text, token.span, "");
+        let error =
+            Fault::new(format!("expected {wanted}, found {found}")).at(self.text, token.span, "");
         let keyword = token.kind == Kind::Keyword && KEYWORDS.contains(&token.text);
-        error.with_help_if(keyword.then(|| format!("as a name it stands in quotes: `\"{}\"`", token.text)))
+        error.with_help_if(
+            keyword.then(|| format!("as a name it stands in quotes: `\"{}\"`", token.text)),
+        )
     }
 }

@@ -7,10 +7,10 @@
 //! template students/%u { cpu { cpu.shares = 256; } }
 //! ```
 //!
-//! Groups become [`GroupSettings`], their parameters written in the order in which they stand. Templates are kept: a group of a
-//! rule such as `@students cpu students/%u` gets the settings of the template of the same name
-//! ([`CgConfig::template`]). Mounts, owners and modes, and controllers that have no say in scheduling, have no effect; the
-//! notes say so.
+//! Groups become [`GroupSettings`], their parameters written in the order in which they stand.
+//! Templates are kept: a group of a rule such as `@students cpu students/%u` gets the settings of
+//! the template of the same name ([`CgConfig::template`]). Mounts, owners and modes, and
+//! controllers that have no say in scheduling, have no effect; the notes say so.
 
 mod grammar;
 mod token;
@@ -43,12 +43,14 @@ pub struct Template {
 }
 
 impl CgConfig {
-    /// The groups. (What does not go together is found by [`GroupPlan::new`](super::GroupPlan::new).)
+    /// The groups. (What does not go together is found by
+    /// [`GroupPlan::new`](super::GroupPlan::new).)
     pub fn settings(&self) -> &GroupSettings {
         &self.settings
     }
 
-    /// The groups and the templates. The notes say that these have no effect, until rules ask for them.
+    /// The groups and the templates. The notes say that these have no effect, until rules ask for
+    /// them.
     pub fn into_settings(self) -> GroupSettings {
         let mut settings = self.settings;
         settings.notes.extend(self.templates.iter().map(|template| template.unused.clone()));
@@ -103,7 +105,9 @@ pub fn parse(file: &str, text: &str) -> Result<CgConfig, Diagnostic> {
                 unused: Note::new(
                     &text,
                     span,
-                    format!("the template `{path}` has no effect: there are no rules that ask for it"),
+                    format!(
+                        "the template `{path}` has no effect: there are no rules that ask for it"
+                    ),
                 ),
                 path,
                 settings: here.filter_map(|Entry { setting, .. }| setting).collect(),

@@ -11,7 +11,8 @@ fn error(text: &str) -> String {
 }
 
 fn groups(text: &str) -> Vec<Group> {
-    let plan = GroupPlan::new(read(text).settings(), &[], 8).unwrap_or_else(|error| panic!("{error}"));
+    let plan =
+        GroupPlan::new(read(text).settings(), &[], 8).unwrap_or_else(|error| panic!("{error}"));
     plan.groups().to_vec()
 }
 
@@ -84,13 +85,22 @@ fn what_is_accepted() {
 #[test]
 fn what_is_refused() {
     for (text, expected) in [
-        ("GROUP g { cpu { } }", "1:1 expected a section (`group`, `template`, `mount` ...), found `GROUP`"),
+        (
+            "GROUP g { cpu { } }",
+            "1:1 expected a section (`group`, `template`, `mount` ...), found `GROUP`",
+        ),
         ("group g { }", "1:11 expected a controller, found `}`"),
         ("group group { cpu { } }", "1:7 expected a name, found `group`"),
         ("group { cpu { } }", "1:7 expected a name, found `{`"),
         ("group g { cpu { cpu.shares = 5 } }", "1:32 expected `;`, found `}`"),
-        ("group g { cpu { cpu.shares = 5; }", "1:34 expected a controller or `}`, found the end of the file"),
-        ("group g { cpu { } perm { task { } admin { } } }", "1:19 expected a controller, found `perm`"),
+        (
+            "group g { cpu { cpu.shares = 5; }",
+            "1:34 expected a controller or `}`, found the end of the file",
+        ),
+        (
+            "group g { cpu { } perm { task { } admin { } } }",
+            "1:19 expected a controller, found `perm`",
+        ),
         ("group g { perm { task { } } cpu { } }", "1:27 expected `admin`, found `}`"),
         ("group g { perm { admin { } } cpu { } }", "1:28 expected `task`, found `}`"),
         ("group g { perm { } }", "1:18 expected `task` or `admin`, found `}`"),
@@ -108,8 +118,14 @@ fn what_is_refused() {
         ("group g { cpu { CPUWeight = 5; } }", "1:17 unknown setting `CPUWeight`"),
         ("group g { cpu { cpuset.cpus = 0; } }", "1:17 `cpu` has no parameter `cpuset.cpus`"),
         ("group g { cpus { } }", "1:11 there is no controller `cpus`"),
-        ("group g {\n cpu {\n  cpu.shares = -1; } }", "3:3 `cpu.shares` must be from 2 to 262144, found -1"),
-        ("group . { cpu { cpu.shares = 5; } }", "1:17 the root group has no `cpu.shares` to write to"),
+        (
+            "group g {\n cpu {\n  cpu.shares = -1; } }",
+            "3:3 `cpu.shares` must be from 2 to 262144, found -1",
+        ),
+        (
+            "group . { cpu { cpu.shares = 5; } }",
+            "1:17 the root group has no `cpu.shares` to write to",
+        ),
         ("group ../x { cpu { } }", "1:7 a group cannot be called `..`"),
         ("template t { perm { task { } admin { } } }", "1:42 expected a controller, found `}`"),
         ("default { }", "1:11 expected `perm`, found `}`"),
@@ -142,7 +158,8 @@ fn parameters_are_written_in_the_order_in_which_they_stand() {
 /// Names that both versions have are version 1's, unless the file has names of version 2.
 #[test]
 fn the_version_is_the_older_one() {
-    let text = "group a { cpuset { cpuset.cpus = 0-1; } } group a/b { cpuset { cpuset.cpus = 1-2; } }";
+    let text =
+        "group a { cpuset { cpuset.cpus = 0-1; } } group a/b { cpuset { cpuset.cpus = 1-2; } }";
     assert!(GroupPlan::new(read(text).settings(), &[], 8).is_err());
     let text = format!("{text} template x {{ cpu {{ cpu.weight = 5; }} }}");
     let plan = GroupPlan::new(read(&text).settings(), &[], 8).unwrap();

@@ -1,6 +1,7 @@
 //! The tokens of `cgconfig.conf`.
 //!
-//! Blanks, tabs and newlines separate. A comment is a line whose first sign but blanks is `#`, or whose very first is `*`.
+//! Blanks, tabs and newlines separate. A comment is a line whose first sign but blanks is `#`, or
+//! whose very first is `*`.
 
 use super::super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span};
@@ -69,7 +70,10 @@ impl<'a> Tokens<'a> {
     fn skip_space_and_comments(&mut self) {
         let bytes = self.text.text().as_bytes();
         loop {
-            while bytes.get(self.at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+            while bytes
+                .get(self.at)
+                .is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+            {
                 self.at += 1;
             }
             match bytes.get(self.at) {

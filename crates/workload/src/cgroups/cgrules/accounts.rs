@@ -7,7 +7,8 @@ pub(super) type Uid = u32;
 /// A group's number.
 pub(super) type Gid = u32;
 
-/// The users and groups of a machine, as its `passwd` and `group` files list them. `root`, user and group 0, is always there.
+/// The users and groups of a machine, as its `passwd` and `group` files list them. `root`, user and
+/// group 0, is always there.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     users: HashMap<String, (Uid, Gid)>,

@@ -1,4 +1,5 @@
-//! libcgroup's `cgrules.conf`: rules that put tasks in groups by user, group and program, as cgclassify 2.0.2 follows them.
+//! libcgroup's `cgrules.conf`: rules that put tasks in groups by user, group and program, as
+//! cgclassify 2.0.2 follows them.
 //!
 //! ```text
 //! # who            controllers  destination
@@ -8,10 +9,11 @@
 //! *                *            others
 //! ```
 //!
-//! The **first** rule that fits a process counts, with the `%` lines directly below it, which say more about other controllers.
-//! Nothing after them does, not even for controllers that they leave out. A rule for a user or group that does not exist is
-//! passed over, and so are its `%` lines. On a real machine the rules act when a process execs or changes its user; here they
-//! can be asked when a task is made ([`Rules::classify`]).
+//! The **first** rule that fits a process counts, with the `%` lines directly below it, which say
+//! more about other controllers. Nothing after them does, not even for controllers that they leave
+//! out. A rule for a user or group that does not exist is passed over, and so are its `%` lines. On
+//! a real machine the rules act when a process execs or changes its user; here they can be asked
+//! when a task is made ([`Rules::classify`]).
 //!
 //! Who exists, and who is in which group, the caller says: [`Accounts`].
 
@@ -94,9 +96,10 @@ pub struct Move {
     pub controllers: Vec<String>,
     /// The group in the form of [`Group::path`](super::Group::path); `""` is the root.
     pub path: String,
-    /// If the rule's destination says `%u` or the like: that, e.g. `/students/%u`. Such a group is made when it is missing, with
-    /// the settings of the [template](super::cgconfig::CgConfig::template) of the same name. One that is missing otherwise is an
-    /// error.
+    /// If the rule's destination says `%u` or the like: that, e.g. `/students/%u`. Such a group is
+    /// made when it is missing, with the settings of the
+    /// [template](super::cgconfig::CgConfig::template) of the same name. One that is missing
+    /// otherwise is an error.
     pub template: Option<String>,
 }
 
@@ -126,11 +129,13 @@ pub fn parse(file: &str, text: &str) -> Result<Rules, Diagnostic> {
                 let ignore = ignore(&text, options)?;
                 if who == "%" {
                     let Some(rule) = rules.last_mut() else {
-                        let fault = Fault::new("`%` goes on with the rule above, and there is none");
+                        let fault =
+                            Fault::new("`%` goes on with the rule above, and there is none");
                         return Err(fault.at(&text, text.span_of(who), ""));
                     };
                     if ignore {
-                        let fault = Fault::new("`ignore` in a line that goes on with the rule above");
+                        let fault =
+                            Fault::new("`ignore` in a line that goes on with the rule above");
                         let fault = fault.with_help("it stands in the rule's first line");
                         return Err(fault.at(&text, text.span_of(options[0]), ""));
                     }
@@ -165,7 +170,9 @@ fn rule(text: &Text, who: &str, to: RuleMove, ignore: bool) -> Result<Rule, Diag
     }
     let subject = match name.strip_prefix('@') {
         _ if name == "*" => Subject::Everyone,
-        None if name.is_empty() => return wrong(Fault::new(format!("`{}` names no user", shown(who)))),
+        None if name.is_empty() => {
+            return wrong(Fault::new(format!("`{}` names no user", shown(who))));
+        }
         None => Subject::User(name.into()),
         Some("") => return wrong(Fault::new(format!("`{}` names no group of users", shown(who)))),
         Some(group) => Subject::Group(group.into()),
@@ -200,8 +207,9 @@ fn ignore(text: &Text, options: &[&str]) -> Result<bool, Diagnostic> {
         [first, ..] => {
             let fault = Fault::new(format!("unknown option `{}`", shown(first)));
             let fault = match *first {
-                "ignore_rt" | "ignore,ignore_rt" => fault
-                    .with_help("that is libcgroup 3's; these rules are those of 2.0.2, which has `ignore`"),
+                "ignore_rt" | "ignore,ignore_rt" => fault.with_help(
+                    "that is libcgroup 3's; these rules are those of 2.0.2, which has `ignore`",
+                ),
                 _ => fault.with_help("the only option is `ignore`"),
             };
             Err(fault.at(text, text.span_of(first), ""))
@@ -213,9 +221,15 @@ impl Rules {
     /// Where a process belongs.
     ///
     /// # Errors
-    /// If its user or group is not among the accounts, or if a destination with its names filled in is no path.
-    pub fn classify(&self, accounts: &Accounts, process: Process<'_>) -> Result<Verdict, Diagnostic> {
-        let unknown = |message: String| Diagnostic::without_source(self.text.name(), process.name, message);
+    /// If its user or group is not among the accounts, or if a destination with its names filled in
+    /// is no path.
+    pub fn classify(
+        &self,
+        accounts: &Accounts,
+        process: Process<'_>,
+    ) -> Result<Verdict, Diagnostic> {
+        let unknown =
+            |message: String| Diagnostic::without_source(self.text.name(), process.name, message);
         let Some((uid, own_gid)) = accounts.user(process.user) else {
             return Err(unknown(format!("there is no user `{}`", shown(process.user))));
         };
@@ -225,7 +239,8 @@ impl Rules {
                 .group(name)
                 .ok_or_else(|| unknown(format!("there is no group of users `{}`", shown(name))))?,
         };
-        let fits = |rule: &&Rule| rule.is_for(accounts, uid, gid) && rule.is_for_program(process.name);
+        let fits =
+            |rule: &&Rule| rule.is_for(accounts, uid, gid) && rule.is_for_program(process.name);
         match self.rules.iter().find(fits) {
             None => Ok(Verdict::NoRule),
             Some(rule) if rule.ignore => Ok(Verdict::Ignore),
@@ -248,7 +263,9 @@ impl Rules {
                 Subject::Group(name) => {
                     format!("the rule is passed over: there is no group of users `{name}`")
                 }
-                Subject::User(name) => format!("the rule is passed over: there is no user `{name}`"),
+                Subject::User(name) => {
+                    format!("the rule is passed over: there is no user `{name}`")
+                }
                 Subject::Everyone => unreachable!("there is always someone"),
             };
             Note::new(&self.text, rule.span, message)
@@ -273,7 +290,8 @@ impl Rules {
             pid: process.pid,
         };
         let filled = values.fill(&to.destination);
-        let path = normal_path(&filled).map_err(|message| Fault::new(message).at(&self.text, to.span, ""))?;
+        let path = normal_path(&filled)
+            .map_err(|message| Fault::new(message).at(&self.text, to.span, ""))?;
         let template = template::is_template(&to.destination).then_some(to.destination.as_str());
         Ok(Move {
             controllers: to.controllers.clone(),
@@ -288,9 +306,9 @@ impl Rule {
         match &self.subject {
             Subject::Everyone => true,
             Subject::User(name) => accounts.user(name).is_some_and(|(other, _)| other == uid),
-            Subject::Group(name) => {
-                accounts.group(name).is_some_and(|other| other == gid || accounts.is_member(uid, other))
-            }
+            Subject::Group(name) => accounts
+                .group(name)
+                .is_some_and(|other| other == gid || accounts.is_member(uid, other)),
         }
     }
 

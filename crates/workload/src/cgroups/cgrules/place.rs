@@ -13,8 +13,9 @@ use crate::model::Model;
 const CONTROLLERS: [&str; 4] = ["cpu", "cpuset", "cpuacct", "freezer"];
 
 impl Rules {
-    /// Puts the tasks of `model` where they belong when they are made, as cgrulesengd does when a program is executed. The name of a
-    /// process is its task's key, its number the task's place from 1 on. Groups of templates are added to `settings`.
+    /// Puts the tasks of `model` where they belong when they are made, as cgrulesengd does when a
+    /// program is executed. The name of a process is its task's key, its number the task's place
+    /// from 1 on. Groups of templates are added to `settings`.
     ///
     /// # Errors
     /// If a task belongs in a group that nobody makes.
@@ -37,7 +38,8 @@ impl Rules {
             if let Verdict::Move(moves) = &verdict {
                 self.note_other_groups(moves, to, settings);
             }
-            let there = settings.names(&to.path) || known.contains(&to.path) || made.contains(&to.path);
+            let there =
+                settings.names(&to.path) || known.contains(&to.path) || made.contains(&to.path);
             if !there {
                 self.make(to, &task.key, settings)?;
                 made.push(to.path.clone());
@@ -62,9 +64,11 @@ impl Rules {
             settings.add(GroupSettings::of_group(&to.path));
             return Ok(());
         }
-        let fault =
-            Fault::new(format!("the rule puts `{task}` in `{}`, and there is no such group", to.path))
-                .with_help(format!("make it: `--group {}`, or in a file of groups", to.path));
+        let fault = Fault::new(format!(
+            "the rule puts `{task}` in `{}`, and there is no such group",
+            to.path
+        ))
+        .with_help(format!("make it: `--group {}`, or in a file of groups", to.path));
         let named = self.rules.iter().flat_map(|rule| &rule.moves);
         let mut here =
             named.filter(|other| normal_path(&other.destination).is_ok_and(|path| path == to.path));
@@ -77,7 +81,8 @@ impl Rules {
         for other in moves.iter().filter(|other| other.path != to.path) {
             let names = other.controllers.join(",");
             let span = self.rules.iter().flat_map(|rule| &rule.moves);
-            let span = span.filter(|it| it.controllers == other.controllers).map(|it| it.span).next();
+            let span =
+                span.filter(|it| it.controllers == other.controllers).map(|it| it.span).next();
             let message = format!(
                 "`{}` for {names} has no effect: a task is in one group here, `{}`",
                 other.path, to.path

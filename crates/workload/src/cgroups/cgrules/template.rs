@@ -1,5 +1,5 @@
-//! Destinations that depend on the process: `%u` user, `%U` its number, `%g` group, `%G` its number, `%p` program, `%P` process
-//! number. `\%` is a `%`.
+//! Destinations that depend on the process: `%u` user, `%U` its number, `%g` group, `%G` its
+//! number, `%p` program, `%P` process number. `\%` is a `%`.
 
 use super::super::text::{Fault, shown};
 use super::last_component;
@@ -55,7 +55,9 @@ fn pieces(destination: &str) -> impl Iterator<Item = Piece<'_>> {
 pub fn check(destination: &str) -> Result<(), Fault> {
     let wrong = pieces(destination).find_map(|piece| match piece {
         Piece::Letter(Some('u' | 'U' | 'g' | 'G' | 'p' | 'P')) | Piece::Text(_) => None,
-        Piece::Letter(letter) => Some(letter.map_or("%".to_string(), |letter| format!("%{letter}"))),
+        Piece::Letter(letter) => {
+            Some(letter.map_or("%".to_string(), |letter| format!("%{letter}")))
+        }
     });
     match wrong {
         None => Ok(()),

@@ -1,7 +1,8 @@
 use super::super::{GroupPlan, cgconfig};
 use super::*;
 
-/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff; anna is listed in staff too.
+/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff; anna is listed in
+/// staff too.
 fn accounts() -> Accounts {
     Accounts::default()
         .with_group("users", 100)
@@ -64,7 +65,9 @@ fn subjects() {
 #[test]
 fn programs() {
     let of = |who: &str, name| moves(&format!("{who} cpu a"), process("root", name));
-    for who in ["root:sleep", "root:/usr/bin/sleep", "*:sleep", "@root:sleep", "*:/usr/bin/sl*", "*:*"] {
+    for who in
+        ["root:sleep", "root:/usr/bin/sleep", "*:sleep", "@root:sleep", "*:/usr/bin/sl*", "*:*"]
+    {
         assert_eq!(of(who, "/usr/bin/sleep"), "cpu:/a", "{who}");
     }
     for who in ["root:slee", "*:bin/sleep", "*:slee*", "root:\"sleep\""] {
@@ -91,7 +94,8 @@ fn destinations_by_name() {
     let verdict = rules.classify(&accounts(), process("anna", "x")).unwrap();
     assert_eq!(verdict.destination("cpu").unwrap().template.as_deref(), Some("/users/%u-%U"));
     assert!(verdict.destination("freezer").is_none());
-    let verdict = parse("f", "* * all").unwrap().classify(&accounts(), process("anna", "x")).unwrap();
+    let verdict =
+        parse("f", "* * all").unwrap().classify(&accounts(), process("anna", "x")).unwrap();
     assert_eq!(verdict.destination("freezer").unwrap().path, "/all");
     assert_eq!(verdict.destination("cpu").unwrap().template, None);
 }
@@ -100,7 +104,8 @@ fn destinations_by_name() {
 #[test]
 fn groups_from_templates() {
     let config =
-        cgconfig::parse("c", "group all { cpu { } } template u/%u { cpu { cpu.shares = 256; } }").unwrap();
+        cgconfig::parse("c", "group all { cpu { } } template u/%u { cpu { cpu.shares = 256; } }")
+            .unwrap();
     let rules = parse("r", "@users cpu u/%u").unwrap();
     let verdict = rules.classify(&accounts(), process("ben", "x")).unwrap();
     let to = verdict.destination("cpu").unwrap();
@@ -117,7 +122,10 @@ fn groups_from_templates() {
 fn errors() {
     for (rules, expected) in [
         ("anna cpu", "1:1 a rule has three fields: who, controllers and destination"),
-        ("* cpu a\n  anna # cpu a", "2:3 a rule has three fields: who, controllers and destination"),
+        (
+            "* cpu a\n  anna # cpu a",
+            "2:3 a rule has three fields: who, controllers and destination",
+        ),
         ("% cpu a", "1:1 `%` goes on with the rule above, and there is none"),
         ("* cpu a\n%:sleep cpu a", "2:1 `%` takes over the program of the rule above"),
         ("anna: cpu a", "1:1 `anna:` names no program"),
