@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedlab_sched::GroupId;
+use schedlab_core::GroupId;
 use schedlab_workload::{Conventions, GoldenFile};
 
 fuzz_target!(|text: &str| {

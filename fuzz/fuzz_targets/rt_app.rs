@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use schedlab_machine::{Config, Machine};
-use schedlab_sched::Policy;
+use schedlab_core::Policy;
 use schedlab_sched::round_robin::{RoundRobin, Version};
 use schedlab_workload::{Options, Target, Vm, rt_app};
 

@@ -1,9 +1,9 @@
 //! What a benchmark is: [`Benchmark`], and what comes of it: [`Findings`].
 
 use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_core::{Policy, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_measure::Stats;
-use schedlab_sched::{Policy, TaskId};
 use schedlab_workload::os::{Os, PartId, Profile, Random};
 
 /// What a benchmark is run on, as far as its programs can tell.

@@ -9,7 +9,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts;
-use schedlab_sched::SchedAttr;
+use schedlab_core::SchedAttr;
 use schedlab_workload::os::{
     ChannelId, Context, LatchId, Objects, Os, Program, SemaphoreId, Spawn, Step,
 };

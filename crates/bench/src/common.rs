@@ -2,8 +2,8 @@
 
 use crate::benchmark::End;
 use crate::parameter::Parameter;
+use schedlab_core::TaskId;
 use schedlab_measure::{Moments, TaskStats};
-use schedlab_sched::TaskId;
 use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 
 /// ns of a second.

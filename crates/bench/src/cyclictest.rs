@@ -7,8 +7,8 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use schedlab_measure::{Histogram, Moments};
-use schedlab_sched::{CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;

@@ -7,7 +7,7 @@
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_sched::{Policy, SchedAttr};
+use schedlab_core::{Policy, SchedAttr};
 use schedlab_workload::os::{ChannelId, Context, Objects, Os, Program, Spawn, Step};
 use std::cell::Cell;
 use std::rc::Rc;

@@ -8,7 +8,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_sched::{CpuId, CpuSet};
+use schedlab_core::{CpuId, CpuSet};
 use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;

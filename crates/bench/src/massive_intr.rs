@@ -8,8 +8,8 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use schedlab_core::{SchedAttr, TaskId};
 use schedlab_measure::Moments;
-use schedlab_sched::{SchedAttr, TaskId};
 use schedlab_workload::os::{Context, LatchId, Os, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;

@@ -12,7 +12,7 @@ use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::common;
 use crate::parameter::{BadValue, Kind, Parameter, Value, Values};
 use crate::parts;
-use schedlab_sched::{CpuId, CpuSet, GroupId, Policy, SchedAttr};
+use schedlab_core::{CpuId, CpuSet, GroupId, Policy, SchedAttr};
 use schedlab_workload::os::{Os, Part, PartId};
 
 /// Nobody mixes more than this.
@@ -89,7 +89,7 @@ pub fn affinities(text: &str) -> Result<Vec<Value>, String> {
 
 /// The CPUs that `0+2+4-7` names, in rising order within each part; none of `all`.
 fn cpus(text: &str) -> Option<Vec<u32>> {
-    const CPUS_MAX: u32 = schedlab_sched::topology::CPUS_MAX;
+    const CPUS_MAX: u32 = schedlab_core::topology::CPUS_MAX;
     if text == EVERYWHERE {
         return Some(vec![]);
     }

@@ -8,7 +8,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts::{self, Noted, Pace};
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
 use std::rc::Rc;
 

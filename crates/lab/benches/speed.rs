@@ -15,11 +15,11 @@
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
 //! started again), so that its memory is its own and one that takes too long can be stopped.
 
+use schedlab_core::BuildConfig;
+use schedlab_core::{BlockReason, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use schedlab_lab::built::{self, Built};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::{Config, NewTask, Op, SplitMix64, Workload};
-use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::{BlockReason, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::io::Read;

@@ -6,14 +6,14 @@ use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
 use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
+use schedlab_core::BuildConfig;
+use schedlab_core::{Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
 use schedlab_measure::Stats;
 use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
 use schedlab_report::{EnergyFigures, KernelFigures, RunReport};
-use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::{Scheduler, TaskId, Tunable};
 use schedlab_workload::os::{Ended, Os, PartId, Profile};
 
 /// A benchmark with all that is set about it, but for the scheduler.

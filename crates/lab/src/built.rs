@@ -1,13 +1,13 @@
 //! A scheduler from the registry, ready to be put into a machine.
 
 use crate::select::Choice;
-use schedlab_machine::{Config, Machine, Observer, Workload};
-use schedlab_sched::interface::Load;
-use schedlab_sched::registry::{Build, BuildConfig};
-use schedlab_sched::{
+use schedlab_core::interface::Load;
+use schedlab_core::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform,
     Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker,
 };
+use schedlab_core::{Build, BuildConfig};
+use schedlab_machine::{Config, Machine, Observer, Workload};
 
 /// A scheduler of either kind: one that sees what a kernel sees, or one that is told the future.
 pub enum Built {

@@ -21,7 +21,7 @@ pub use accounts::{Accounts, Asked};
 pub use fingerprint::Fingerprint;
 pub use watched::{Limits, Watched};
 
-use schedlab_sched::{CpuId, TaskId};
+use schedlab_core::{CpuId, TaskId};
 use std::fmt;
 
 /// What a scheduler has to keep.
@@ -48,7 +48,7 @@ pub enum Rule {
     Endless,
     /// CPU time adds up: busy and idle to the time there was, a task's to what it asked for.
     Accounts,
-    /// The scheduler's own books add up ([`audit`](schedlab_sched::Scheduler::audit)).
+    /// The scheduler's own books add up ([`audit`](schedlab_core::Scheduler::audit)).
     Audit,
     /// The same input gives the same run.
     Determinism,

@@ -22,6 +22,7 @@ pub mod built;
 pub mod calibrate;
 pub mod check;
 pub mod compressed;
+pub mod machines;
 mod panics;
 pub mod parallel;
 pub mod run;

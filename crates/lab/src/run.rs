@@ -4,6 +4,9 @@ use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
+use schedlab_core::BuildConfig;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
@@ -14,9 +17,6 @@ use schedlab_report::{
     TaskInfo,
 };
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, Scheduler, TaskId, Tunable};
 use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{
     Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm,
@@ -332,7 +332,7 @@ fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> Strin
 mod tests {
     use super::*;
     use crate::select;
-    use schedlab_sched::Policy;
+    use schedlab_core::Policy;
     use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {

@@ -1,9 +1,10 @@
 //! Which schedulers can run a given machine and workload.
 
 use crate::built::Built;
-use schedlab_sched::registry::{self, BuildConfig, Entry, LookupError, Release};
-use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{GroupId, Platform, Policy, Scheduler};
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{BuildConfig, Entry, Release};
+use schedlab_core::{GroupId, Platform, Policy, Scheduler};
+use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
 use std::fmt;
 

@@ -1,10 +1,10 @@
 //! What an administrator does before a run: set knobs, make groups.
 
 use crate::select::Choice;
+use schedlab_core::{CpuSet, GroupId, Scheduler, Topology, TunableError};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
-use schedlab_sched::{CpuSet, GroupId, Scheduler, Topology, TunableError};
 
 /// A group to be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,7 +184,7 @@ pub fn costs(
 ) -> Result<Setup, Refused> {
     let (entry, release) = (choice.entry, choice.release);
     let nohz = nohz.unwrap_or(release.nohz);
-    let setup = Setup::new(model, topology, (entry.name, release.version), nohz);
+    let setup = Setup::new(model, topology, Some((entry, release)), nohz);
     let tick_ns = (setup.kernel[Cost::Tick] + setup.kernel[Cost::Interrupt]) / 1000;
     let period_ns = 1_000_000_000 / u64::from(hz.max(1));
     if tick_ns >= period_ns {
@@ -195,7 +195,7 @@ pub fn costs(
 
 /// What programs' calls cost under a release.
 pub fn calls(model: &CostModel, choice: &Choice) -> CallCosts {
-    model.calls_of(choice.entry.name, choice.release.version)
+    model.calls_of(choice.entry, choice.release)
 }
 
 /// What reports call a machine.

@@ -16,7 +16,7 @@
 //! * [`order`]: the golden order of simultaneous events, and a random one for stress.
 
 pub mod costs;
-#[cfg(feature = "std")]
+#[cfg(feature = "files")]
 pub mod description;
 pub mod machine;
 pub mod observer;

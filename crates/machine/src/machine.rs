@@ -31,8 +31,8 @@ use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
 use costs::{Modelled, Work};
 use groups::Groups;
-use schedlab_sched::platform::TimerOrder;
-use schedlab_sched::{
+use schedlab_core::platform::TimerOrder;
+use schedlab_core::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler,
     TaskAttr, TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
 };

@@ -1,7 +1,7 @@
 //! What can be noted of a run.
 
-use schedlab_sched::platform::Refusal;
-use schedlab_sched::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
+use schedlab_core::platform::Refusal;
+use schedlab_core::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
 
 /// Takes note of what happens. Observers are part of the machine's type: one that ignores an event
 /// costs nothing for it.

@@ -1,6 +1,6 @@
 //! The timer ticks of all CPUs.
 
-use schedlab_sched::CpuId;
+use schedlab_core::CpuId;
 
 /// When each CPU ticks. The k-th tick (k = 1, 2, ...) of a CPU falls on k/HZ seconds plus the CPU's
 /// own offset.

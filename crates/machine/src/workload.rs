@@ -4,7 +4,7 @@
 //! to do, much as a program issues one system call after another. Only [`Op::Run`] and
 //! [`Op::RunUntil`] take CPU time.
 
-use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 
 /// One operation of a running task.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,10 +2,10 @@
 
 mod support;
 
+use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
 use schedlab_machine::costs::{Cost, CostModel, IdleState, Overhead, Power, Setup};
 use schedlab_machine::{Config, Machine, NewTask, Op, Order, RunEnd, SplitMix64, Workload};
 use schedlab_sched::registry::{self, Build, BuildConfig, Release};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
 use std::convert::Infallible;
 use support::{Books, Boxed, MS, SECOND};
 
@@ -130,7 +130,7 @@ fn costs(set: &[(&str, f64)]) -> CostModel {
 }
 
 fn setup(cpus: u32, set: &[(&str, f64)]) -> Setup {
-    Setup::new(&costs(set), &Topology::flat(cpus), ("", ""), false)
+    Setup::new(&costs(set), &Topology::flat(cpus), None, false)
 }
 
 /// Everything costs something, in odd numbers.
@@ -429,7 +429,7 @@ fn cold_caches_are_filled_after_a_switch_to_another_working_set() {
 
 /// An idle machine of a package with two CPUs, for a second.
 fn idle_watts(hz: u32, nohz: bool) -> f64 {
-    let place = |core| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
+    let place = |core| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
     let topology = Topology::new(vec![place(0), place(1)], &[]).expect("two cores");
     let state = |name: &str, watts, residency_ns, exit_ns| IdleState {
         name: name.into(),
@@ -446,7 +446,7 @@ fn idle_watts(hz: u32, nohz: bool) -> f64 {
         package_idle: vec![state("PC6", 3.0, 2 * MS, 0)],
     });
     let script = Scripts::new(vec![(CpuSet::All, 0, vec![Do::SleepUntil(SECOND)])]);
-    let setup = Setup::new(&model, &topology, ("", ""), nohz);
+    let setup = Setup::new(&model, &topology, None, nohz);
     let mut machine = machine(release("cfs"), 2, hz, script, Some(setup));
     assert_eq!(machine.run(SECOND - 1), Ok(RunEnd::TimeUp));
     machine.energy().expect("its power is known").mean_watts
@@ -471,7 +471,7 @@ fn ticks_of_idle_cpus_cost_nothing_without_ticks() {
         let script =
             Scripts::new(vec![(CpuSet::All, 0, vec![Do::Run(MS / 2), Do::SleepUntil(SECOND)])]);
         let model = costs(&[("tick", 2_000.0)]);
-        let setup = Setup::new(&model, &Topology::flat(2), ("", ""), nohz);
+        let setup = Setup::new(&model, &Topology::flat(2), None, nohz);
         let mut machine = machine(release("cfs"), 2, 1000, script, Some(setup));
         machine.run(SECOND - 1).expect("it cannot fail");
         machine.overheads().expect("it is modelled").ns(Overhead::Tick)

@@ -1,13 +1,13 @@
 //! EEVDF, the real-time and the deadline class under random workloads: the books must add up,
 //! whatever happens when.
 
-use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Order, SplitMix64, Workload};
-use schedlab_sched::eevdf::{Eevdf, Version};
-use schedlab_sched::platform::Refusal;
-use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::{
+use schedlab_core::BuildConfig;
+use schedlab_core::platform::Refusal;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
 };
+use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Order, SplitMix64, Workload};
+use schedlab_sched::eevdf::{Eevdf, Version};
 
 /// Tasks that do whatever comes to mind.
 struct Mad {

@@ -3,10 +3,10 @@
 
 mod support;
 
+use schedlab_core::platform::Refusal;
+use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, MachineGroup, RunEnd, SplitMix64, TaskState};
-use schedlab_sched::platform::Refusal;
 use schedlab_sched::registry::{self, Release};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId};
 use support::*;
 
 /// The releases that have task groups.

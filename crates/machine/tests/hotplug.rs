@@ -2,9 +2,9 @@
 
 mod support;
 
+use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use schedlab_machine::{Action, ActionError, RunEnd, TaskState};
 use schedlab_sched::registry::{self, Release};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use support::*;
 
 const CPUS: u32 = 12;

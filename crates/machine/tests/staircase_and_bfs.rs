@@ -1,15 +1,15 @@
 //! Con Kolivas's schedulers on the machine: worked examples, and what they promise under random
 //! loads.
 
+use schedlab_core::BuildConfig;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+};
 use schedlab_machine::order::{Order, SplitMix64};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
 use schedlab_sched::bfs::{self, Bfs};
-use schedlab_sched::interface::Load;
-use schedlab_sched::registry::BuildConfig;
 use schedlab_sched::staircase::{Edition, Staircase};
-use schedlab_sched::{
-    BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
-};
 use std::convert::Infallible;
 
 const MS: u64 = 1_000_000;

@@ -1,8 +1,8 @@
 //! The worked examples of the textbooks.
 
+use schedlab_core::{BlockReason, CpuId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
 use schedlab_sched::textbook::*;
-use schedlab_sched::{BlockReason, CpuId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
 
 const MS: u64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! Who ran where and when.
 
+use schedlab_core::{CpuId, TaskId};
 use schedlab_machine::Observer;
-use schedlab_sched::{CpuId, TaskId};
 
 /// A stretch of time that a task had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,8 +29,8 @@
 //!   only the former.
 
 use crate::histogram::{Histogram, Moments};
+use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId, TaskTable, Waker};
 use schedlab_machine::Observer;
-use schedlab_sched::{BlockReason, CpuId, TaskAttr, TaskId, TaskTable, Waker};
 
 /// So many keys at most have a latency histogram of their own; those after them have count, sum and
 /// maximum only.

@@ -3,10 +3,11 @@
 mod support;
 
 use proptest::prelude::*;
+use schedlab_core::{BlockReason, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+use schedlab_core::{Build, BuildConfig};
 use schedlab_machine::{Config, Machine, Op};
 use schedlab_measure::{Fairness, SliceRecorder, SpanRecorder, Stats, Weights};
-use schedlab_sched::registry::{self, Build, BuildConfig};
-use schedlab_sched::{BlockReason, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+use schedlab_sched::registry;
 use support::{OneQueue, Script};
 
 fn weights() -> Weights {

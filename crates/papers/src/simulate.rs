@@ -6,14 +6,14 @@ use crate::file::{For, Run};
 use crate::measure::{measure, table};
 use crate::rules;
 use schedlab_bench::{Findings, Values};
+use schedlab_core::topology::CPUS_MAX;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::costs::kernel::COST_MAX_NS;
-use schedlab_machine::description::{self, Description};
+use schedlab_machine::description::Description;
 use schedlab_report::RunReport;
-use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -254,8 +254,8 @@ impl Simulation {
         let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
         let machine = match &self.machine {
             Some(name) => {
-                let machine =
-                    description::find(name).and_then(|machine| machine.with_first(self.cpus));
+                let machine = schedlab_lab::machines::find(name)
+                    .and_then(|machine| machine.with_first(self.cpus));
                 Some(machine.map_err(|error| error.to_string())?)
             }
             None => None,

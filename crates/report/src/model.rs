@@ -4,11 +4,11 @@
 //! timelines and CSV are made from. Times are integers in ns. Floating-point numbers are ratios and
 //! rates only, rounded to six decimals.
 
+use schedlab_core::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
 use schedlab_machine::costs::{Energy, Overhead, Overheads};
 use schedlab_machine::{Counts, RunEnd};
 use schedlab_measure::histogram::percentile_of_sorted;
 use schedlab_measure::{Fairness, GroupUsage, Histogram, Moments, Slice, Span, Stats, TaskStats};
-use schedlab_sched::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,6 +4,8 @@
 #[allow(dead_code)]
 mod support;
 
+use schedlab_core::{BlockReason, SchedAttr, Scheduler, TaskAttr};
+use schedlab_core::{Build, BuildConfig};
 use schedlab_machine::{Config, Machine, Op};
 use schedlab_measure::{Fairness, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
@@ -12,8 +14,7 @@ use schedlab_report::{
     Lanes, MachineInfo, Report, RunInputs, RunReport, SchedulerInfo, Style, TaskInfo,
     TimelineOptions, WorkloadInfo, csv, json, table,
 };
-use schedlab_sched::registry::{self, Build, BuildConfig};
-use schedlab_sched::{BlockReason, SchedAttr, Scheduler, TaskAttr};
+use schedlab_sched::registry;
 use support::{OneQueue, Script};
 
 const MS: u64 = 1_000_000;

@@ -23,15 +23,15 @@
 //! than 3 ticks to ask for a reschedule, the tick asks only when the counter would fall below 0,
 //! and the idle task's counter is -100.
 
-use crate::interface::Load;
-use crate::registry::{Build, Entry, Release};
-use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Waker,
-};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Waker,
+};
+use schedlab_core::{Build, Entry, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {

@@ -4,7 +4,7 @@ use crate::costs::Costs;
 use crate::model::{Action, Loops, Model, Phase, Properties, Task};
 use crate::program::{BarrierInfo, Compiled, Instr, NONE, Origin, PhaseCode, Program, rounds};
 use crate::rt_app::{Dialect, InForce, barriers, thread_of};
-use schedlab_sched::{CpuId, CpuSet, SchedAttr};
+use schedlab_core::{CpuId, CpuSet, SchedAttr};
 use std::collections::HashMap;
 
 /// The largest piece of memory that an event of `task` goes through, KiB.

@@ -13,7 +13,7 @@ use crate::json;
 use crate::model::Model;
 use crate::rt_app::{self, Dialect, Target};
 use crate::vm::{AddressSpaces, Conventions, Options, Vm};
-use schedlab_sched::{CpuId, GroupId, TaskId};
+use schedlab_core::{CpuId, GroupId, TaskId};
 use std::collections::HashMap;
 
 /// A golden file.

@@ -3,7 +3,7 @@
 //!
 //! Times are in µs, as in the language, unless a name says otherwise.
 
-use schedlab_sched::Policy;
+use schedlab_core::Policy;
 
 /// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that
 /// forks without end) cannot ask for more memory than there is: a run of so many takes 0.7 to 0.9

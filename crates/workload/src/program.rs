@@ -2,7 +2,7 @@
 //! have become numbers.
 
 use crate::model::{Loops, Model};
-use schedlab_sched::{CpuSet, SchedAttr};
+use schedlab_core::{CpuSet, SchedAttr};
 
 /// Number for "none" where names are numbered.
 pub const NONE: u32 = u32::MAX;

@@ -1,6 +1,6 @@
 //! Why a run had to stop.
 
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use std::fmt;
 
 /// A program that cannot go on as meant: who, where, when and why.

@@ -2,7 +2,7 @@
 //! the rules of groups. The same properties are the fuzz target `groups`.
 
 use proptest::prelude::*;
-use schedlab_sched::CpuSet;
+use schedlab_core::CpuSet;
 use schedlab_workload::cgroups::{
     GroupSettings, PERIOD_DEFAULT_US, SHARES_DEFAULT, SHARES_IDLE, cgconfig, cgrules,
 };

@@ -9,13 +9,13 @@
 mod my_scheduler;
 
 use my_scheduler::MyScheduler;
+use schedlab_core::Policy;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Build, Entry, Release};
 use schedlab_lab::run::{Experiment, cpus_named};
 use schedlab_lab::select::{self, Choice};
 use schedlab_lab::stress::{self, World};
 use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, table, timeline};
-use schedlab_sched::Policy;
-use schedlab_sched::registry::{Build, Entry, Release};
-use schedlab_sched::topology::CPUS_MAX;
 use schedlab_workload::{GroupSettings, Target, rt_app};
 use std::error::Error;
 use std::process::ExitCode;

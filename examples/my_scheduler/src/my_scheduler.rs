@@ -2,9 +2,9 @@
 //! the first task that may run there; after 10 ms a task goes to the end again. Nice values count
 //! for nothing.
 
-use schedlab_sched::interface::Load;
-use schedlab_sched::{BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr};
-use schedlab_sched::{Scheduler, TaskAttr, TaskId, TaskTable, Waker};
+use schedlab_core::interface::Load;
+use schedlab_core::{BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr};
+use schedlab_core::{Scheduler, TaskAttr, TaskId, TaskTable, Waker};
 use std::collections::VecDeque;
 
 /// How long a task runs while others wait, ns. The tick looks, so that it may be up to a tick more.

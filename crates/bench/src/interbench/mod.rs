@@ -14,7 +14,7 @@ mod tasks;
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::parts;
-use schedlab_sched::{CpuId, CpuSet, Policy, SchedAttr};
+use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr};
 use schedlab_workload::os::{CHUNK_KIB, Context, LatchId, Os, Program, SemaphoreId, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;

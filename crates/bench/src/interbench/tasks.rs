@@ -5,7 +5,7 @@
 
 use super::step::{Begun, Counts, Deadlines, Demand};
 use crate::hackbench;
-use schedlab_sched::{CpuSet, SchedAttr};
+use schedlab_core::{CpuSet, SchedAttr};
 use schedlab_workload::os::{
     CHUNK_KIB, CacheId, Context, LatchId, Objects, Program, SemaphoreId, Spawn, Step,
 };

@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::terminal::complain;
+use schedlab_core::Tunable;
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::{self, Description};
-use schedlab_sched::Tunable;
 use schedlab_workload::close_names;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -157,7 +157,7 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) 
 pub fn machine_of(name: Option<&str>, cpus: Option<u32>) -> Result<Option<Description>, Failure> {
     let machine = match name {
         None | Some(description::IDEAL) => return Ok(None),
-        Some(name) => description::find(name).map_err(|error| error.to_string())?,
+        Some(name) => schedlab_lab::machines::find(name).map_err(|error| error.to_string())?,
     };
     Ok(Some(machine.with_first(cpus).map_err(|error| error.to_string())?))
 }
@@ -172,7 +172,8 @@ pub fn costs_of(
     let mut costs = machine.and_then(|machine| machine.costs.clone()).filter(|_| !no_costs);
     for (name, ns) in set {
         let costs = costs.get_or_insert_default();
-        costs.set(name, *ns).map_err(|message| format!("--cost {name}: {message}"))?;
+        schedlab_lab::machines::set_cost(costs, name, *ns)
+            .map_err(|message| format!("--cost {name}: {message}"))?;
     }
     Ok(costs)
 }

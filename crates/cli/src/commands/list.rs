@@ -3,12 +3,12 @@
 use crate::args::{ListArgs, ListFormat};
 use crate::terminal::Output;
 use crate::{Failure, Status};
+use schedlab_core::BuildConfig;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Policy, Scheduler, Tunable};
 use schedlab_lab::built::Built;
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description::{self, Description};
-use schedlab_sched::registry::BuildConfig;
-use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{Policy, Scheduler, Tunable};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -20,7 +20,7 @@ pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     let choices = chosen(&args.schedulers)?;
     if let Some(name) = &args.machine {
-        let machine = description::find(name).map_err(|error| error.to_string())?;
+        let machine = schedlab_lab::machines::find(name).map_err(|error| error.to_string())?;
         write_domains(&choices, &machine, output)?;
         return Ok(Status::Good);
     }

@@ -1,8 +1,8 @@
 //! CPU time, added up from what the machine tells, and what work was asked for.
 
 use super::{Rule, Violation};
+use schedlab_core::{CpuId, TaskId};
 use schedlab_machine::{NewTask, Observer, Op, Workload};
-use schedlab_sched::{CpuId, TaskId};
 
 /// Adds up who had which CPU for how long.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,12 @@
 
 use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
 use crate::panics;
-use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
-use schedlab_sched::interface::Load;
-use schedlab_sched::{
+use schedlab_core::interface::Load;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
     TaskId, Waker,
 };
+use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What is wrong with it.

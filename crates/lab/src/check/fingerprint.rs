@@ -1,7 +1,7 @@
 //! A run boiled down to one number.
 
+use schedlab_core::{BlockReason, CpuId, TaskId, Waker};
 use schedlab_machine::Observer;
-use schedlab_sched::{BlockReason, CpuId, TaskId, Waker};
 
 /// A checksum over everything that an observer is told, in its order. Two runs of the same must
 /// have the same.

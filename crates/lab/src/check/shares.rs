@@ -1,7 +1,7 @@
 //! Who must get how much: checks on CPU time that hold for particular workloads only.
 
 use super::{Rule, Violation};
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 
 /// Hogs with equal claims on one CPU: have they had as much as each other at `now_ns`, to within
 /// `spread_ns`?

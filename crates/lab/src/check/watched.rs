@@ -1,8 +1,8 @@
 //! A scheduler under watch.
 
 use super::{Rule, Violation};
-use schedlab_sched::interface::Load;
-use schedlab_sched::{
+use schedlab_core::interface::Load;
+use schedlab_core::{
     BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform,
     Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError,
     Waker,

@@ -7,10 +7,10 @@ use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watche
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
+use schedlab_core::interface::Load;
+use schedlab_core::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
-use schedlab_sched::interface::Load;
-use schedlab_sched::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
 use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
 use std::fmt;
 
@@ -195,7 +195,7 @@ fn dear(world: &World) -> Setup {
     model.kernel[Cost::Wakeup] = 1_000_000;
     model.kernel[Cost::IpiReceive] = 1_500_000;
     let nohz = world.seed.is_multiple_of(2);
-    Setup::new(&model, &Topology::flat(world.cpus), ("", ""), nohz)
+    Setup::new(&model, &Topology::flat(world.cpus), None, nohz)
 }
 
 fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {

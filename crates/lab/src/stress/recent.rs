@@ -1,7 +1,7 @@
 //! The last events of a run, for those who look for the cause of something.
 
+use schedlab_core::{BlockReason, CpuId, TaskId, Waker};
 use schedlab_machine::Observer;
-use schedlab_sched::{BlockReason, CpuId, TaskId, Waker};
 use std::collections::VecDeque;
 use std::fmt::Write;
 

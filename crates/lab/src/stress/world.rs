@@ -2,8 +2,8 @@
 
 use crate::built::Built;
 use crate::select::{Choice, Needs};
+use schedlab_core::{Policy, Scheduler};
 use schedlab_machine::SplitMix64;
-use schedlab_sched::{Policy, Scheduler};
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 use std::fmt;
 

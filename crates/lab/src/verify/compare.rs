@@ -1,7 +1,7 @@
 //! Compares two schedules.
 
+use schedlab_core::CpuId;
 use schedlab_measure::Slice;
-use schedlab_sched::CpuId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
@@ -131,7 +131,7 @@ fn by_cpu(slices: &[Slice]) -> BTreeMap<CpuId, Vec<&Slice>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_sched::TaskId;
+    use schedlab_core::TaskId;
 
     fn slice(cpu: u32, start_ns: u64, end_ns: u64, task: &str) -> Slice {
         Slice {

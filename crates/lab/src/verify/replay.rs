@@ -6,10 +6,11 @@ use crate::compressed::{self, ReadError};
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
+use schedlab_core::BuildConfig;
+use schedlab_core::topology::CPUS_MAX;
 use schedlab_machine::Config;
 use schedlab_measure::{Slice, SliceRecorder};
-use schedlab_sched::registry::{self, BuildConfig};
-use schedlab_sched::topology::CPUS_MAX;
+use schedlab_sched::registry;
 use schedlab_workload::{Conventions, Diagnostic, GoldenFile};
 use std::path::Path;
 

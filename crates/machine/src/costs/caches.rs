@@ -13,7 +13,7 @@
 //! together stay in together. A task has such a memory for each level of cache; once it has run
 //! under another cache of that level the old one has forgotten it.
 
-use schedlab_sched::{CpuId, Topology};
+use schedlab_core::{CpuId, Topology};
 
 /// Who shares a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_the_package_still_has_need_not_come_from_memory() {
         let places =
-            |core: u32| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
+            |core: u32| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
         let topology =
             Topology::new(vec![places(0), places(1)], &[]).expect("two cores of a package");
         let near = CacheLevel { of: CacheOf::Core, size_kib: 256, refill_kib_ps: 1 };

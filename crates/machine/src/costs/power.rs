@@ -7,7 +7,7 @@
 //! for, as a perfect governor would have chosen. An idle CPU that ticks is woken by each tick. A
 //! package is awake while any of its CPUs is; once all sleep it has idle states of its own.
 
-use schedlab_sched::{CpuId, Topology};
+use schedlab_core::{CpuId, Topology};
 
 /// A state in which a CPU, or a package, idles.
 #[derive(Clone, PartialEq, Debug)]
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn one_package(cpus: u32) -> Topology {
-        let place = |core| schedlab_sched::topology::Place { core, cache: 0, package: 0, node: 0 };
+        let place = |core| schedlab_core::topology::Place { core, cache: 0, package: 0, node: 0 };
         Topology::new((0..cpus).map(place).collect(), &[]).expect("cores of a package")
     }
 

@@ -2,8 +2,8 @@
 
 use super::Description;
 use super::sections::{self, Cache, Costs, Draws};
-use schedlab_sched::Topology;
-use schedlab_sched::topology::{CPUS_MAX, Place, TopologyError};
+use schedlab_core::Topology;
+use schedlab_core::topology::{CPUS_MAX, Place, TopologyError};
 use serde::Deserialize;
 
 /// The number of the form that is read here.

@@ -20,8 +20,8 @@ mod sections;
 pub use calibrated::with_calibrated;
 
 use crate::costs::CostModel;
-use schedlab_sched::Topology;
-use schedlab_sched::topology::CPUS_MAX;
+use schedlab_core::Topology;
+use schedlab_core::topology::CPUS_MAX;
 use std::fmt;
 use std::path::Path;
 

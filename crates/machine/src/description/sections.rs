@@ -4,9 +4,7 @@
 use super::Sourced;
 use super::form::Mistake;
 use crate::costs::kernel::picoseconds;
-use crate::costs::{
-    CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special, known_scheduler,
-};
+use crate::costs::{CacheLevel, CacheOf, CallCosts, Cost, CostModel, IdleState, Power, Special};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 use std::fmt;
@@ -184,8 +182,6 @@ pub(super) fn read(
         Ok(())
     })?;
     for (scheduler, entries) in costs.by_scheduler.map_or(vec![], |entries| entries.0) {
-        known_scheduler(&scheduler)
-            .map_err(|message| (format!("costs.by_scheduler.{scheduler}"), message))?;
         reader.named(&format!("costs.by_scheduler.{scheduler}"), entries, |name, ns| {
             model.by_scheduler.push(Special::new(&scheduler, name, ns)?);
             Ok(())

@@ -4,8 +4,8 @@ use super::signals::Signals;
 use super::{Machine, TaskState};
 use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_sched::platform::Refusal;
-use schedlab_sched::{CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId, TunableError};
+use schedlab_core::platform::Refusal;
+use schedlab_core::{CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId, TunableError};
 use std::fmt;
 
 /// Something done to a running machine, by [`Machine::act`].

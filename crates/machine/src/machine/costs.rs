@@ -35,7 +35,7 @@ use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::observer::Observer;
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_sched::{CpuId, Locking, Scheduler, TaskId, Topology, Touched};
+use schedlab_core::{CpuId, Locking, Scheduler, TaskId, Topology, Touched};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -570,7 +570,7 @@ mod tests {
         let mut model = CostModel::default();
         model.set("lock", 1.0).expect("it is there");
         model.set("lock_remote", 10.0).expect("it is there");
-        Modelled::new(Setup::new(&model, &Topology::flat(4), ("", ""), false), locking)
+        Modelled::new(Setup::new(&model, &Topology::flat(4), None, false), locking)
     }
 
     fn held_until(costs: &mut Modelled, cpu: usize, free_at_ns: u64) {

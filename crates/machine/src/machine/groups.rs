@@ -14,8 +14,8 @@ use super::{Machine, TaskState};
 use crate::machine::ActionError;
 use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_sched::platform::Refusal;
-use schedlab_sched::{CpuSet, GroupId, Scheduler, TaskId};
+use schedlab_core::platform::Refusal;
+use schedlab_core::{CpuSet, GroupId, Scheduler, TaskId};
 
 /// A group as the machine knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]

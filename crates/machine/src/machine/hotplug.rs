@@ -11,7 +11,7 @@ use super::Machine;
 use super::act::ActionError;
 use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_sched::{CpuId, CpuSet, Scheduler, TaskId};
+use schedlab_core::{CpuId, CpuSet, Scheduler, TaskId};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Whether `cpu` is on line.

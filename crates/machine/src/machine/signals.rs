@@ -16,7 +16,7 @@ use super::{Machine, TaskState};
 use crate::observer::Observer;
 use crate::queue::NEVER;
 use crate::workload::Workload;
-use schedlab_sched::{BlockReason, CpuId, Scheduler, TaskId, Waker};
+use schedlab_core::{BlockReason, CpuId, Scheduler, TaskId, Waker};
 
 /// What a task is to attend to before it runs user code again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,9 +1,9 @@
 //! Small worlds for tests of what is done to a running machine.
 #![allow(dead_code)]
 
+use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, Scheduler, TaskAttr, TaskId};
+use schedlab_core::{Build, BuildConfig, Release};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, SplitMix64, TaskState, Workload};
-use schedlab_sched::registry::{Build, BuildConfig, Release};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, SchedAttr, Scheduler, TaskAttr, TaskId};
 use std::convert::Infallible;
 
 pub const MS: u64 = 1_000_000;

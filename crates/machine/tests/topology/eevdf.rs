@@ -1,8 +1,8 @@
 //! EEVDF's fair class on machines that are not flat.
 
 use crate::lab::*;
+use schedlab_core::{BlockReason, CpuId, CpuSet, TaskId};
 use schedlab_machine::Op;
-use schedlab_sched::{BlockReason, CpuId, CpuSet, TaskId};
 
 const RELEASES: [&str; 3] = ["eevdf@6.6", "eevdf@6.12", "eevdf@6.18"];
 

@@ -1,10 +1,10 @@
 //! For tests that need a whole machine: programs written down operation by operation, and a
 //! scheduler with one queue for any number of CPUs, as simple as can be.
 
-use schedlab_machine::{NewTask, Op, Workload};
-use schedlab_sched::{
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
+use schedlab_machine::{NewTask, Op, Workload};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 

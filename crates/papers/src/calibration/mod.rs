@@ -121,8 +121,8 @@ impl Calibration {
     }
 
     fn new(file: File) -> Result<Calibration, String> {
-        let machine =
-            description::find(&file.machine).map_err(|error| format!("machine: {error}"))?;
+        let machine = schedlab_lab::machines::find(&file.machine)
+            .map_err(|error| format!("machine: {error}"))?;
         let nothing_costs = || {
             format!(
                 "machine: on {} nothing costs anything; name one that has a file with \"costs\"",
@@ -261,7 +261,7 @@ impl Calibration {
         let mut costs = self.costs.clone();
         for (parameter, value) in self.file.parameters.iter().zip(values) {
             for cost in &parameter.costs {
-                costs.set(cost, rounded(*value))?;
+                schedlab_lab::machines::set_cost(&mut costs, cost, rounded(*value))?;
             }
         }
         let keys: Vec<Key> = points.iter().map(|point| Key::new(point, &costs)).collect();

@@ -81,7 +81,7 @@ impl Point {
 
     /// What the kernel's operations cost where it was measured.
     pub fn kernel_costs(&self, costs: &CostModel) -> KernelCosts {
-        costs.kernel_of(self.choice.entry.name, self.choice.release.version)
+        costs.kernel_of(self.choice.entry, self.choice.release)
     }
 
     /// What calls cost there.

@@ -1,7 +1,7 @@
 //! Changes of nice and policy.
 
 use super::{Bfs, prio_of};
-use crate::{Platform, Policy, TaskId};
+use schedlab_core::{Platform, Policy, TaskId};
 
 impl Bfs {
     /// `set_user_nice`: the deadline moves by what the two levels' distances differ; that of the

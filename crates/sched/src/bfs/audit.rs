@@ -2,9 +2,9 @@
 
 use super::Bfs;
 use super::queue::PRIO_LIMIT;
-use crate::CpuId;
 use alloc::format;
 use alloc::string::String;
+use schedlab_core::CpuId;
 
 impl Bfs {
     /// Everybody is where he thinks he is, and everything that is counted is there.

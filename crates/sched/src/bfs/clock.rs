@@ -13,7 +13,7 @@
 //! nice or policy. Ticks do not.
 
 use super::{Bfs, Version};
-use crate::{CpuId, Platform, Policy};
+use schedlab_core::{CpuId, Platform, Policy};
 
 /// `diff` if it lies between what `jiffies` ticks can be at least and at most, else the least.
 fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {

@@ -1,7 +1,7 @@
 //! Which CPUs idle.
 
-use crate::{CpuId, CpuSet};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, CpuSet};
 
 /// `cpu_idle_map`: the CPUs whose last reschedule found nothing to run.
 #[derive(Debug)]

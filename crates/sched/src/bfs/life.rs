@@ -2,7 +2,7 @@
 
 use super::Bfs;
 use super::version::{RESCHED_US, Version};
-use crate::{CpuId, CpuSet, Platform, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
     /// What the slice of `task` is now: the CPU's copy if it runs.

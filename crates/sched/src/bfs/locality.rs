@@ -5,9 +5,9 @@
 //! queued task's deadline the later the further away it last ran.
 
 use super::idle_map::IdleMap;
-use crate::{CpuId, Topology};
 use alloc::vec::Vec;
 use core::ops::Range;
+use schedlab_core::{CpuId, Topology};
 
 /// Where the CPUs are.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Locality {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Place;
+    use schedlab_core::topology::Place;
 
     /// Two nodes of two packages, each of two caches of two cores of two threads.
     fn machine() -> Topology {

@@ -69,16 +69,16 @@ use self::locality::Locality;
 use self::queue::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::version::RESCHED_US;
 pub use self::version::Version;
-use crate::interface::Load;
-use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
-};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
+};
+use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];

@@ -2,7 +2,7 @@
 
 use super::queue::MAX_RT_PRIO;
 use super::{Bfs, Version};
-use crate::{CpuId, CpuSet, Platform, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
     /// `try_preempt`: an idle CPU for `task`; without one, the CPU whose running task is the least

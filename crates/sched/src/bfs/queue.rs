@@ -8,10 +8,10 @@
 //! found so far. (What is added to a deadline for distance or stickiness is never negative, so
 //! nothing else can win.)
 
-use crate::{TaskId, TaskTable};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::{TaskId, TaskTable};
 
 /// The level of `SCHED_NORMAL` and `SCHED_BATCH`.
 pub(super) const NORMAL_PRIO: u8 = 101;

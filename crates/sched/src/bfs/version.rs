@@ -1,7 +1,7 @@
 //! What differs between the releases: the length of a slice, what nice is worth, and in which unit
 //! deadlines are counted.
 
-use crate::Policy;
+use schedlab_core::Policy;
 
 /// The release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

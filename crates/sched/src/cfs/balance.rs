@@ -13,8 +13,8 @@ use crate::classes::domains::DomainParams;
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::RealTime;
 use crate::classes::{Challenge, Class, Core, Dequeue, Enqueue, class_list};
-use crate::{CpuId, Platform};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// `SCHED_LOAD_SCALE`: the power of one full CPU.
 pub(super) const SCALE: u64 = 1024;

@@ -13,10 +13,10 @@
 //! (`newidle_idx` 2, `wake_idx` 1, `forkexec_idx` 1, other flags), what their balancers did with it
 //! is not.
 
-use crate::Topology;
 use crate::classes::domains::{DomainParams, Domains};
-use crate::topology::{Level, LevelKind};
 use alloc::vec::Vec;
+use schedlab_core::Topology;
+use schedlab_core::topology::{Level, LevelKind};
 
 /// How many nodes a NODE domain has at most (`SD_NODES_PER_DOMAIN`).
 const NODES_PER_DOMAIN: u32 = 16;

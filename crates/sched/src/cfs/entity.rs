@@ -6,7 +6,7 @@ use crate::classes::rbtree::NIL;
 use crate::classes::weights::{
     NICE_0_LOAD, WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice,
 };
-use crate::{Policy, SchedAttr};
+use schedlab_core::{Policy, SchedAttr};
 
 /// A weight and its inverse (about 2^32 / weight), so that the kernel need not divide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,10 +2,10 @@
 
 use super::Cfs;
 use super::balance::{Idleness, Pass, SCALE};
-use crate::CpuId;
 use crate::classes::Core;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
+use schedlab_core::CpuId;
 
 /// What is summed over a group of CPUs.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,9 +13,9 @@ use super::entity::{Entity, Load};
 use super::queue::CfsRq;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, GroupId, Platform};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, GroupId, Platform};
 
 /// The root group.
 pub(super) const ROOT: u32 = 0;

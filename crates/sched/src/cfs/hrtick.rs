@@ -5,7 +5,7 @@ use super::Cfs;
 use super::versions::Feature;
 use crate::classes::rbtree::NIL;
 use crate::classes::{ClassId, Core, Pid};
-use crate::{CpuId, Platform, TimerKey, TimerPhase};
+use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase};
 
 /// No timer for a task that is yet to be switched to is set shorter than this, ns.
 const SHORTEST_NS: i64 = 10_000;

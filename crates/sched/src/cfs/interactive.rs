@@ -27,8 +27,8 @@
 use super::Cfs;
 use super::entity::Load;
 use crate::classes::{Core, Pid};
-use crate::{Platform, Policy, SchedAttr, Tunable};
 use alloc::vec::Vec;
+use schedlab_core::{Platform, Policy, SchedAttr, Tunable};
 
 /// `nice_add` goes up to this.
 const NICE_ADD_MAX: u8 = 3;
@@ -188,13 +188,13 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scheduler;
-    use crate::TaskId;
     use crate::cfs::{Version, class_list};
     use crate::classes::ClassList;
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
-    use crate::registry::BuildConfig;
+    use schedlab_core::BuildConfig;
+    use schedlab_core::Scheduler;
+    use schedlab_core::TaskId;
 
     fn machine() -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(1, 1000);
@@ -241,7 +241,7 @@ mod tests {
         };
         assert_eq!([hog, other].map(|task| weight(&m, task)), [526, 1024]);
         // Another nice value is raised as well, to no more than 19.
-        m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), crate::CpuId(0));
+        m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), schedlab_core::CpuId(0));
         assert_eq!(weight(&m, hog), 15);
         m.sched.audit().unwrap();
     }

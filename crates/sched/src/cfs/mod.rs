@@ -77,12 +77,6 @@ use crate::classes::rbtree::NIL;
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{ClassList, Core, FairClass, Pid};
-use crate::interface::Load as Workload;
-use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
-    Tunable, TunableError,
-};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -92,6 +86,12 @@ use entity::{Entity, update_avg};
 use groups::{Group, ROOT};
 use interactive::Interactive;
 use queue::CfsRq;
+use schedlab_core::interface::Load as Workload;
+use schedlab_core::{Build, BuildConfig, Entry, Release};
+use schedlab_core::{
+    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
+    Tunable, TunableError,
+};
 pub use tunables::Knobs;
 pub use versions::Version;
 
@@ -106,7 +106,7 @@ const DEFAULT: Release = Release {
     golden: &[("cfs", "2.6.32")],
     hz_default: 1000,
     hz_range: (100, 1000),
-    cpus_max: crate::topology::CPUS_MAX,
+    cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: POLICIES,
     groups: true,
     nohz: true,
@@ -192,7 +192,7 @@ pub static INTERACTIVE: Entry = Entry {
         golden: &[],
         hz_default: 1000,
         hz_range: (100, 1000),
-        cpus_max: crate::topology::CPUS_MAX,
+        cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: POLICIES,
         groups: true,
         nohz: true,
@@ -200,7 +200,11 @@ pub static INTERACTIVE: Entry = Entry {
     }],
 };
 
-fn build(version: Version, rt: RtVersion, config: &BuildConfig) -> Box<dyn crate::Scheduler> {
+fn build(
+    version: Version,
+    rt: RtVersion,
+    config: &BuildConfig,
+) -> Box<dyn schedlab_core::Scheduler> {
     Box::new(class_list(version, rt, config))
 }
 

@@ -5,7 +5,7 @@ use super::timeline::Timeline;
 use super::{Cfs, versions::InverseRule};
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 /// `cfs_rq`: the entities of one group on one CPU. The root group's queue of CPU c is queue number
 /// c.

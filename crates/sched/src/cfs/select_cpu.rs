@@ -6,7 +6,7 @@
 use super::Cfs;
 use super::versions::Feature;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 impl Cfs {
     /// `source_load`: a low guess at the load of a CPU from which tasks would come.
@@ -214,8 +214,8 @@ mod tests {
     use crate::cfs::{Version, class_list};
     use crate::classes::rt::RtVersion;
     use crate::random::Random;
-    use crate::registry::BuildConfig;
     use alloc::vec::Vec;
+    use schedlab_core::BuildConfig;
 
     #[test]
     fn where_every_group_is_a_cpu_the_short_way_to_the_idlest_finds_what_the_long_one_finds() {

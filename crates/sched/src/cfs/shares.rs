@@ -10,7 +10,7 @@ use super::groups::SHARES;
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 /// What a CPU without any of a group's tasks counts as.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
@@ -159,7 +159,7 @@ impl Cfs {
 mod tests {
     use super::*;
     use crate::cfs::Version;
-    use crate::{GroupId, Topology};
+    use schedlab_core::{GroupId, Topology};
 
     fn at(now_ns: u64) -> Platform {
         let mut platform = Platform::new(4, 1000);

@@ -6,7 +6,7 @@ use super::entity::{before, fair, max_vruntime};
 use super::versions::{Buddies, Feature, GranRule};
 use crate::classes::rbtree::NIL;
 use crate::classes::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
-use crate::{CpuId, Parent, Platform, Policy};
+use schedlab_core::{CpuId, Parent, Platform, Policy};
 
 /// How a running entity stands to one that wants its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

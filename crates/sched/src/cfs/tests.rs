@@ -6,13 +6,13 @@ use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
-use crate::registry::BuildConfig;
-use crate::topology::{Level, LevelKind};
-use crate::{
+use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
+use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::{
     CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Topology,
     TunableError, Waker,
 };
-use alloc::vec::Vec;
 
 type Machine = Bench<ClassList<Cfs>>;
 
@@ -452,7 +452,7 @@ fn what_one_cpu_promises_is_kept() {
             };
             m.nice(nice, life);
         }
-        let load = crate::interface::Load {
+        let load = schedlab_core::interface::Load {
             tasks: nices.len() as u32,
             cpus: 1,
             nice_max: *nices.iter().max().unwrap(),

@@ -11,8 +11,8 @@ use super::groups::ROOT;
 use crate::classes::Core;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::rbtree::NIL;
-use crate::{CpuId, GroupStats, Platform, TimerKey};
 use alloc::string::String;
+use schedlab_core::{CpuId, GroupStats, Platform, TimerKey};
 
 impl Cfs {
     /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as

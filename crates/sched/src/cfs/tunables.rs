@@ -4,9 +4,9 @@
 use super::versions::Feature;
 use super::{Cfs, Version};
 use crate::classes::bandwidth;
-use crate::{Tunable, TunableError};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::{Tunable, TunableError};
 
 /// What an administrator can set.
 #[derive(Clone, Copy, Debug)]

@@ -38,13 +38,13 @@ use crate::classes::weights::NICE_0_LOAD;
 use crate::classes::{
     Challenge, Class, ClassId, ClassList, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select,
 };
-use crate::interface::Load as Workload;
-use crate::registry::BuildConfig;
-use crate::{
-    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
-};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
+use schedlab_core::interface::Load as Workload;
+use schedlab_core::{
+    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
+};
 
 /// log2 of [`NICE_0_LOAD`].
 const NICE_0_SHIFT: u32 = 10;

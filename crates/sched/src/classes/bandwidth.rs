@@ -40,10 +40,10 @@
 //! sleep. The period timer of a group: O(its throttled queues). Nothing ever walks all groups, but
 //! [`Bandwidth::check_hierarchy`], when an administrator sets a quota.
 
-use crate::interface::GroupStats;
-use crate::{Platform, TimerKey, TimerPhase};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::GroupStats;
+use schedlab_core::{Platform, TimerKey, TimerPhase};
 
 /// No queue.
 const NONE: u32 = u32::MAX;

@@ -26,13 +26,13 @@ use super::bandwidth::Quota;
 use super::rt::{self, RealTime};
 use super::runqueue::{ClassId, Settings, Thread, prio_of};
 use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
-use crate::interface::Load;
-use crate::{
+use alloc::string::String;
+use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
     Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
-use alloc::string::String;
-use alloc::vec::Vec;
 
 /// A release: its classes and the core around them.
 #[derive(Clone, Debug)]

@@ -8,12 +8,12 @@
 //! Domains are alike for all CPUs of a span but for what each notes about its own balancing; the
 //! class that balances keeps that.
 
-use crate::cpu_set::cpu_list;
-use crate::topology::{Level, LevelKind};
-use crate::{CpuId, CpuSet, Topology};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use schedlab_core::cpu_set::cpu_list;
+use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::{CpuId, CpuSet, Topology};
 
 /// What a release gives the domains of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

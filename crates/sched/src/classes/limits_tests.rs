@@ -3,13 +3,14 @@
 
 use super::testing::{Bench, Life, MS, State};
 use crate::random::Random;
-use crate::registry::{Build, BuildConfig, find};
-use crate::{
+use crate::registry::find;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use schedlab_core::{Build, BuildConfig};
+use schedlab_core::{
     CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, TunableError,
     Waker,
 };
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 type Machine = Bench<Box<dyn Scheduler>>;
 

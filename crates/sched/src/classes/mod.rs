@@ -3,7 +3,7 @@
 //! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the
 //! first that has somebody is obeyed. A [`Class`] is one member of the list. [`ClassList`] is the
 //! list itself with the core of the kernel around it (`schedule()`, `try_to_wake_up()`,
-//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](crate::Scheduler): a whole release.
+//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](schedlab_core::Scheduler): a whole release.
 //!
 //! | file | what |
 //! |---|---|
@@ -36,15 +36,15 @@ pub mod weights;
 pub use class_list::ClassList;
 pub use runqueue::{ClassId, Core, Pid, Thread};
 
-use crate::interface::Load;
-use crate::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
-    TunableError,
-};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bandwidth::Quota;
 use rt::RealTime;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
+    TunableError,
+};
 
 /// Why a thread is put on a runqueue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,7 +274,7 @@ pub trait FairClass: Class {
     /// A timer that is not the real-time class's.
     fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {}
 
-    /// See [`Scheduler::group_new`](crate::Scheduler::group_new).
+    /// See [`Scheduler::group_new`](schedlab_core::Scheduler::group_new).
     ///
     /// # Errors
     /// If there are no groups, or not so deep.
@@ -282,7 +282,7 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_shares`](crate::Scheduler::group_set_shares).
+    /// See [`Scheduler::group_set_shares`](schedlab_core::Scheduler::group_set_shares).
     ///
     /// # Errors
     /// If there are no groups.
@@ -296,7 +296,7 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_quota`](crate::Scheduler::group_set_quota).
+    /// See [`Scheduler::group_set_quota`](schedlab_core::Scheduler::group_set_quota).
     ///
     /// # Errors
     /// If there are no quotas, or the kernel refuses this one.
@@ -310,7 +310,7 @@ pub trait FairClass: Class {
         Err("this release has no quotas: cfs@3.2 and eevdf have".into())
     }
 
-    /// See [`Scheduler::group_stats`](crate::Scheduler::group_stats).
+    /// See [`Scheduler::group_stats`](schedlab_core::Scheduler::group_stats).
     ///
     /// # Errors
     /// If there is no such group.

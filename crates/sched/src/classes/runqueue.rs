@@ -18,8 +18,8 @@
 //! once when it is next switched to.
 
 use super::domains::Domains;
-use crate::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId};
 
 /// Any thread that a CPU can run, by number: first the idle threads by CPU, then the migration
 /// threads by CPU, then the machine's tasks.

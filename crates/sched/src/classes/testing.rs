@@ -1,13 +1,13 @@
 //! A little machine for the tests of this crate: tasks that run for ever, or run and sleep by
 //! turns, in the golden order of events, on a scheduler whose insides can be looked at.
 
-use crate::platform::TimerOrder;
-use crate::{
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use schedlab_core::platform::TimerOrder;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
     TaskId, TimerKey, TimerPhase, Waker,
 };
-use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
 const NEVER: u64 = u64::MAX;
 pub(crate) const MS: u64 = 1_000_000;

@@ -10,8 +10,8 @@
 
 use super::{Busiest, Domains, Idle, SCHED_LOAD_SCALE};
 use crate::classes::domains::{DomainParams, Domains as Tree};
-use crate::topology::LevelKind;
-use crate::{CpuId, Topology};
+use schedlab_core::topology::LevelKind;
+use schedlab_core::{CpuId, Topology};
 
 /// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
 /// x86-64).
@@ -194,7 +194,7 @@ fn imbalance(own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Place;
+    use schedlab_core::topology::Place;
 
     /// Two nodes of one package of two cores of two threads each; a task of weight 128 for each
     /// time that a CPU is named.

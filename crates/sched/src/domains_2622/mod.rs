@@ -27,10 +27,10 @@
 mod levels;
 
 use crate::classes::domains::{DomainParams, Domains as Tree};
-use crate::topology::LevelKind;
-use crate::{CpuId, Platform, Topology};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::topology::LevelKind;
+use schedlab_core::{CpuId, Platform, Topology};
 
 /// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
 const SCHED_LOAD_SCALE: u64 = 128;

@@ -5,10 +5,10 @@ use super::fair::Fair;
 use super::tree;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
 use crate::classes::{ClassId, Core, Pid};
-use crate::interface::Load;
-use crate::{Policy, Promises};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{Policy, Promises};
 
 impl Fair {
     /// What holds for tasks of the fair class, whatever they do.

@@ -20,8 +20,8 @@ use super::fair::Fair;
 use super::tally::Tally;
 use crate::classes::domains::Domains;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, CpuSet, Platform};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, CpuSet, Platform};
 
 /// Up to this an interval doubles when all tasks are pinned, ms.
 const MAX_PINNED_INTERVAL: u32 = 512;

@@ -15,9 +15,9 @@
 use super::balance::{Migrate, Occasion, Pass};
 use super::domains::is_numa;
 use super::fair::Fair;
-use crate::CpuId;
 use crate::classes::Core;
 use crate::classes::domains::DomainLevel;
+use schedlab_core::CpuId;
 
 /// The capacity of one CPU.
 const CAPACITY: u64 = 1024;
@@ -401,9 +401,9 @@ mod tests {
     use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
     use crate::random::Random;
-    use crate::registry::BuildConfig;
-    use crate::topology::{Place, Topology};
     use alloc::vec::Vec;
+    use schedlab_core::BuildConfig;
+    use schedlab_core::topology::{Place, Topology};
 
     /// The plain way: every group is summed up and classed, be it empty; then those are compared
     /// that have something to give.

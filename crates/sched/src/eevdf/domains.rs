@@ -10,11 +10,11 @@
 //! of a node count as sharing one.
 
 use crate::classes::domains::{DomainLevel, DomainParams, Domains, Span};
-use crate::cpu_set::CpuSet;
-use crate::topology::{Level, LevelKind};
-use crate::{CpuId, Topology};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::cpu_set::CpuSet;
+use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::{CpuId, Topology};
 
 /// A busy CPU waits this many times as long from one balancing to the next.
 pub(super) const BUSY_FACTOR: u64 = 16;
@@ -233,7 +233,7 @@ pub(super) fn round<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Place;
+    use schedlab_core::topology::Place;
 
     /// Nodes of so many caches of so many cores of two threads each, siblings together; node
     /// distances.

@@ -17,7 +17,7 @@ use super::load::Attach;
 use super::throttle::Count;
 use super::tree;
 use crate::classes::{Core, Pid};
-use crate::{Platform, Policy};
+use schedlab_core::{Platform, Policy};
 
 /// Why something is dequeued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

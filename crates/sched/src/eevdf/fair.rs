@@ -15,8 +15,8 @@ use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::domains::Domains;
 use crate::classes::rbtree::Nodes;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, Platform};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// The fair class on all CPUs.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use super::queue::Queue;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
 use crate::classes::{Core, Pid};
 use crate::pelt::Average;
-use crate::{CpuId, Platform};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// A task group.
 #[derive(Clone, Debug)]

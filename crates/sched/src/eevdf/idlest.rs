@@ -8,8 +8,8 @@ use super::busiest::{Stats, Type, numa_tasks};
 use super::domains::is_numa;
 use super::fair::Fair;
 use crate::classes::Core;
-use crate::{CpuId, CpuSet};
 use core::cmp::Reverse;
+use schedlab_core::{CpuId, CpuSet};
 
 /// The load of one task of nice 0 that always runs.
 const NICE_0_LOAD: u64 = 1024;

@@ -14,19 +14,20 @@
 
 use super::enqueue::{Dequeue, Enqueue};
 use super::fair::Fair;
+use crate::classes;
 use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rt::{self, RealTime};
 use crate::classes::runqueue::{Settings, prio_of};
 use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
-use crate::interface::Load;
-use crate::platform::Refusal;
-use crate::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, classes, tunables,
-};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::platform::Refusal;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+};
 
 /// Linux 6.6, 6.12 or 6.18.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use super::fair::Fair;
 use super::version::FEATURES;
-use crate::Tunable;
 use crate::classes::bandwidth;
 use alloc::vec::Vec;
+use schedlab_core::Tunable;
 
 /// `base_slice_ns` before it is scaled by the number of CPUs (longterm releases and 6.15 on).
 pub const BASE_SLICE_NS: u32 = 700_000;

@@ -7,9 +7,9 @@
 use super::entity::{NONE, unscaled};
 use super::fair::Fair;
 use super::queue::Removed;
-use crate::CpuId;
 use crate::classes::{Core, Pid};
 use crate::pelt::{Average, PELT_MIN_DIVIDER};
+use schedlab_core::CpuId;
 
 /// What an update of an entity's averages does to its queue's besides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -88,13 +88,13 @@ pub mod version;
 pub use kernel::Eevdf;
 pub use version::Version;
 
-use crate::Policy;
 use crate::classes::Core;
 use crate::classes::deadline::Deadline;
 use crate::classes::rt::{RealTime, RtVersion};
-use crate::registry::{Build, BuildConfig, Entry, Release};
 use alloc::boxed::Box;
 use fair::Fair;
+use schedlab_core::Policy;
+use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {

@@ -5,7 +5,7 @@ use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
 use super::fair::Fair;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, Platform, Policy};
+use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have

@@ -7,7 +7,7 @@ use super::queue::is_eligible;
 use super::tree;
 use super::version::Version;
 use crate::classes::{ClassId, Core, Pid};
-use crate::{CpuId, Platform, Policy};
+use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
     /// `update_curr`: charges the running entity for the time since it was last charged, and renews

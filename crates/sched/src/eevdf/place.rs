@@ -5,7 +5,7 @@ use super::entity::WEIGHT_SHIFT;
 use super::fair::Fair;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{ClassId, Core, Pid};
-use crate::{Platform, Policy, SchedAttr};
+use schedlab_core::{Platform, Policy, SchedAttr};
 
 impl Fair {
     /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is

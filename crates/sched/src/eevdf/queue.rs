@@ -16,9 +16,9 @@
 
 use super::entity::{Entity, NONE};
 use super::tree;
-use crate::CpuId;
 use crate::classes::rbtree::{Nodes, Root};
 use crate::pelt::Average;
+use schedlab_core::CpuId;
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
 const FAR: u32 = 24;

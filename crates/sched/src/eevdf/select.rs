@@ -14,7 +14,7 @@ use super::domains::round;
 use super::entity::NONE;
 use super::fair::Fair;
 use crate::classes::{Core, Pid};
-use crate::{CpuId, Platform, Waker};
+use schedlab_core::{CpuId, Platform, Waker};
 
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;

@@ -21,11 +21,11 @@
 use super::busiest::{Stats, Survey};
 use super::domains::is_numa;
 use super::fair::Fair;
-use crate::CpuId;
 use crate::classes::Core;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use core::ops::Range;
+use schedlab_core::CpuId;
 
 /// CPUs of a block.
 const BLOCK: usize = 32;
@@ -237,12 +237,12 @@ impl Fair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CpuSet;
     use crate::eevdf::balance::{Occasion, Pass};
     use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
     use crate::random::Random;
-    use crate::registry::BuildConfig;
+    use schedlab_core::BuildConfig;
+    use schedlab_core::CpuSet;
 
     /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks
     /// on it go.

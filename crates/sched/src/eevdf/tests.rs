@@ -6,12 +6,12 @@ use super::fair::Fair;
 use super::{Eevdf, Version};
 use crate::classes::{Core, Pid};
 use crate::random::Random;
-use crate::registry::BuildConfig;
-use crate::{
+use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
     TaskId, Waker,
 };
-use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
@@ -379,8 +379,8 @@ fn bandwidth_is_free_again_at_zero_lag() {
     assert_eq!(bench.platform.refusals.len(), 1, "still counted");
     // 6 ms were left until 11 ms: at 8 of 10 those last 7.5 ms.
     let armed = bench.platform.timer_orders.iter().find_map(|order| match order {
-        crate::platform::TimerOrder::Arm { key, at_ns, .. } => Some((*key, *at_ns)),
-        crate::platform::TimerOrder::Cancel { .. } => None,
+        schedlab_core::platform::TimerOrder::Arm { key, at_ns, .. } => Some((*key, *at_ns)),
+        schedlab_core::platform::TimerOrder::Cancel { .. } => None,
     });
     let (key, at_ns) = armed.expect("the zero-lag timer");
     assert_eq!(at_ns, 3_500_000);

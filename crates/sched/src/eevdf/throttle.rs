@@ -14,8 +14,8 @@ use super::entity::NONE;
 use super::fair::Fair;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::{Core, Pid};
-use crate::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 use alloc::string::String;
+use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 
 /// Tasks that come or go, as the queues count them.
 #[derive(Clone, Copy, Debug)]

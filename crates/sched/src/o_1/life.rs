@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
 use super::task::{Activated, ArrayId, Pid, State, Task};
-use crate::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
+use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
     /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but

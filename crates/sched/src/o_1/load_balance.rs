@@ -18,9 +18,9 @@ use super::O1;
 use super::loads::Loads;
 use super::nodes::Nodes;
 use super::task::Pid;
-use crate::{CpuId, Platform};
 use alloc::vec;
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to
 /// balance with them (`prev_cpu_load`).

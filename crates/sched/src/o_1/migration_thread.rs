@@ -8,7 +8,7 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{ArrayId, Pid, State, Tasks};
-use crate::{CpuId, CpuSet, Platform, TaskId, Waker};
+use schedlab_core::{CpuId, CpuSet, Platform, TaskId, Waker};
 
 impl O1 {
     /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or

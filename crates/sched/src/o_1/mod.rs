@@ -68,12 +68,6 @@ mod wakeup;
 pub use rules::Version;
 
 use crate::domains_2622::Domains;
-use crate::interface::Load;
-use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
-};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -83,6 +77,12 @@ use loads::Loads;
 use nodes::Nodes;
 use rules::Rules;
 use runqueue::Runqueue;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Tunable, TunableError, Waker, tunables,
+};
+use schedlab_core::{Build, BuildConfig, Entry, Release};
 use task::{Pid, State, Tasks};
 
 /// The default release. The others are described by what differs.
@@ -93,7 +93,7 @@ const DEFAULT: Release = Release {
     golden: &[("o_1", "2.6.0")],
     hz_default: 1000,
     hz_range: (100, 1024),
-    cpus_max: crate::topology::CPUS_MAX,
+    cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
     groups: false,
     nohz: false,

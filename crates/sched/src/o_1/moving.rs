@@ -8,7 +8,7 @@
 use super::O1;
 use super::task::Pid;
 use crate::domains_2622::{Balanced, Domains, Moved};
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 impl Balanced for O1 {
     fn domains(&mut self) -> &mut Domains {

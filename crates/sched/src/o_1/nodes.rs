@@ -13,9 +13,9 @@
 
 use super::O1;
 use super::loads::Loads;
-use crate::{Platform, Topology};
 use alloc::vec;
 use alloc::vec::Vec;
+use schedlab_core::{Platform, Topology};
 
 /// Another node must have this much more than the own one, per cent.
 const NODE_THRESHOLD: u32 = 125;
@@ -119,7 +119,7 @@ impl O1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Place;
+    use schedlab_core::topology::Place;
 
     /// Nodes of two CPUs each, with so many tasks on the lower one of each.
     fn nodes(tasks: &[u32]) -> (Nodes, Loads) {

@@ -1,7 +1,7 @@
 //! The numbers of a release: constants by HZ, and what follows from a nice value.
 
 use super::task::Task;
-use crate::Policy;
+use schedlab_core::Policy;
 
 /// The release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

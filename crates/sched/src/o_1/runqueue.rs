@@ -4,9 +4,9 @@ use super::O1;
 use super::prio_array::{MAX_PRIO, PrioArray};
 use super::rules::Version;
 use super::task::{ArrayId, Pid, State};
-use crate::{CpuId, Platform};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// One CPU's queue. How many tasks it has, and what they weigh, stands in
 /// [`Loads`](super::loads::Loads).

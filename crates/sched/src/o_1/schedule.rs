@@ -3,7 +3,8 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{Activated, Pid, State, Tasks};
-use crate::{CpuId, Platform, domains_2622};
+use crate::domains_2622;
+use schedlab_core::{CpuId, Platform};
 
 impl O1 {
     /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That

@@ -1,9 +1,9 @@
 //! What the kernel keeps of a task.
 
 use super::prio_array::MAX_RT_PRIO;
-use crate::{CpuSet, Policy, TaskId};
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
+use schedlab_core::{CpuSet, Policy, TaskId};
 
 /// A task of the kernel's: first the migration thread of each CPU, in order, then the workload's
 /// tasks.
@@ -197,7 +197,7 @@ impl Tasks {
     pub(super) fn may_run_on(&self, p: Pid, cpu: u32) -> bool {
         match p.0.checked_sub(self.cpus) {
             None => p.0 == cpu,
-            Some(number) => self.cold[number as usize].allowed.contains(crate::CpuId(cpu)),
+            Some(number) => self.cold[number as usize].allowed.contains(schedlab_core::CpuId(cpu)),
         }
     }
 

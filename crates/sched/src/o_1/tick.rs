@@ -4,7 +4,8 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{ArrayId, Pid};
-use crate::{CpuId, Platform, Policy, domains_2622};
+use crate::domains_2622;
+use schedlab_core::{CpuId, Platform, Policy};
 
 impl O1 {
     pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: u32) {

@@ -3,7 +3,7 @@
 use super::O1;
 use super::rules::Version;
 use super::task::{Activated, Pid, State};
-use crate::{CpuId, Platform, Waker};
+use schedlab_core::{CpuId, Platform, Waker};
 
 impl O1 {
     /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been

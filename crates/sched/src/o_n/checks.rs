@@ -2,10 +2,10 @@
 
 use super::OrderN;
 use super::task::{NOWHERE, State, Task};
-use crate::interface::Load;
-use crate::{Promises, TaskId};
 use alloc::string::String;
 use alloc::vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{Promises, TaskId};
 
 impl OrderN {
     /// The most ticks that a task can have saved up when the best slice among the tasks is that of

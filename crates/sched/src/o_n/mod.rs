@@ -48,16 +48,16 @@ mod wakeup;
 
 pub use version::{ENTRY, Version};
 
-use crate::interface::Load;
-use crate::registry::BuildConfig;
-use crate::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Waker,
-};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use run_queue::{Candidate, RunQueue};
+use schedlab_core::BuildConfig;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TaskTable, Waker,
+};
 use task::{NOWHERE, REALTIME_BASE, Rest, State, Task};
 
 /// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.

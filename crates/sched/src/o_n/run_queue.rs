@@ -5,10 +5,10 @@
 //! of: a walk reads memory in a row instead of following links. All else stays O(1): the holes are
 //! swept out when they are about a quarter of the list, which pays for itself.
 
-use crate::{CpuId, TaskId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
+use schedlab_core::{CpuId, TaskId};
 
 /// A task as the walk sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! What the kernel keeps of a task.
 
 use super::Version;
-use crate::{CpuId, CpuSet, Policy};
+use schedlab_core::{CpuId, CpuSet, Policy};
 
 /// Goodness of real-time tasks, but for their priority.
 pub(super) const REALTIME_BASE: i32 = 1000;

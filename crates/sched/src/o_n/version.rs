@@ -1,10 +1,10 @@
 //! The releases, and in what they differ.
 
 use super::OrderN;
-use crate::Policy;
-use crate::registry::{Build, Entry, Release};
-use crate::topology::CPUS_MAX;
 use alloc::boxed::Box;
+use schedlab_core::Policy;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Build, Entry, Release};
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 

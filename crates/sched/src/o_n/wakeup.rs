@@ -2,10 +2,10 @@
 
 use super::OrderN;
 use super::task::State;
-use crate::topology::LevelKind;
-use crate::{CpuId, Platform, TaskId, Topology};
 use alloc::vec;
 use alloc::vec::Vec;
+use schedlab_core::topology::LevelKind;
+use schedlab_core::{CpuId, Platform, TaskId, Topology};
 
 /// 2.2: by how many ticks a woken task must exceed the waker's current task to ask for its CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;

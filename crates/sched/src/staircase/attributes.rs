@@ -2,7 +2,7 @@
 
 use super::Staircase;
 use super::task::Pid;
-use crate::{Platform, Policy};
+use schedlab_core::{Platform, Policy};
 
 impl Staircase {
     /// `set_user_nice`.

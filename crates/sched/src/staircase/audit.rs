@@ -2,9 +2,9 @@
 
 use super::task::ArrayRef;
 use super::{MAX_PRIO, Staircase, array};
-use crate::CpuId;
 use alloc::format;
 use alloc::string::String;
+use schedlab_core::CpuId;
 
 impl Staircase {
     /// Everybody is where he thinks he is, and everything that is counted is there.

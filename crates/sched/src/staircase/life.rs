@@ -2,7 +2,7 @@
 
 use super::Staircase;
 use super::task::Pid;
-use crate::{CpuId, CpuSet, Platform, Waker};
+use schedlab_core::{CpuId, CpuSet, Platform, Waker};
 
 impl Staircase {
     /// The allowed CPU with the fewest runnable tasks.

@@ -59,15 +59,15 @@ mod tests;
 use self::array::{Link, PrioArray};
 use self::task::{ArrayRef, Pid, Task};
 use crate::domains_2622::{Domains, newly_idle_balance, rebalance};
-use crate::interface::Load;
-use crate::registry::{Build, BuildConfig, Entry, Release};
-use crate::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
-};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::interface::Load;
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Tunable, TunableError, Waker, tunables,
+};
+use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 /// SD in the registry.
 pub static SD: Entry = Entry {

@@ -5,7 +5,7 @@ use super::array::{self, PrioArray};
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use crate::domains_2622::{Balanced, Domains, Moved};
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 /// The level of the idle task, as one of nice 0 would have it. (It is never compared for
 /// preemption, only in `move_tasks`.)

@@ -11,7 +11,7 @@
 use super::array;
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 /// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas
 /// are used up at ticks only; if one were 6 ms where a tick is 4 ms, everybody would run 8 ms, the

@@ -7,7 +7,7 @@
 
 use super::task::{ArrayRef, Pid};
 use super::{MAX_PRIO, Staircase};
-use crate::{CpuId, Policy};
+use schedlab_core::{CpuId, Policy};
 
 /// `prio_matrix`: for each nice level from -20 the slots that it may use; bit i is level 100 + i.
 static PRIO_MATRIX: [u64; 40] = prio_matrix();

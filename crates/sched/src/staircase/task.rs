@@ -1,7 +1,7 @@
 //! What the kernel keeps of a task, and what a nice level is worth.
 
 use super::{Edition, ISO_PRIO, MAX_PRIO};
-use crate::{CpuId, CpuSet, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Policy, TaskId};
 
 /// A task by the number under which we keep it. Each CPU's migration thread is a task like any
 /// other: they come first.

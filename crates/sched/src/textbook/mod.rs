@@ -36,16 +36,16 @@ pub use rules::{
     SRTF_RULES,
 };
 
-use crate::interface::Load;
-use crate::platform::CpuBits;
-use crate::{
+use alloc::string::String;
+use alloc::vec::Vec;
+use ready::{Place, Ready};
+use schedlab_core::CpuBits;
+use schedlab_core::interface::Load;
+use schedlab_core::{
     BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises,
     SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError,
     Waker, tunables,
 };
-use alloc::string::String;
-use alloc::vec::Vec;
-use ready::{Place, Ready};
 
 /// Classes of a multilevel queue: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
 const CLASSES: usize = 3;

@@ -1,7 +1,7 @@
 //! The ready queue: waiting tasks by rank, then by the time of joining.
 
-use crate::{TaskId, TaskTable};
 use alloc::vec::Vec;
+use schedlab_core::{TaskId, TaskTable};
 
 /// Where a task stands: by rank (smaller first), then by when it joined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

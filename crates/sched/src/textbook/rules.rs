@@ -1,9 +1,9 @@
 //! The policies of the textbooks, each as a set of rules, and their entries in the registry.
 
 use super::Textbook;
-use crate::Policy;
-use crate::registry::{Build, BuildConfig, Entry, Release};
 use alloc::boxed::Box;
+use schedlab_core::Policy;
+use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 /// What waiting tasks are ordered by. Ties go to the one that joined first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +121,7 @@ const fn release(version: &'static str, summary: &'static str, build: Build) -> 
         golden: &[],
         hz_default: 1000,
         hz_range: (1, 10_000),
-        cpus_max: crate::topology::CPUS_MAX,
+        cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: ORDINARY,
         groups: false,
         nohz: true,

@@ -1,7 +1,7 @@
 //! Lists of CPUs as `cpuset.cpus` has them: `0-2,5`.
 
 use super::text::{Fault, shown};
-use schedlab_sched::{CpuId, CpuSet};
+use schedlab_core::{CpuId, CpuSet};
 use std::fmt;
 
 /// CPUs of the largest machine.

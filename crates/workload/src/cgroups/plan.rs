@@ -12,7 +12,7 @@ use super::path::{PathList, SHARES_DEFAULT};
 use super::settings::{GroupSettings, Note, Setting};
 use super::text::Fault;
 use crate::diagnostic::Diagnostic;
-use schedlab_sched::{CpuSet, GroupId};
+use schedlab_core::{CpuSet, GroupId};
 use std::collections::HashMap;
 use std::fmt;
 

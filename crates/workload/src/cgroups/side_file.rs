@@ -191,7 +191,7 @@ fn at(text: &Text, span: Span) -> &str {
 mod tests {
     use super::super::{Group, GroupPlan};
     use super::*;
-    use schedlab_sched::GroupId;
+    use schedlab_core::GroupId;
 
     fn plan(settings: &GroupSettings, paths: &[&str]) -> Vec<(String, Option<usize>, u64)> {
         let paths: Vec<String> = paths.iter().map(|&path| path.into()).collect();

@@ -11,8 +11,8 @@
 
 use super::{between, event, model};
 use crate::model::{Action, Event, Loops, MemRun, MemRunKind, Model, Phase, Properties, Task};
+use schedlab_core::Policy;
 use schedlab_machine::order::SplitMix64;
-use schedlab_sched::Policy;
 
 /// What a world may hold.
 #[derive(Clone, PartialEq, Eq, Debug)]

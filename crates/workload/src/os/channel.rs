@@ -16,7 +16,7 @@
 //!   fits there, else it needs a page of its own; a page is given back, and writers are woken, when
 //!   its last message is read.
 
-use schedlab_sched::{CpuId, TaskId};
+use schedlab_core::{CpuId, TaskId};
 
 /// A channel, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Semaphores, mutexes and latches. One waiter is woken at a time, the one that has waited longest;
 //! it must then win what it waits for against whoever is quicker, unless the mutex hands itself on.
 
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use std::collections::VecDeque;
 
 /// A counting semaphore, by number.

@@ -32,9 +32,9 @@ use channel::Channel;
 use device::{Disk, Log, PageCache};
 use lock::{Latch, Mutex, Semaphore};
 use part::Running;
+use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
-use schedlab_sched::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 
 /// A task may take so many steps within one nanosecond; then the run is stopped.
 const STEPS_AT_ONE_INSTANT: u32 = 1_000_000;

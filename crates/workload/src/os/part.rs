@@ -6,7 +6,7 @@
 //! anything is one part that begins at 0.
 
 use super::Os;
-use schedlab_sched::{CpuSet, GroupId, SchedAttr, TaskId};
+use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
 /// How a part is started: what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)` do for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,8 +4,8 @@
 //! Logarithms and cosines come from a software library: those of the machine differ in the last
 //! bits from one system to the next.
 
+use schedlab_core::TaskId;
 use schedlab_machine::order::SplitMix64;
-use schedlab_sched::TaskId;
 
 /// A task's stream of random draws.
 #[derive(Clone, Debug)]

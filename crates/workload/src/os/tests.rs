@@ -1,8 +1,9 @@
 //! Programs on a machine with the simplest scheduler: who does what when.
 
 use super::*;
+use schedlab_core::{Build, BuildConfig};
 use schedlab_machine::{Config, Machine, RunEnd};
-use schedlab_sched::registry::{self, Build, BuildConfig};
+use schedlab_sched::registry;
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -5,7 +5,7 @@
 //! task asks for, are remembered while the other policy is in force.
 
 use crate::model::Properties;
-use schedlab_sched::{Policy, SchedAttr};
+use schedlab_core::{Policy, SchedAttr};
 
 /// Real-time priority of tasks that give none.
 const RT_PRIORITY_DEFAULT: u32 = 10;

@@ -8,7 +8,7 @@ use crate::json::Kind as Json;
 use crate::model::{
     Action, Event, Global, Loops, MemRun, MemRunKind, Model, Phase, Properties, THREADS_MAX, Task,
 };
-use schedlab_sched::Policy;
+use schedlab_core::Policy;
 use std::collections::HashSet;
 
 /// Whose rules hold where the two differ.

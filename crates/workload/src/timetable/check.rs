@@ -45,7 +45,7 @@ impl Timetable {
                         .map_err(|(message, help)| origin.error(0, message).with_help_if(help))
                 }),
             };
-            let cpus = |number: usize, cpus: &[schedlab_sched::CpuId]| match cpus
+            let cpus = |number: usize, cpus: &[schedlab_core::CpuId]| match cpus
                 .iter()
                 .find(|cpu| cpu.0 >= around.cpus)
             {

@@ -7,8 +7,8 @@ use crate::cgroups::parameter::Write;
 use crate::groups::GroupPlan;
 use crate::stop::Stop;
 use crate::vm::Vm;
+use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState};
-use schedlab_sched::{GroupId, SchedAttr, Scheduler, TaskId};
 
 /// An action that the machine refused; the run went on without it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 
 use crate::cgroups::parameter::Write;
 use crate::groups::{Group, GroupPlan};
+use schedlab_core::GroupId;
 use schedlab_machine::{Action, ActionError};
-use schedlab_sched::GroupId;
 
 /// The groups with their numbers.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use super::{Change, Entry, NewPolicy, Origin, Tasks, Timetable, When};
 use crate::cgroups::{normal_path, parameter::Write, parameter::read_setting};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
-use schedlab_sched::topology::CPUS_MAX;
-use schedlab_sched::{CpuId, CpuSet, Policy};
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{CpuId, CpuSet, Policy};
 
 const ACTIONS: [&str; 13] = [
     "renice", "chrt", "taskset", "move", "group", "set", "offline", "online", "stop", "cont",

@@ -1,7 +1,7 @@
 //! rt-app's own log: a line for every round of a phase.
 
 use crate::program::Compiled;
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use std::fmt;
 
 /// The log of a run. It keeps so many lines as was allowed, the first ones, and counts the rest.

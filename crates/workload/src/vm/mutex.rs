@@ -11,8 +11,8 @@
 
 use super::{Blocked, Order, Stage, Vm};
 use crate::program::NONE;
+use schedlab_core::{Policy, SchedAttr};
 use schedlab_machine::Op;
-use schedlab_sched::{Policy, SchedAttr};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -2,7 +2,7 @@
 
 use super::{Blocked, Vm};
 use crate::stop::Seconds;
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use std::fmt;
 
 /// A thread that is blocked until another does something.

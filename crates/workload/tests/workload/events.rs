@@ -1,9 +1,9 @@
 //! What single events do.
 
 use crate::support::{run, run_on, run_with};
+use schedlab_core::{BlockReason, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{Op, RunEnd, Workload};
-use schedlab_sched::{BlockReason, TaskId};
 use schedlab_workload::Options;
 
 #[test]
@@ -182,7 +182,7 @@ fn fork_starts_one_more_thread_with_the_next_free_number() {
         ran.slices(),
         "parent-0 0..200, child-0 200..210, child-1 210..220, child-2 250..260"
     );
-    let child = ran.vm.thread(schedlab_sched::TaskId(3));
+    let child = ran.vm.thread(schedlab_core::TaskId(3));
     assert_eq!((child.key, child.instance, child.forked), ("child", 2, true));
     assert_eq!(child.start_ns, 250_000);
     assert_eq!(crate::support::attr_text(&child.sched), "batch 7");
@@ -251,8 +251,8 @@ fn forks_beyond_the_limit_stop_the_run() {
 
 #[test]
 fn the_coming_burst_is_known_where_the_program_alone_decides() {
+    use schedlab_core::TaskId;
     use schedlab_machine::Workload;
-    use schedlab_sched::TaskId;
     use schedlab_workload::{Options, Target, Vm, rt_app};
     let burst_us = |events: &str| {
         let text =

@@ -2,8 +2,8 @@
 
 use crate::support::run_vm;
 use proptest::prelude::*;
+use schedlab_core::Policy;
 use schedlab_machine::RunEnd;
-use schedlab_sched::Policy;
 use schedlab_workload::generate::{self, Limits};
 use schedlab_workload::{Model, Options, Target, Vm, rt_app};
 

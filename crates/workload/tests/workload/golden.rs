@@ -1,7 +1,7 @@
 //! Golden files: their form, and the conventions of their workloads.
 
 use crate::support::{Ran, run_vm};
-use schedlab_sched::{GroupId, TaskId};
+use schedlab_core::{GroupId, TaskId};
 use schedlab_workload::{Conventions, GoldenFile};
 
 fn text(scenario: &str) -> String {

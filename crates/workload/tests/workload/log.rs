@@ -1,7 +1,7 @@
 //! rt-app's own log.
 
 use crate::support::{run, run_with};
-use schedlab_sched::TaskId;
+use schedlab_core::TaskId;
 use schedlab_workload::{LogLine, Options};
 
 fn logged(text: &str) -> (Vec<LogLine>, u64) {

@@ -1,7 +1,7 @@
 //! Tasks, phases and what they set.
 
 use crate::support::{attr_text, run, run_on, run_with};
-use schedlab_sched::{CpuId, GroupId, TaskId};
+use schedlab_core::{CpuId, GroupId, TaskId};
 use schedlab_workload::{AddressSpaces, Conventions, Options, Target, Vm, groups, rt_app};
 
 #[test]

@@ -1,11 +1,11 @@
 //! A machine for tests: a scheduler that is as plain as can be, and a record of what the workload
 //! asked for.
 
-use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
-use schedlab_sched::{
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
     TaskId, Waker,
 };
+use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
 use schedlab_workload::{Options, Stop, Target, Vm, rt_app};
 
 /// One queue for all CPUs: real-time and deadline tasks before others, else first come, first

@@ -1,8 +1,9 @@
 //! Timetables: the language, its errors, and what a machine does by it.
 
+use schedlab_core::{Build, BuildConfig};
+use schedlab_core::{CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
-use schedlab_sched::registry::{self, Build, BuildConfig};
-use schedlab_sched::{CpuId, GroupId, Policy, Scheduler, TaskId};
+use schedlab_sched::registry;
 use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{
     GroupPlan, GroupSettings, Model, Options, Target, Timetable, Vm, groups, rt_app,

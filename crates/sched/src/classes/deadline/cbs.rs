@@ -1,7 +1,7 @@
 //! One task's constant bandwidth server: its budget, its deadline, and how they are renewed.
 //! Nothing here knows of CPUs.
 
-use crate::SchedAttr;
+use schedlab_core::SchedAttr;
 
 /// Bandwidths are in parts of this: a whole CPU.
 pub const BW_UNIT_SHIFT: u32 = 20;
@@ -155,7 +155,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Policy;
+    use schedlab_core::Policy;
 
     const MS: u64 = 1_000_000;
 

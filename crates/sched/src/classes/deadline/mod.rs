@@ -40,13 +40,13 @@ pub mod server;
 
 use super::rbtree::{NIL, Nodes, Root};
 use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
-use crate::platform::Refusal;
-use crate::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use admission::Admission;
 use alloc::string::String;
 use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
+use schedlab_core::platform::Refusal;
+use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use server::FairServer;
 
 /// The knobs of the class.

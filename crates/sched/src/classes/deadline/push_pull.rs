@@ -11,8 +11,8 @@ use super::Deadline;
 use super::cbs::before;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Class, ClassId, Core, Dequeue, Enqueue, Pid};
-use crate::{CpuId, Platform};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
 
 /// Who has how much of the class.
 #[derive(Clone, Debug)]

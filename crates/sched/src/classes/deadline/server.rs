@@ -14,8 +14,8 @@
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline};
 use crate::classes::{ClassId, Core, Pid};
-use crate::platform::Refusal;
-use crate::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
+use schedlab_core::platform::Refusal;
+use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
 
 /// The knobs.
 pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];

@@ -6,8 +6,8 @@
 
 use super::super::Core;
 use super::super::Pid;
-use crate::CpuId;
 use alloc::vec::Vec;
+use schedlab_core::CpuId;
 
 const LEVELS: usize = 102;
 

@@ -37,11 +37,11 @@ mod tests;
 pub mod throttle;
 
 use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
-use crate::{CpuId, Parent, Platform, Policy, TimerKey};
 use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
 use lists::{Link, NOBODY, PrioLists};
+use schedlab_core::{CpuId, Parent, Platform, Policy, TimerKey};
 use throttle::Bandwidth;
 pub use throttle::TUNABLES;
 

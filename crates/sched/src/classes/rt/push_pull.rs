@@ -3,7 +3,7 @@
 use super::lists::NOBODY;
 use super::{CpuPri, RealTime};
 use crate::classes::{ClassId, Core, Pid};
-use crate::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform};
 
 impl RealTime {
     /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.

@@ -4,9 +4,9 @@ use super::RtVersion;
 use crate::cfs::{Cfs, Version, class_list};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
-use crate::registry::BuildConfig;
-use crate::{CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
 use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
+use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
 
 type Machine = Bench<ClassList<Cfs>>;
 

@@ -5,8 +5,8 @@
 
 use super::{PERIOD_TIMER, RealTime};
 use crate::classes::Core;
-use crate::{CpuId, Platform, TimerPhase, Tunable, TunableError};
 use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform, TimerPhase, Tunable, TunableError};
 
 /// The knobs of the class.
 pub const TUNABLES: [&str; 2] = ["sched_rt_period_us", "sched_rt_runtime_us"];

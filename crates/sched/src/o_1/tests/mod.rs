@@ -7,13 +7,13 @@ mod stress;
 
 use super::task::{Pid, Task};
 use super::{O1, Version};
-use crate::registry::BuildConfig;
-use crate::{
+use alloc::vec;
+use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
+use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
     Waker,
 };
-use alloc::vec;
-use alloc::vec::Vec;
 
 const MS: u64 = 1_000_000;
 /// A run without end.

@@ -1,11 +1,11 @@
 //! 2.6.0: worked examples, and the rules that no golden schedule decides.
 
 use super::*;
-use crate::TunableError;
 use crate::o_1::load_balance::LoadHistory;
 use crate::o_1::loads::Loads;
 use crate::o_1::nodes::Nodes;
 use crate::o_1::task::{Activated, State};
+use schedlab_core::TunableError;
 
 fn rig(cpus: u32) -> Rig {
     Rig::new(Version::V2_6_0, cpus)
@@ -591,7 +591,7 @@ fn an_idle_cpu_takes_one_hot_task_and_only_from_two_or_more() {
 #[test]
 fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
     let cpus = 5;
-    let nodes = Nodes::new(&crate::Topology::flat(cpus as u32));
+    let nodes = Nodes::new(&schedlab_core::Topology::flat(cpus as u32));
     let mut history = LoadHistory::new(cpus, nodes.cpus(0));
     let mut own = vec![vec![0; cpus]; cpus];
     let mut loads = Loads::new(vec![0; cpus]);

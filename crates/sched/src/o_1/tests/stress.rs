@@ -2,8 +2,8 @@
 //! and no task may run where it is not allowed or on two CPUs at once.
 
 use super::*;
-use crate::interface::Load;
 use crate::random::Random;
+use schedlab_core::interface::Load;
 
 /// What the driver knows of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,69 @@
+//! A set of CPUs that is changed and scanned all the time.
+
+use crate::CpuId;
+use alloc::vec::Vec;
+
+/// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
+/// one of 4096 is seen to be empty by one look.
+#[derive(Debug)]
+pub struct CpuBits {
+    words: Vec<u64>,
+    /// Bit w: words[w] is not 0.
+    summary: u64,
+}
+
+impl CpuBits {
+    /// An empty set for CPUs 0 to `cpus` - 1.
+    ///
+    /// # Panics
+    /// If `cpus` is above 4096.
+    pub fn new(cpus: u32) -> CpuBits {
+        assert!(cpus as usize <= 64 * 64);
+        CpuBits { words: alloc::vec![0; (cpus as usize).div_ceil(64)], summary: 0 }
+    }
+
+    /// Adds `cpu`.
+    #[inline]
+    pub fn insert(&mut self, cpu: CpuId) {
+        self.words[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        self.summary |= 1 << (cpu.0 / 64);
+    }
+
+    /// Takes `cpu` out.
+    #[inline]
+    pub fn remove(&mut self, cpu: CpuId) {
+        let word = &mut self.words[cpu.index() / 64];
+        *word &= !(1 << (cpu.0 % 64));
+        if *word == 0 {
+            self.summary &= !(1 << (cpu.0 / 64));
+        }
+    }
+
+    /// Whether `cpu` is in it.
+    #[inline]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
+    }
+
+    /// The lowest member that is `from` or higher.
+    #[inline]
+    pub fn next(&self, from: u32) -> Option<CpuId> {
+        if self.summary == 0 {
+            return None;
+        }
+        let word = from / 64;
+        if word as usize >= self.words.len() {
+            return None;
+        }
+        let rest = self.words[word as usize] & (u64::MAX << (from % 64));
+        if rest != 0 {
+            return Some(CpuId(word * 64 + rest.trailing_zeros()));
+        }
+        let above = if word == 63 { 0 } else { self.summary & (u64::MAX << (word + 1)) };
+        if above == 0 {
+            return None;
+        }
+        let word = above.trailing_zeros();
+        Some(CpuId(word * 64 + self.words[word as usize].trailing_zeros()))
+    }
+}

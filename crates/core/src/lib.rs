@@ -1,0 +1,41 @@
+//! The words of the field: tasks, CPUs, attributes, topology, releases, and what a scheduler is.
+//!
+//! Everything in schedlab stands on this crate, which stands on nothing: no dependencies, no
+//! standard library. A scheduler of one's own needs nothing else.
+//!
+//! Where to look:
+//!
+//! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
+//! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
+//! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and how
+//!   CPUs hang together.
+//! * [`release`]: the names and releases of a scheduler, and what each release can.
+//! * [`touched`]: what a scheduler's work consists of, for machines on which it costs time.
+//! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
+#![no_std]
+
+extern crate alloc;
+
+pub mod clairvoyant;
+pub mod cpu_bits;
+pub mod cpu_set;
+pub mod interface;
+pub mod platform;
+pub mod release;
+pub mod table;
+pub mod task;
+pub mod topology;
+pub mod touched;
+pub mod tunables;
+
+pub use clairvoyant::Clairvoyant;
+pub use cpu_bits::CpuBits;
+pub use cpu_set::CpuSet;
+pub use interface::{BlockReason, GroupStats, Parent, Promises, Scheduler, Waker};
+pub use platform::{Platform, TimerKey, TimerPhase};
+pub use release::{Build, BuildConfig, Entry, Release};
+pub use table::TaskTable;
+pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
+pub use topology::Topology;
+pub use touched::{Locking, Touched};
+pub use tunables::{Tunable, TunableError};

@@ -1,0 +1,96 @@
+//! What a scheduler is called, in which releases there is it, what each of them can, and how one is
+//! made.
+
+use crate::{Clairvoyant, Platform, Policy, Scheduler, Topology};
+use alloc::boxed::Box;
+
+/// What a scheduler is built for.
+#[derive(Clone, Debug)]
+pub struct BuildConfig {
+    /// The machine's CPUs.
+    pub topology: Topology,
+    /// Ticks a second.
+    pub hz: u32,
+}
+
+impl BuildConfig {
+    /// A flat machine.
+    pub fn flat(cpus: u32, hz: u32) -> BuildConfig {
+        BuildConfig { topology: Topology::flat(cpus), hz }
+    }
+
+    /// The platform that goes with it.
+    pub fn platform(&self) -> Platform {
+        Platform::new(self.topology.cpus(), self.hz)
+    }
+}
+
+/// One release of a scheduler.
+#[derive(Debug)]
+pub struct Release {
+    /// What users write behind the `@`, e.g. `2.6.24`.
+    pub version: &'static str,
+    /// Other releases that decide alike and are accepted in its place.
+    pub also: &'static [&'static str],
+    /// What is particular about it, in a line.
+    pub summary: &'static str,
+    /// The names by which golden schedules know it: their `scheduler` and `kernel`. Empty where
+    /// there are none.
+    pub golden: &'static [(&'static str, &'static str)],
+    /// Ticks a second of that time's usual build.
+    pub hz_default: u32,
+    /// Ticks a second that could be configured: smallest and largest.
+    pub hz_range: (u32, u32),
+    /// The largest machine it runs on, in CPUs.
+    pub cpus_max: u32,
+    /// The policies it knows.
+    pub policies: &'static [Policy],
+    /// Whether it has task groups.
+    pub groups: bool,
+    /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the
+    /// mainline since 2.6.24, and what was made for it. (i386 had it since 2.6.21, which no release
+    /// here is built for where it would matter.) The textbooks' schedulers do nothing at a tick.
+    pub nohz: bool,
+    /// Makes one.
+    pub build: Build,
+}
+
+/// How a scheduler is made: one that sees what a kernel sees, or one that is told the future.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// Sees what a kernel's scheduler sees.
+    Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
+    /// Is told how long bursts will be.
+    Clairvoyant(fn(&BuildConfig) -> Box<dyn Clairvoyant>),
+}
+
+/// A scheduler with its releases.
+#[derive(Debug)]
+pub struct Entry {
+    /// What users write, e.g. `o_1`.
+    pub name: &'static str,
+    /// What it is called in full.
+    pub title: &'static str,
+    /// The algorithm in a line.
+    pub summary: &'static str,
+    /// Its releases; the first is the default.
+    pub releases: &'static [Release],
+}
+
+impl Release {
+    /// Whether users may call it `version`: its own name, or that of a release that decides alike.
+    pub fn is_called(&self, version: &str) -> bool {
+        self.version == version || self.also.contains(&version)
+    }
+}
+
+impl Entry {
+    /// Whether `spec` (`o_n`, `o_n@2.4.20`) names this scheduler and, where it names a release, that
+    /// of `release`.
+    pub fn is_called(&self, release: &Release, spec: &str) -> bool {
+        match spec.split_once('@') {
+            None => spec == self.name,
+            Some((name, version)) => name == self.name && release.is_called(version),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Machines by name, with what only the laboratory can check: that the schedulers for which
+//! something costs otherwise exist.
+
+use schedlab_machine::costs::{CostModel, special_of};
+use schedlab_machine::description::{self, Description, DescriptionError};
+use schedlab_sched::registry;
+
+/// The machine that a user names: a preset, `flat-8`, or a file.
+///
+/// # Errors
+/// If there is none such, the file cannot be read, it describes no machine, or names a scheduler
+/// that does not exist.
+pub fn find(name: &str) -> Result<Description, DescriptionError> {
+    check(name, description::find(name)?)
+}
+
+/// Reads a description. `file` is what errors call it.
+///
+/// # Errors
+/// As of [`find`].
+pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
+    check(file, Description::parse(file, text)?)
+}
+
+fn check(file: &str, machine: Description) -> Result<Description, DescriptionError> {
+    let specials = machine.costs.iter().flat_map(|costs| &costs.by_scheduler);
+    for special in specials {
+        known_scheduler(&special.whose).map_err(|message| DescriptionError {
+            file: file.into(),
+            place: format!("costs.by_scheduler.{}", special.whose),
+            message,
+        })?;
+    }
+    Ok(machine)
+}
+
+/// Sets one cost by name, as [`CostModel::set`].
+///
+/// # Errors
+/// What is wrong with name or value; a scheduler that does not exist.
+pub fn set_cost(model: &mut CostModel, name: &str, ns: f64) -> Result<(), String> {
+    if let Some(whose) = special_of(name) {
+        known_scheduler(whose)?;
+    }
+    model.set(name, ns)
+}
+
+/// Whether it is a scheduler, or a release of one: a misspelt one would cost nobody anything.
+fn known_scheduler(whose: &str) -> Result<(), String> {
+    match registry::find(whose) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!("there is no scheduler {whose}; names are as in `schedlab list`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_of_a_scheduler_that_does_not_exist_is_refused() {
+        let mut model = CostModel::default();
+        let error = set_cost(&mut model, "o_m.scan", 1.0).unwrap_err();
+        assert!(error.starts_with("there is no scheduler o_m; "), "{error}");
+        assert_eq!(set_cost(&mut model, "o_n@2.4.20.call.futex", 1.0), Ok(()));
+        assert_eq!(set_cost(&mut model, "scan", 1.0), Ok(()));
+        let text = description::preset_text("pentium3-700x8").expect("it is there");
+        let text = text.replace("\"o_n\": {", "\"o_m\": {");
+        let error = parse("m.json", &text).unwrap_err().to_string();
+        let start = "m.json:costs.by_scheduler.o_m: there is no scheduler o_m";
+        assert!(error.starts_with(start), "{error}");
+    }
+}
