@@ -167,7 +167,7 @@ fn a_tunable_is_set_where_it_is_known() {
     let report = json(&ran.good());
     let tunables = report["runs"][1]["tunables"].as_array().expect("there are some").clone();
     let latency =
-        tunables.iter().find(|knob| knob["name"] == "sched_latency_ns").expect("cfs has it");
+        tunables.iter().find(|tunable| tunable["name"] == "sched_latency_ns").expect("cfs has it");
     assert_eq!(latency["value"], 6_000_000);
     let run = |set| schedlab(&["run", &hogs, "-s", "o_1,cfs", "--set", set]);
     run("sched_latency=1")

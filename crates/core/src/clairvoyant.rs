@@ -11,5 +11,5 @@ use crate::{Scheduler, TaskId};
 pub trait Clairvoyant: Scheduler {
     /// `task`, which is about to be forked or woken, will use `burst_ns` of CPU time before it
     /// blocks; [`u64::MAX`] if it never does, or if its program itself does not know.
-    fn foresee(&mut self, task: TaskId, burst_ns: u64);
+    fn next_burst(&mut self, task: TaskId, burst_ns: u64);
 }

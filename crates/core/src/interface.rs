@@ -40,7 +40,7 @@ pub enum Parent {
     /// a hog. The child gets what the kernel gives a fresh child, undiminished, and starts on the
     /// allowed CPU with the fewest runnable tasks, the lowest number among equals. (How the golden
     /// schedules' tasks, and those that a workload file starts, come about.)
-    Outside,
+    External,
     /// A running task forked: the release's own rules for parent and child.
     Task {
         /// The parent.
@@ -337,12 +337,12 @@ pub trait Scheduler {
         Err("this scheduler has no task groups".into())
     }
 
-    /// All knobs with their present values.
+    /// All tunables with their present values.
     fn tunables(&self) -> Vec<Tunable> {
         Vec::new()
     }
 
-    /// An administrator writes a knob.
+    /// An administrator writes a tunable.
     ///
     /// # Errors
     /// Unknown name, or a value that the kernel would refuse.

@@ -7,10 +7,10 @@
 //!
 //! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
 //! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
-//! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and how
-//!   CPUs hang together.
+//! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and
+//!   how CPUs hang together.
 //! * [`release`]: the names and releases of a scheduler, and what each release can.
-//! * [`touched`]: what a scheduler's work consists of, for machines on which it costs time.
+//! * [`work_counts`]: what a scheduler's work consists of, for machines on which it costs time.
 //! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
 #![no_std]
 
@@ -25,8 +25,8 @@ pub mod release;
 pub mod table;
 pub mod task;
 pub mod topology;
-pub mod touched;
 pub mod tunables;
+pub mod work_counts;
 
 pub use clairvoyant::Clairvoyant;
 pub use cpu_bits::CpuBits;
@@ -37,5 +37,5 @@ pub use release::{Build, BuildConfig, Entry, Release};
 pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 pub use topology::Topology;
-pub use touched::{Locking, Touched};
 pub use tunables::{Tunable, TunableError};
+pub use work_counts::{Locking, WorkCounts};

@@ -4,7 +4,7 @@
 //! scheduler puts to hardware and timekeeping, and takes the few orders it gives. It knows nothing
 //! of what tasks are going to do.
 
-use crate::{CpuBits, CpuId, TaskId, Touched};
+use crate::{CpuBits, CpuId, TaskId, WorkCounts};
 use alloc::vec::Vec;
 
 /// A timer of the scheduler's own (real-time period, deadline replenishment, bandwidth refill,
@@ -89,7 +89,7 @@ pub struct Platform {
     acting: Option<CpuId>,
     /// What schedulers have touched. They only ever add; whoever wants to know what one hook did
     /// clears it before.
-    pub touched: Touched,
+    pub work: WorkCounts,
     /// CPUs that another CPU asked to reschedule, which had not yet been asked: each is an
     /// inter-processor interrupt. Noted only while [`set_acting`](Platform::set_acting) says who
     /// acts; the machine drains this after every hook.
@@ -116,7 +116,7 @@ impl Platform {
             cpus,
             resched: CpuBits::new(cpus),
             acting: None,
-            touched: Touched::default(),
+            work: WorkCounts::default(),
             interrupts: Vec::new(),
             second_locks: Vec::new(),
             timer_orders: Vec::with_capacity(64),
@@ -162,7 +162,7 @@ impl Platform {
     /// Tells that the runqueue lock of `other` is taken while that of `held` is (`double_rq_lock`,
     /// `double_lock_balance`).
     pub fn double_lock(&mut self, held: CpuId, other: CpuId) {
-        self.touched.double_locks += 1;
+        self.work.double_locks += 1;
         if self.acting.is_some() && held != other {
             self.second_locks.push((held, other));
         }

@@ -85,8 +85,8 @@ impl Release {
 }
 
 impl Entry {
-    /// Whether `spec` (`o_n`, `o_n@2.4.20`) names this scheduler and, where it names a release, that
-    /// of `release`.
+    /// Whether `spec` (`o_n`, `o_n@2.4.20`) names this scheduler and, where it names a release,
+    /// that of `release`.
     pub fn is_called(&self, release: &Release, spec: &str) -> bool {
         match spec.split_once('@') {
             None => spec == self.name,

@@ -1,9 +1,9 @@
-//! The knobs of a scheduler, under the kernel's own names.
+//! The tunables of a scheduler, under the kernel's own names.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// One knob as it stands.
+/// One tunable as it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunable {
     /// The kernel's name, e.g. `sched_latency_ns`.
@@ -16,10 +16,10 @@ pub struct Tunable {
     pub help: &'static str,
 }
 
-/// Why a knob could not be set.
+/// Why a tunable could not be set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TunableError {
-    /// This scheduler has no knob of that name; here are those it has.
+    /// This scheduler has no tunable of that name; here are those it has.
     Unknown {
         /// The names there are.
         known: Vec<&'static str>,
@@ -36,7 +36,7 @@ pub enum TunableError {
 }
 
 impl Tunable {
-    /// Whether the kernel would take `value` for this knob.
+    /// Whether the kernel would take `value` for this tunable.
     pub fn check(&self, value: i64) -> Result<(), TunableError> {
         let (min, max) = self.range;
         if (min..=max).contains(&value) { Ok(()) } else { Err(TunableError::Range { min, max }) }

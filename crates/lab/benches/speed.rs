@@ -307,7 +307,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let begun = Watch::start();
     for number in 0..tasks {
         let attr = TaskAttr { address_space: number, ..TaskAttr::default() };
-        scheduler.fork(&mut platform, TaskId(number), &attr, Parent::Outside);
+        scheduler.fork(&mut platform, TaskId(number), &attr, Parent::External);
         platform.timer_orders.clear();
         platform.migrations.clear();
     }

@@ -38,7 +38,7 @@ pub struct Bench {
     pub seed: u64,
     /// Ends the run at the latest, ns.
     pub limit_ns: Option<u64>,
-    /// The scheduler's knobs to set.
+    /// The scheduler's tunables to set.
     pub tunables: Vec<(String, i64)>,
 }
 
@@ -113,7 +113,7 @@ impl Bench {
         }
     }
 
-    /// The knobs of `choice`, which does not refuse it, on this machine.
+    /// The tunables of `choice`, which does not refuse it, on this machine.
     pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
         Built::new(choice, &self.build_config(choice)).tunables()
     }

@@ -33,9 +33,9 @@ impl Built {
 }
 
 impl Clairvoyant for Built {
-    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+    fn next_burst(&mut self, task: TaskId, burst_ns: u64) {
         if let Built::Clairvoyant(scheduler) = self {
-            scheduler.foresee(task, burst_ns);
+            scheduler.next_burst(task, burst_ns);
         }
     }
 }

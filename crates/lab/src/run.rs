@@ -63,7 +63,7 @@ pub struct Ran {
 /// Why a run came to nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scheduler refuses a knob or a group.
+    /// The scheduler refuses a tunable or a group.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The workload cannot be run on such a machine.
@@ -177,7 +177,7 @@ impl Experiment {
         })
     }
 
-    /// The knobs of `choice` on this machine.
+    /// The tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
         Built::new(choice, &self.build_config(choice)).tunables()
     }

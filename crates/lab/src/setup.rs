@@ -1,4 +1,4 @@
-//! What an administrator does before a run: set knobs, make groups.
+//! What an administrator does before a run: set tunables, make groups.
 
 use crate::select::Choice;
 use schedlab_core::{CpuSet, GroupId, Scheduler, Topology, TunableError};
@@ -58,10 +58,10 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
 /// What a scheduler refuses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// A knob, or its value.
+    /// A tunable, or its value.
     #[error("{name}={value}: {}", explain(.error))]
     Tunable {
-        /// Which knob.
+        /// Which tunable.
         name: String,
         /// What it was to be set to.
         value: i64,
@@ -89,7 +89,7 @@ pub enum Refused {
     },
 }
 
-/// What is wrong with a knob or its value, and what would be right.
+/// What is wrong with a tunable or its value, and what would be right.
 pub fn explain(error: &TunableError) -> String {
     match error {
         TunableError::Unknown { known } if known.is_empty() => {
@@ -108,7 +108,7 @@ pub fn group_ids(groups: usize) -> Vec<GroupId> {
     (1..=groups as u32).map(GroupId).collect()
 }
 
-/// Sets knobs and makes groups on a machine that has not run yet.
+/// Sets tunables and makes groups on a machine that has not run yet.
 ///
 /// # Errors
 /// What the scheduler refuses.

@@ -169,7 +169,7 @@ pub struct Machine<S, W, O> {
     platform: Platform,
     scheduler: S,
     /// Tells the scheduler the future, if it is one that is told.
-    foresee: Option<fn(&mut S, TaskId, u64)>,
+    next_burst: Option<fn(&mut S, TaskId, u64)>,
     workload: W,
     observer: O,
     tasks: Vec<Task>,
@@ -242,7 +242,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Machine {
             platform: Platform::new(config.cpus, config.hz),
             scheduler,
-            foresee: None,
+            next_burst: None,
             workload,
             observer,
             alive: tasks.len(),
@@ -275,14 +275,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     where
         S: Clairvoyant,
     {
-        Machine { foresee: Some(S::foresee), ..Machine::new(config, scheduler, workload, observer) }
+        Machine {
+            next_burst: Some(S::next_burst),
+            ..Machine::new(config, scheduler, workload, observer)
+        }
     }
 
     /// Lets an administrator act on the scheduler: set tunables, make groups.
     pub fn administer<R>(&mut self, act: impl FnOnce(&mut S, &mut Platform) -> R) -> R {
         self.platform.set_now_ns(self.now_ns);
         let result = act(&mut self.scheduler, &mut self.platform);
-        self.carry_out_orders();
+        self.apply_requests();
         result
     }
 
@@ -372,7 +375,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
             while let Some(key) = self.overdue.pop_front() {
                 self.scheduler.timer(&mut self.platform, key);
-                self.carry_out_orders();
+                self.apply_requests();
             }
             self.reschedules();
             if self.is_over(now_ns) {
@@ -448,7 +451,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     Due::Tick(cpu) => self.tick_of(cpu),
                     Due::Timer(_, key) => {
                         self.scheduler.timer(&mut self.platform, key);
-                        self.carry_out_orders();
+                        self.apply_requests();
                     }
                 }
             }
@@ -473,7 +476,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         while self.timers[phase as usize].earliest() == self.now_ns {
             let (_, key) = self.timers[phase as usize].pop().expect("there is an earliest");
             self.scheduler.timer(&mut self.platform, TimerKey(key));
-            self.carry_out_orders();
+            self.apply_requests();
         }
     }
 
@@ -493,7 +496,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.enter_kernel(cpu);
         self.scheduler.tick(&mut self.platform, cpu);
         self.charge_tick(cpu);
-        self.carry_out_orders();
+        self.apply_requests();
         self.observer.ticked(self.now_ns, cpu);
     }
 
@@ -515,7 +518,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 Op::Exit => {
                     if newborn.is_none() {
                         self.scheduler.kill(&mut self.platform, task);
-                        self.carry_out_orders();
+                        self.apply_requests();
                     }
                     self.observer.killed(self.now_ns, task);
                     self.end_of(task);
@@ -525,7 +528,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
         }
         if let Some(attr) = self.tasks[task.index()].unborn.take() {
-            self.birth(task, &attr, Parent::Outside);
+            self.birth(task, &attr, Parent::External);
         } else {
             let cpu = self.cpu_near(task);
             let waker = if self.wake_from_interrupt {
@@ -539,9 +542,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Reveals the coming burst of `task` to a scheduler that may know it.
     #[inline]
-    fn reveal(&mut self, task: TaskId) {
-        if let Some(foresee) = self.foresee {
-            foresee(
+    fn reveal_burst(&mut self, task: TaskId) {
+        if let Some(next_burst) = self.next_burst {
+            next_burst(
                 &mut self.scheduler,
                 task,
                 match self.tasks[task.index()].signals.is_empty() {
@@ -556,7 +559,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn birth(&mut self, task: TaskId, attr: &TaskAttr, parent: Parent) {
-        self.reveal(task);
+        self.reveal_burst(task);
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
@@ -579,12 +582,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
         }
         let forked_by = match parent {
-            Parent::Outside => None,
+            Parent::External => None,
             Parent::Task { task, .. } => Some(task),
         };
         self.observer.born(self.now_ns, task, forked_by, attr);
         self.observer.started(self.now_ns, task, self.scheduler.cpu_of(task));
-        self.carry_out_orders();
+        self.apply_requests();
     }
 
     #[inline]
@@ -600,13 +603,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.tasks[task.index()].state = TaskState::Running;
         self.runnable += 1;
         self.counts.wakeups += 1;
-        self.reveal(task);
+        self.reveal_burst(task);
         self.enter_kernel(waker.cpu());
         self.scheduler.wake(&mut self.platform, task, waker);
         let from_interrupt = !matches!(waker, Waker::Task { .. });
         self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, self.scheduler.cpu_of(task));
         self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
-        self.carry_out_orders();
+        self.apply_requests();
     }
 
     /// The current task of `cpu` has done its work: it takes its next operations until one of them
@@ -677,7 +680,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
                     self.charge(cpu, Work::Yield, cpu);
-                    self.carry_out_orders();
+                    self.apply_requests();
                     if self.platform.resched_pending(cpu) {
                         // The next operation is for when it has the CPU again.
                         return Ok(());
@@ -687,7 +690,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);
                     self.charge(cpu, Work::Yield, cpu);
-                    self.carry_out_orders();
+                    self.apply_requests();
                 }
                 Op::SetAttr { task: whom, attr } => {
                     let _ = self.set_attr(whom, attr, cpu);
@@ -724,7 +727,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.scheduler.block(&mut self.platform, cpu, task, reason);
         self.charge(cpu, Work::Block, cpu);
         self.observer.blocked(self.now_ns, task, cpu, reason);
-        self.carry_out_orders();
+        self.apply_requests();
         self.platform.resched(cpu);
         self.tasks[task.index()].state = match reason {
             BlockReason::Interruptible => TaskState::Interruptible,
@@ -757,7 +760,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             };
             let parent = self.settings[task.index()].parent.filter(alive);
             self.scheduler.reap(&mut self.platform, task, parent);
-            self.carry_out_orders();
+            self.apply_requests();
         }
     }
 
@@ -795,7 +798,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 } else {
                     self.observer.attr_changed(self.now_ns, task, &attr);
                 }
-                self.carry_out_orders();
+                self.apply_requests();
                 return refused.map_or(Ok(()), Err);
             }
         }
@@ -812,7 +815,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 let Some(usable) = self.usable(allowed, group) else {
                     // As sched_setaffinity(2): none of them is on line, or none is its group's.
                     self.platform.refuse(task, Refusal::Invalid);
-                    self.carry_out_orders();
+                    self.apply_requests();
                     return Err(Refusal::Invalid);
                 };
                 self.tell_usable(task, usable)?;
@@ -869,7 +872,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
             "picked {next:?} for {cpu:?}, but another CPU runs it"
         );
-        self.carry_out_orders();
+        self.apply_requests();
         self.current[cpu.index()] = next;
         if self.costs.is_some() {
             self.completions.set(cpu.index(), NEVER);
@@ -920,17 +923,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Does what the scheduler has ordered, and tells the observer of the moves it made.
     #[inline]
-    fn carry_out_orders(&mut self) {
+    fn apply_requests(&mut self) {
         let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
         // One test, as there is nothing to do as a rule.
         if timer_orders.len() | migrations.len() | refusals.len() != 0 {
-            self.carry_out_some();
+            self.apply_pending_requests();
         }
     }
 
     #[cold]
-    fn carry_out_some(&mut self) {
-        self.carry_out_timer_orders();
+    fn apply_pending_requests(&mut self) {
+        self.apply_timer_requests();
         for moved in self.platform.migrations.drain(..) {
             self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
         }
@@ -939,7 +942,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    fn carry_out_timer_orders(&mut self) {
+    fn apply_timer_requests(&mut self) {
         for order in self.platform.timer_orders.drain(..) {
             let (TimerOrder::Arm { key, .. } | TimerOrder::Cancel { key }) = order;
             self.timers[0].remove(key.0);

@@ -3,9 +3,10 @@
 mod support;
 
 use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
+use schedlab_core::{Build, BuildConfig, Release};
 use schedlab_machine::costs::{Cost, CostModel, IdleState, Overhead, Power, Setup};
 use schedlab_machine::{Config, Machine, NewTask, Op, Order, RunEnd, SplitMix64, Workload};
-use schedlab_sched::registry::{self, Build, BuildConfig, Release};
+use schedlab_sched::registry;
 use std::convert::Infallible;
 use support::{Books, Boxed, MS, SECOND};
 

@@ -3,10 +3,11 @@
 
 mod support;
 
+use schedlab_core::Release;
 use schedlab_core::platform::Refusal;
 use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, MachineGroup, RunEnd, SplitMix64, TaskState};
-use schedlab_sched::registry::{self, Release};
+use schedlab_sched::registry;
 use support::*;
 
 /// The releases that have task groups.

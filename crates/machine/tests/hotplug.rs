@@ -2,9 +2,10 @@
 
 mod support;
 
+use schedlab_core::Release;
 use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use schedlab_machine::{Action, ActionError, RunEnd, TaskState};
-use schedlab_sched::registry::{self, Release};
+use schedlab_sched::registry;
 use support::*;
 
 const CPUS: u32 = 12;

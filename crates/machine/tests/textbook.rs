@@ -105,7 +105,7 @@ impl Observer for Log {
 }
 
 /// Runs `jobs` on one CPU for `until` ms and tells who ran until when: "P4 3, P1 9".
-fn run(rules: Rules, knobs: &[(&str, u64)], jobs: &[Job], until: u64) -> String {
+fn run(rules: Rules, tunables: &[(&str, u64)], jobs: &[Job], until: u64) -> String {
     let jobs = jobs.to_vec();
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
     let workload = Jobs { jobs, ran: vec![] };
@@ -115,7 +115,7 @@ fn run(rules: Rules, knobs: &[(&str, u64)], jobs: &[Job], until: u64) -> String 
         workload,
         Log::default(),
     );
-    for &(name, value) in knobs {
+    for &(name, value) in tunables {
         machine.administer(|scheduler, platform| {
             scheduler.set_tunable(platform, name, value as i64).unwrap()
         });
@@ -195,9 +195,9 @@ fn example_7_priority_with_round_robin() {
 }
 
 /// The time at which each of A to E is done, for the five processes of example 8.
-fn five_processes(rules: Rules, knobs: &[(&str, u64)]) -> [u64; 5] {
+fn five_processes(rules: Rules, tunables: &[(&str, u64)]) -> [u64; 5] {
     let jobs = [job("A", 0, 3), job("B", 2, 6), job("C", 4, 4), job("D", 6, 5), job("E", 8, 2)];
-    let ends = run(rules, knobs, &jobs, 100);
+    let ends = run(rules, tunables, &jobs, 100);
     ["A", "B", "C", "D", "E"].map(|name| {
         let stretch = ends.split(", ").filter(|s| s.starts_with(name)).last().unwrap();
         stretch.split(' ').nth(1).unwrap().parse().unwrap()

@@ -155,7 +155,7 @@ pub struct Run {
     pub nohz: Option<Value>,
     /// Ticks a second; a number, or a text with names in it.
     pub hz: Option<Value>,
-    /// The scheduler's knobs.
+    /// The scheduler's tunables.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
     /// The run is ended after so many seconds.

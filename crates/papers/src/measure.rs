@@ -17,7 +17,7 @@
 //! cpu-busy N              how long CPU N ran tasks, s
 //! cpu-busy-spread         between the most and the least busy CPU, s
 //! ended-by                when the run ended, s
-//! tunable NAME            the scheduler's knob
+//! tunable NAME            the scheduler's tunable
 //! joules, watts           on a machine whose power is known
 //! kernel KIND             what the kernel's time of that kind came to on a modelled machine, s: `spin`, `switch`, ...
 //!
@@ -137,7 +137,7 @@ fn value_of(report: &RunReport, what: &str) -> Result<f64, String> {
         "tunable" => {
             let found = report.tunables.iter().find(|tunable| tunable.name == key);
             found
-                .ok_or_else(|| format!("{what}: {} has no such knob", report.scheduler.name))?
+                .ok_or_else(|| format!("{what}: {} has no such tunable", report.scheduler.name))?
                 .value as f64
         }
         _ => {

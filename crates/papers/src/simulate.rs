@@ -60,7 +60,7 @@ pub struct Simulation {
     pub nohz: Option<bool>,
     /// Ticks a second.
     pub hz: Option<u32>,
-    /// Knobs.
+    /// Tunables.
     pub set: Vec<(String, i64)>,
     /// It is ended then, ns.
     pub limit_ns: Option<u64>,

@@ -72,7 +72,7 @@ pub struct RunReport {
     pub scheduler: SchedulerInfo,
     /// On what.
     pub machine: MachineInfo,
-    /// The scheduler's knobs as they stood.
+    /// The scheduler's tunables as they stood.
     pub tunables: Vec<TunableValue>,
     /// The seed of what was random; none if nothing was.
     pub seed: Option<u64>,
@@ -201,7 +201,7 @@ impl From<&Energy> for EnergyFigures {
     }
 }
 
-/// A knob and its value.
+/// A tunable and its value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TunableValue {
     /// The kernel's name.
@@ -542,7 +542,7 @@ pub struct RunInputs<'a> {
     pub scheduler: SchedulerInfo,
     /// On what.
     pub machine: MachineInfo,
-    /// The scheduler's knobs.
+    /// The scheduler's tunables.
     pub tunables: &'a [Tunable],
     /// The seed of what was random.
     pub seed: Option<u64>,

@@ -19,11 +19,9 @@ extern crate alloc;
 pub mod bfs;
 pub mod cfs;
 pub mod classes;
-pub mod domains_2622;
 pub mod eevdf;
 pub mod o_1;
 pub mod o_n;
-pub mod pelt;
 #[cfg(test)]
 mod random;
 pub mod registry;

@@ -175,7 +175,7 @@ impl Scheduler for RoundRobin {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let priority = priority_of_nice(attr.sched.nice);
         let counter = match parent {
-            Parent::Outside => {
+            Parent::External => {
                 // The parent must have had the only CPU, and gives it up at once.
                 platform.resched(CPU);
                 priority
@@ -213,14 +213,14 @@ impl Scheduler for RoundRobin {
     }
 
     fn schedule(&mut self, platform: &mut Platform, _cpu: CpuId) -> Option<TaskId> {
-        platform.touched.scanned += self.ring.len() as u64;
+        platform.work.scanned += self.ring.len() as u64;
         let next = self.best();
         if let Some(next) = next
             && self.counter(next) == 0
         {
             // The pick is not repeated: the oldest runnable task goes on, even if another now has
             // more ticks.
-            platform.touched.recalculated += self.ring.len() as u64;
+            platform.work.recalculated += self.ring.len() as u64;
             self.recharge();
         }
         self.current = next;
@@ -296,7 +296,7 @@ mod tests {
         let mut sched = RoundRobin::new(Version::V1_0);
         for (number, &nice) in nices.iter().enumerate() {
             let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
-            sched.fork(&mut platform, TaskId(number as u32), &attr, Parent::Outside);
+            sched.fork(&mut platform, TaskId(number as u32), &attr, Parent::External);
         }
         (sched, platform)
     }

@@ -1,4 +1,4 @@
-//! Schedulers as users name them, and the knobs that they set.
+//! Schedulers as users name them, and the tunables that they set.
 
 use crate::Failure;
 use crate::terminal::complain;
@@ -101,8 +101,8 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// For each scheduler the settings that it has a knob for. One that none has is an error; of others
-/// it is said who has none.
+/// For each scheduler the settings that it has a tunable for. One that none has is an error; of
+/// others it is said who has none.
 pub fn tunables_for(
     choices: &[Choice],
     tunables: impl Fn(&Choice) -> Vec<Tunable>,

@@ -55,7 +55,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
     Ok(chosen)
 }
 
-/// The knobs of a release as they stand on one CPU at its usual HZ.
+/// The tunables of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
     let needs = select::Needs { cpus: 1, ..select::Needs::default() };
     Built::new(choice, &choice.build_config(&needs)).tunables()

@@ -350,9 +350,9 @@ impl<S: Scheduler> Watched<S> {
 }
 
 impl<S: Clairvoyant> Clairvoyant for Watched<S> {
-    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+    fn next_burst(&mut self, task: TaskId, burst_ns: u64) {
         if self.sound() {
-            self.scheduler.foresee(task, burst_ns);
+            self.scheduler.next_burst(task, burst_ns);
         }
     }
 }

@@ -141,7 +141,7 @@ fn plan(world: &World) -> GroupPlan {
         .expect("settings of version 2 go together")
 }
 
-/// A machine with the world in it, knobs set and groups made.
+/// A machine with the world in it, tunables set and groups made.
 fn prepare<S, W, O>(
     world: &World,
     choice: &Choice,

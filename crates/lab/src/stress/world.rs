@@ -1,4 +1,4 @@
-//! Random worlds: a machine, its knobs, and a workload, all from one seed.
+//! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
 use crate::built::Built;
 use crate::select::{Choice, Needs};
@@ -42,7 +42,7 @@ pub struct World {
     pub cpus: u32,
     /// Ticks a second.
     pub hz: u32,
-    /// Knobs that are set.
+    /// Tunables that are set.
     pub tunables: Vec<(&'static str, i64)>,
     /// Groups with their shares.
     pub groups: Vec<(String, u64)>,
@@ -242,7 +242,7 @@ fn random_tunables(
             0..5 if tunable.name == "fair_server_runtime_ns" => 0,
             _ if tunable.name == "sched_rt_runtime_us" => 300_000 + random.below(700_000) as i64,
             _ if tunable.name == "sched_rt_period_us" => 1_000_000 + random.below(1_000_000) as i64,
-            // Not so small that nothing but the knob's own timers would happen.
+            // Not so small that nothing but the tunable's own timers would happen.
             0 => min.max((tunable.value / 64).min(tunable.value)),
             1 if max <= 1_000_000_000_000 => max,
             // Within a factor of 16 of what is usual.

@@ -32,7 +32,7 @@ pub struct Sweep {
     bench: Bench,
     /// What takes several values, in the order given: the first changes last.
     swept: Vec<(&'static str, Vec<Value>)>,
-    /// Who runs it, with the knobs to set.
+    /// Who runs it, with the tunables to set.
     choices: Vec<(Choice, Vec<(String, i64)>)>,
     seeds: Vec<u64>,
     /// What holds besides what is swept.

@@ -136,7 +136,7 @@ fn conventions_of(scheduler: &str) -> Conventions {
 }
 
 /// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they
-/// mean as a knob.
+/// mean as a tunable.
 const SAID_IN_NOTES: &[(&str, &str, i64)] = &[
     // What the kernel's tree keeps for speed can be out of date; these files come from a tree that
     // keeps it exact.
@@ -167,7 +167,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     let mut conventions = conventions_of(&file.scheduler);
     let mut tunables: Vec<(&str, i64)> = vec![];
     for (name, value) in &file.tunables {
-        // Settings of the machine rather than knobs of the kernel.
+        // Settings of the machine rather than tunables of the kernel.
         match name.as_str() {
             "in_interrupt" => config.wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,

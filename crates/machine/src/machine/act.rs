@@ -68,7 +68,7 @@ pub enum Action {
     FreezeGroup(GroupId),
     /// ... and goes on, unless a group that it is in is frozen too.
     ThawGroup(GroupId),
-    /// A knob of the scheduler.
+    /// A tunable of the scheduler.
     SetTunable {
         /// Which.
         name: String,
@@ -112,7 +112,7 @@ pub enum ActionError {
     Refused(Refusal),
     /// The scheduler refuses.
     Scheduler(String),
-    /// The knob does not exist, or does not take the value.
+    /// The tunable does not exist, or does not take the value.
     Tunable(TunableError),
 }
 
@@ -153,7 +153,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     pub fn act(&mut self, action: &Action) -> Result<(), ActionError> {
         self.platform.set_now_ns(self.now_ns);
         let result = self.perform(action);
-        self.carry_out_orders();
+        self.apply_requests();
         result
     }
 

@@ -35,7 +35,7 @@ use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
 use crate::observer::Observer;
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Locking, Scheduler, TaskId, Topology, Touched};
+use schedlab_core::{CpuId, Locking, Scheduler, TaskId, Topology, WorkCounts};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,23 +122,23 @@ impl Modelled {
         }
     }
 
-    /// The time that `work` takes on `cpu`, of which `touched` was told, by kind.
-    fn bill(&mut self, cpu: CpuId, work: Work, touched: &Touched) -> Bill {
+    /// The time that `work` takes on `cpu`, of which `counts` was told, by kind.
+    fn bill(&mut self, cpu: CpuId, work: Work, counts: &WorkCounts) -> Bill {
         let costs = &self.kernel;
         let row = &mut self.overheads.cpus[cpu.index()];
         let mut bill = Bill::default();
-        // Of what was touched, whatever the operation.
-        let queueing = touched.enqueues * costs[Cost::Enqueue]
-            + touched.dequeues * costs[Cost::Dequeue]
-            + touched.levels * costs[Cost::Level]
-            + touched.words * costs[Cost::Word]
-            + touched.swaps * costs[Cost::Swap]
-            + touched.clock_reads * costs[Cost::Clock];
+        // Of what was counted, whatever the operation.
+        let queueing = counts.enqueues * costs[Cost::Enqueue]
+            + counts.dequeues * costs[Cost::Dequeue]
+            + counts.levels * costs[Cost::Level]
+            + counts.words * costs[Cost::Word]
+            + counts.swaps * costs[Cost::Swap]
+            + counts.clock_reads * costs[Cost::Clock];
         let scanning =
-            touched.scanned * costs[Cost::Scan] + touched.recalculated * costs[Cost::Recalculate];
-        let balancing = touched.balances * costs[Cost::Balance]
-            + touched.queues * costs[Cost::Queue]
-            + touched.moves * costs[Cost::Move];
+            counts.scanned * costs[Cost::Scan] + counts.recalculated * costs[Cost::Recalculate];
+        let balancing = counts.balances * costs[Cost::Balance]
+            + counts.queues * costs[Cost::Queue]
+            + counts.moves * costs[Cost::Move];
         bill.inside_ps = queueing + scanning + balancing;
         bill.needs_lock = bill.inside_ps > 0;
         row.add(Overhead::Pick, queueing);
@@ -336,7 +336,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     #[cold]
     fn enter_modelled(&mut self, cpu: CpuId) {
-        self.platform.touched = Touched::default();
+        self.platform.work = WorkCounts::default();
         self.platform.set_acting(Some(cpu));
     }
 
@@ -357,7 +357,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let mut interrupts = std::mem::take(&mut self.platform.interrupts);
         costs.overheads.interrupts += interrupts.len() as u64;
         if let Some(work) = work {
-            let mut bill = costs.bill(cpu, work, &self.platform.touched);
+            let mut bill = costs.bill(cpu, work, &self.platform.work);
             let sending = interrupts.len() as u64 * costs.kernel[Cost::IpiSend];
             bill.after_ps += sending;
             costs.overheads.cpus[cpu.index()].add(Overhead::Interrupt, sending);
@@ -373,7 +373,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     fn interrupt(&mut self, cpu: CpuId) {
         if let Some(costs) = &mut self.costs {
-            let bill = costs.bill(cpu, Work::Interrupted, &Touched::default());
+            let bill = costs.bill(cpu, Work::Interrupted, &WorkCounts::default());
             self.spend(cpu, bill, cpu);
         }
     }

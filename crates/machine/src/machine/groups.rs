@@ -130,7 +130,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let refusals = self.platform.refusals.len();
         self.scheduler.set_affinity(&mut self.platform, task, &usable);
         let refused = self.platform.refusals.get(refusals).map(|&(_, why)| why);
-        self.carry_out_orders();
+        self.apply_requests();
         match refused {
             Some(why) => Err(why),
             None => {
@@ -178,7 +178,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             return moved;
         }
         self.observer.group_changed(self.now_ns, task, group);
-        self.carry_out_orders();
+        self.apply_requests();
         self.freeze_by_group(task);
         Ok(())
     }

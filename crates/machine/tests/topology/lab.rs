@@ -1,10 +1,11 @@
 //! A small laboratory: programs, who ran where, and machines.
 
 use schedlab_core::topology::Topology;
+use schedlab_core::{Build, BuildConfig, Release};
 use schedlab_core::{CpuId, CpuSet, Scheduler, TaskAttr, TaskId};
 use schedlab_machine::description::{self, Description};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
-use schedlab_sched::registry::{self, Build, BuildConfig, Release};
+use schedlab_sched::registry;
 use std::convert::Infallible;
 
 pub const MS: u64 = 1_000_000;

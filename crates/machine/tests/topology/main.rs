@@ -5,12 +5,13 @@ mod eevdf;
 mod lab;
 
 use lab::*;
+use schedlab_core::Release;
 use schedlab_core::topology::{Place, Topology};
 use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::description::Description;
 use schedlab_machine::order::{Order, SplitMix64};
 use schedlab_machine::{Config, Machine, Observer, Op, RunEnd};
-use schedlab_sched::registry::{self, Release};
+use schedlab_sched::registry;
 
 // ---- the domains of 2.6.32 ----
 

@@ -70,7 +70,7 @@ pub struct BenchScheduler {
     pub title: String,
     /// Ticks a second.
     pub hz: u32,
-    /// The knobs that were set.
+    /// The tunables that were set.
     pub tunables: Vec<TunableValue>,
 }
 

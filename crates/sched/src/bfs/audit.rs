@@ -1,7 +1,7 @@
 //! Checks the books: queue, counts and CPUs against the tasks' own records.
 
 use super::Bfs;
-use super::queue::PRIO_LIMIT;
+use super::grq::PRIO_LIMIT;
 use alloc::format;
 use alloc::string::String;
 use schedlab_core::CpuId;

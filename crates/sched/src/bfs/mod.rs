@@ -51,24 +51,24 @@
 //! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes
 //! with it has nothing to limit. Frequency scaling.
 
-mod attributes;
 mod audit;
 mod clock;
+mod fork_exit;
+mod grq;
 mod idle_map;
-mod life;
 mod locality;
 mod preempt;
-mod queue;
-mod version;
+mod releases;
+mod syscalls;
 
 #[cfg(test)]
 mod tests;
 
+use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::idle_map::IdleMap;
 use self::locality::Locality;
-use self::queue::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
-use self::version::RESCHED_US;
-pub use self::version::Version;
+use self::releases::RESCHED_US;
+pub use self::releases::Version;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -332,7 +332,7 @@ impl Bfs {
         self.tasks[prev].on_cpu = false;
         if runnable {
             self.enqueue(prev);
-            platform.touched.enqueues += 1;
+            platform.work.enqueues += 1;
         } else {
             self.nr_running -= 1;
         }
@@ -344,10 +344,10 @@ impl Bfs {
     fn earliest_deadline_task(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let mut from = 0;
         while let Some(level) = self.queue.level_from(from) {
-            platform.touched.bitmap(level);
+            platform.work.bitmap(level);
             // Real-time levels are first in, first out; the others are one list, of which all is
             // looked at.
-            platform.touched.scanned +=
+            platform.work.scanned +=
                 if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
             let found = if level < MAX_RT_PRIO {
                 self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu))
@@ -399,7 +399,7 @@ impl Bfs {
     /// Out of the queue, for `cpu`.
     fn take(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
         self.queue.remove(task);
-        platform.touched.dequeues += 1;
+        platform.work.dequeues += 1;
         let row = &mut self.tasks[task];
         row.sticky = false;
         row.on_cpu = true;
@@ -441,12 +441,12 @@ impl Bfs {
 impl Scheduler for Bfs {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (cpu, parent_task) = match parent {
-            Parent::Outside => (self.start_cpu(&attr.allowed), None),
+            Parent::External => (self.start_cpu(&attr.allowed), None),
             Parent::Task { task, cpu } if attr.allowed.contains(cpu) => (cpu, Some(task)),
             Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
         };
         self.queue.admit(task);
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         self.tasks.insert(
             task,
             Task {
@@ -461,7 +461,7 @@ impl Scheduler for Bfs {
             },
         );
         match parent {
-            Parent::Outside => self.start(platform, task),
+            Parent::External => self.start(platform, task),
             Parent::Task { task: parent, cpu } => self.start_beside(platform, task, parent, cpu),
         }
     }
@@ -478,7 +478,7 @@ impl Scheduler for Bfs {
         let cpu = row.cpu;
         self.refresh(platform, cpu);
         self.activate(task);
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         // The waker is about to leave its CPU to this task, so nobody else need be disturbed.
         if !waker.is_sync() || self.idle_map.first(&self.tasks[task].allowed).is_some() {
             self.try_preempt(platform, task);
@@ -520,7 +520,7 @@ impl Scheduler for Bfs {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
-        platform.touched.clock_reads += 1;
+        platform.work.clock_reads += 1;
         self.refresh(platform, cpu);
         self.charge(now_ns, cpu);
         let here = &mut self.cpus[cpu.index()];

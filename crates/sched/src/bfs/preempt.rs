@@ -1,6 +1,6 @@
 //! Who is interrupted for a task that becomes runnable, and which tasks stick to their CPU.
 
-use super::queue::MAX_RT_PRIO;
+use super::grq::MAX_RT_PRIO;
 use super::{Bfs, Version};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
@@ -13,7 +13,7 @@ impl Bfs {
         if self.resched_suitable_idle(platform, task) {
             return;
         }
-        platform.touched.queues += self.running.len() as u64;
+        platform.work.queues += self.running.len() as u64;
         match self.version {
             Version::V0_316 => self.preempt_by_offset(platform, task),
             Version::V0_404 => self.preempt_latest(platform, task),

@@ -21,7 +21,7 @@ fn machine(version: Version, cpus: u32, nices: &[i32]) -> (Bfs, Platform) {
     let (mut bfs, mut platform) = (Bfs::new(version, &config), config.platform());
     for (number, &nice) in nices.iter().enumerate() {
         let attr = TaskAttr { address_space: number as u32, ..ordinary(nice) };
-        bfs.fork(&mut platform, TaskId(number as u32), &attr, Parent::Outside);
+        bfs.fork(&mut platform, TaskId(number as u32), &attr, Parent::External);
     }
     settle(&mut bfs, &mut platform);
     (bfs, platform)
@@ -243,7 +243,7 @@ fn an_equal_deadline_does_not_preempt_and_the_first_cpu_is_the_victim() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 2, &[0, 0]);
     bfs.running[0].rq_deadline = 50;
     bfs.running[1].rq_deadline = 50;
-    bfs.fork(&mut platform, TaskId(2), &ordinary(0), Parent::Outside);
+    bfs.fork(&mut platform, TaskId(2), &ordinary(0), Parent::External);
     for (deadline, asked) in [(50, None), (49, Some(CPU0))] {
         platform.clear_resched(CPU0);
         bfs.tasks[TaskId(2)].deadline = deadline;
@@ -259,7 +259,7 @@ fn idle_priority_waits_for_all_others_unless_it_may_hold_what_they_need() {
     {
         let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[]);
         let attr = TaskAttr { sched: with_policy(Policy::Idle, 0), ..TaskAttr::default() };
-        bfs.fork(&mut platform, TaskId(0), &attr, Parent::Outside);
+        bfs.fork(&mut platform, TaskId(0), &attr, Parent::External);
         settle(&mut bfs, &mut platform);
         bfs.block(&mut platform, CPU0, TaskId(0), reason);
         platform.resched(CPU0);
@@ -268,7 +268,7 @@ fn idle_priority_waits_for_all_others_unless_it_may_hold_what_they_need() {
         settle(&mut bfs, &mut platform);
         assert_eq!(bfs.running[0].rq_prio, level, "{reason:?}");
         // Once it has queued again it is what it was.
-        bfs.fork(&mut platform, TaskId(1), &ordinary(-20), Parent::Outside);
+        bfs.fork(&mut platform, TaskId(1), &ordinary(-20), Parent::External);
         settle(&mut bfs, &mut platform);
         assert_eq!(bfs.tasks[TaskId(0)].prio, IDLE_PRIO, "{reason:?}");
     }
@@ -298,7 +298,7 @@ fn the_former_sticky_task_is_offered_to_an_idle_cpu() {
 #[test]
 fn in_0_316_an_equal_offset_is_won_by_the_own_cpu() {
     let (mut bfs, mut platform) = machine(Version::V0_316, 2, &[0, 0]);
-    bfs.fork(&mut platform, TaskId(2), &ordinary(0), Parent::Outside);
+    bfs.fork(&mut platform, TaskId(2), &ordinary(0), Parent::External);
     let distance = bfs.version.task_timeslice(0, bfs.rr_interval);
     bfs.tasks[TaskId(2)].cpu = CPU1;
     bfs.tasks[TaskId(2)].deadline = 100;

@@ -1,6 +1,6 @@
 //! What competes for a CPU: an [`Entity`] is a task, or a group's presence on one CPU.
 
-use super::versions::InverseRule;
+use super::releases::InverseRule;
 use crate::classes::Pid;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::{

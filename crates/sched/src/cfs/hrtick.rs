@@ -2,7 +2,7 @@
 //! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
 use super::Cfs;
-use super::versions::Feature;
+use super::releases::Feature;
 use crate::classes::rbtree::NIL;
 use crate::classes::{ClassId, Core, Pid};
 use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase};
@@ -26,7 +26,7 @@ impl Cfs {
         cpu: CpuId,
         pid: Pid,
     ) {
-        if self.knobs.has(Feature::HrTick) {
+        if self.tunables.has(Feature::HrTick) {
             self.set_timer(core, platform, cpu, pid);
         }
     }
@@ -58,7 +58,7 @@ impl Cfs {
     /// still change with each.
     #[inline]
     pub(super) fn hrtick_update(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        if !self.knobs.has(Feature::HrTick) {
+        if !self.tunables.has(Feature::HrTick) {
             return;
         }
         let curr = core.curr(cpu);
@@ -66,7 +66,7 @@ impl Cfs {
             return;
         }
         let q = self.entities[self.entity_of(curr) as usize].cfs_rq;
-        if u64::from(self.queues[q as usize].nr_running) < self.knobs.nr_latency {
+        if u64::from(self.queues[q as usize].nr_running) < self.tunables.nr_latency {
             self.hrtick_start(core, platform, cpu, curr);
         }
     }
@@ -104,6 +104,6 @@ impl Cfs {
     /// Whether the tick leaves the end of the turn to the timer.
     #[inline]
     pub(super) fn hrtick_replaces_tick(&self, cpu: CpuId) -> bool {
-        self.hrtick_active[cpu.index()] && !self.knobs.has(Feature::DoubleTick)
+        self.hrtick_active[cpu.index()] && !self.tunables.has(Feature::DoubleTick)
     }
 }

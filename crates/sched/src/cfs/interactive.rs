@@ -33,7 +33,7 @@ use schedlab_core::{Platform, Policy, SchedAttr, Tunable};
 /// `nice_add` goes up to this.
 const NICE_ADD_MAX: u8 = 3;
 
-/// The knobs.
+/// The tunables.
 const TUNABLES: [&str; 3] = ["interactive_f", "interactive_tau_ns", "interactive_reset_ns"];
 
 /// The rule's numbers, and what it knows of each thread.
@@ -98,7 +98,7 @@ impl Interactive {
         SchedAttr { nice: (attr.nice + i32::from(nice_add)).min(19), ..*attr }
     }
 
-    /// The knobs with their values.
+    /// The tunables with their values.
     pub(super) fn tunables(&self) -> [Tunable; 3] {
         let values = [self.f, self.tau_ns, self.reset_ns];
         let helps = [
@@ -114,15 +114,15 @@ impl Interactive {
         })
     }
 
-    /// Writes a knob. False: it is not one of these.
+    /// Writes a tunable. False: it is not one of these.
     pub(super) fn set_tunable(&mut self, name: &str, value: i64) -> bool {
-        let knob = match TUNABLES.iter().position(|&knob| knob == name) {
+        let tunable = match TUNABLES.iter().position(|&tunable| tunable == name) {
             Some(0) => &mut self.f,
             Some(1) => &mut self.tau_ns,
             Some(2) => &mut self.reset_ns,
             _ => return false,
         };
-        *knob = value as u64;
+        *tunable = value as u64;
         true
     }
 }
@@ -188,7 +188,7 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Version, class_list};
+    use crate::cfs::{Version, core_2_6};
     use crate::classes::ClassList;
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
@@ -198,7 +198,7 @@ mod tests {
 
     fn machine() -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(1, 1000);
-        let sched = class_list(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
         Bench::new(sched, 1, 1000)
     }
 

@@ -9,13 +9,13 @@
 //! one that is furthest behind**. That is all; there are no priorities, no time slices handed out,
 //! no interactivity heuristics. What remains is to say
 //!
-//! * how long one may run before another gets its turn ([`slices`]);
+//! * how long one may run before another gets its turn ([`sched_slice`]);
 //! * where newcomers and sleepers start, whose vruntime says nothing ([`Cfs::place_entity`]);
 //! * when a woken task takes the CPU at once ([`spine`]).
 //!
 //! # State
 //!
-//! Each CPU has a queue ([`queue::CfsRq`]): the waiting entities ordered by vruntime, and
+//! Each CPU has a queue ([`cfs_rq::CfsRq`]): the waiting entities ordered by vruntime, and
 //! `min_vruntime`, a floor that only rises. Vruntimes mean something only relative to the floor of
 //! their own queue: a task that changes CPU takes its distance to the floor along.
 //!
@@ -32,18 +32,18 @@
 //! | file | what |
 //! |---|---|
 //! | [`spine`] | place, pick, preempt, and the class's hooks |
-//! | [`queue`] | charge, enqueue, dequeue, the floor |
+//! | [`cfs_rq`] | charge, enqueue, dequeue, the floor |
 //! | [`timeline`] | the waiting entities by vruntime |
 //! | [`entity`] | weights and the arithmetic of virtual time |
-//! | [`slices`] | how long a turn is |
-//! | [`groups`], [`shares`] | task groups, and their weights on each CPU |
+//! | [`sched_slice`] | how long a turn is |
+//! | [`task_group`], [`update_shares`] | task groups, and their weights on each CPU |
 //! | [`throttle`] | taking groups that have used up their quota off, and putting them back (3.2) |
-//! | [`select_cpu`] | where a woken or new task goes |
-//! | [`balance`], [`find_busiest`] | moving tasks between CPUs |
+//! | [`select_task_rq`] | where a woken or new task goes |
+//! | [`load_balance`], [`find_busiest_group`] | moving tasks between CPUs |
 //! | [`hrtick`] | ending turns between ticks |
 //! | [`interactive`] | a change that was proposed: CPU-bound tasks are made less nice |
-//! | [`versions`] | what differs between releases |
-//! | [`tunables`] | the knobs |
+//! | [`releases`] | what differs between releases |
+//! | [`tunables`] | the tunables |
 //! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
 //!
 //! # Cost
@@ -52,24 +52,24 @@
 //! O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) a pass. Dividing group shares: O(groups
 //! x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
 
-pub mod balance;
+pub mod cfs_rq;
 pub mod domain_levels;
 pub mod entity;
-pub mod find_busiest;
-pub mod groups;
+pub mod find_busiest_group;
 pub mod hrtick;
 pub mod interactive;
-pub mod queue;
-pub mod select_cpu;
-pub mod shares;
-pub mod slices;
+pub mod load_balance;
+pub mod releases;
+pub mod sched_slice;
+pub mod select_task_rq;
 pub mod spine;
+pub mod task_group;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
 pub mod timeline;
 pub mod tunables;
-pub mod versions;
+pub mod update_shares;
 pub mod wait_runtime;
 
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
@@ -80,20 +80,20 @@ use crate::classes::{ClassList, Core, FairClass, Pid};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use balance::{Balancing, Candidates};
+use cfs_rq::CfsRq;
 pub use domain_levels::domains;
 use entity::{Entity, update_avg};
-use groups::{Group, ROOT};
 use interactive::Interactive;
-use queue::CfsRq;
+use load_balance::{Balancing, Candidates};
+pub use releases::Version;
 use schedlab_core::interface::Load as Workload;
 use schedlab_core::{Build, BuildConfig, Entry, Release};
 use schedlab_core::{
     CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
     Tunable, TunableError,
 };
-pub use tunables::Knobs;
-pub use versions::Version;
+use task_group::{Group, ROOT};
+pub use tunables::Tunables;
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
@@ -174,7 +174,7 @@ pub static ENTRY: Entry = Entry {
             cpus_max: 1,
             groups: false,
             nohz: false,
-            build: Build::Ordinary(|config| Box::new(wait_runtime::class_list(config))),
+            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
             ..DEFAULT
         },
     ],
@@ -205,11 +205,11 @@ fn build(
     rt: RtVersion,
     config: &BuildConfig,
 ) -> Box<dyn schedlab_core::Scheduler> {
-    Box::new(class_list(version, rt, config))
+    Box::new(core_2_6(version, rt, config))
 }
 
 /// A release with its classes.
-pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
+pub fn core_2_6(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
     let core = Core::new(domains(&config.topology));
     ClassList {
         deadline: crate::classes::NoClass,
@@ -223,8 +223,8 @@ pub fn class_list(version: Version, rt: RtVersion, config: &BuildConfig) -> Clas
 #[derive(Clone, Debug)]
 pub struct Cfs {
     version: Version,
-    knobs: Knobs,
-    /// The number of CPUs that the knobs are scaled for.
+    tunables: Tunables,
+    /// The number of CPUs that the tunables are scaled for.
     scaled_for: u32,
     /// How many CPUs were on line when one last came or went.
     online_before: u32,
@@ -296,11 +296,12 @@ impl Cfs {
             last_update_ns: 0,
         };
         let levels = 0..domains.levels();
-        let power = find_busiest::power_at_boot(domains, |_| true);
-        let weak_groups = power.iter().map(|level| find_busiest::weak_groups(level)).collect();
+        let power = find_busiest_group::power_at_boot(domains, |_| true);
+        let weak_groups =
+            power.iter().map(|level| find_busiest_group::weak_groups(level)).collect();
         Cfs {
             version,
-            knobs: Knobs::at_boot(&version, cpus),
+            tunables: Tunables::at_boot(&version, cpus),
             scaled_for: cpus,
             online_before: cpus,
             entities: Vec::new(),
@@ -389,7 +390,7 @@ impl FairClass for Cfs {
         entity.is_idle_policy = attr.sched.policy == Policy::Idle;
         let e = self.new_entity(entity);
         self.entity_of[pid.index()] = e;
-        self.entities[e as usize].averages.avg_wakeup = self.knobs.wakeup_granularity_ns;
+        self.entities[e as usize].averages.avg_wakeup = self.tunables.wakeup_granularity_ns;
         let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
         self.join_queue(e, group, core.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
@@ -435,7 +436,7 @@ impl FairClass for Cfs {
             self.note_sleep(core, pid);
         }
         let ran = self.total_exec(core, e);
-        let granularity = self.knobs.wakeup_granularity_ns;
+        let granularity = self.tunables.wakeup_granularity_ns;
         let averages = &mut self.entities[e as usize].averages;
         if averages.last_wakeup != 0 {
             update_avg(&mut averages.avg_overlap, ran.wrapping_sub(averages.last_wakeup));
@@ -465,7 +466,7 @@ impl FairClass for Cfs {
         let averages = &mut self.entities[e as usize].averages;
         update_avg(&mut averages.avg_running, ran);
         if core.thread(pid).runnable {
-            let limit = 2i64.wrapping_mul(self.knobs.migration_cost_ns) as u64;
+            let limit = 2i64.wrapping_mul(self.tunables.migration_cost_ns) as u64;
             update_avg(&mut averages.avg_overlap, ran.min(limit));
         } else {
             update_avg(&mut averages.avg_running, 0);
@@ -494,12 +495,12 @@ impl FairClass for Cfs {
             // A CPU that goes away is still counted.
             let online = core.online_cpus();
             let counted = online + u32::from(online < self.online_before);
-            self.knobs.rescale(&self.version, self.scaled_for, counted);
+            self.tunables.rescale(&self.version, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
         }
-        self.power = find_busiest::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
+        self.power = find_busiest_group::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
         self.weak_groups =
-            self.power.iter().map(|level| find_busiest::weak_groups(level)).collect();
+            self.power.iter().map(|level| find_busiest_group::weak_groups(level)).collect();
         for (level, rows) in self.balancing.iter_mut().enumerate() {
             for row in rows {
                 row.last_balance = platform.jiffies();
@@ -546,7 +547,7 @@ impl FairClass for Cfs {
         self.read_stats(group.0)
     }
 
-    fn is_held_back(&self, pid: Pid) -> bool {
+    fn throttled_hierarchy(&self, pid: Pid) -> bool {
         self.entity_if_any(pid)
             .is_some_and(|e| self.is_held_back_in(self.entities[e as usize].cfs_rq))
     }
@@ -575,7 +576,7 @@ impl FairClass for Cfs {
 
     fn set_tunable(&mut self, core: &mut Core, name: &str, value: i64) -> Result<(), TunableError> {
         self.write_tunable(name, value)?;
-        core.rt_avg_period_ns = self.knobs.time_avg_ms * 1_000_000 / 2;
+        core.rt_avg_period_ns = self.tunables.time_avg_ms * 1_000_000 / 2;
         Ok(())
     }
 
@@ -591,17 +592,17 @@ impl FairClass for Cfs {
         if core.cpus() > 1 || self.groups.len() > 1 {
             return Promises::default();
         }
-        let knobs = &self.knobs;
+        let tunables = &self.tunables;
         let tasks = u64::from(load.tasks.max(1));
         let (light, heavy) = [self.worst_nice(load.nice_max), load.nice_min]
             .map(|nice| u64::from(weight_of_nice(nice)))
             .into();
-        let turn_ns = knobs.period(tasks, self.version.period)
+        let turn_ns = tunables.period(tasks, self.version.period)
             + 2 * self.tick_ns
-            + knobs.wakeup_granularity_ns;
+            + tunables.wakeup_granularity_ns;
         // How far a turn of the lightest carries it, and what the heaviest can do in so much
         // virtual time.
-        let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + knobs.latency_ns;
+        let ahead = 2 * turn_ns * u64::from(NICE_0_LOAD) / light + tunables.latency_ns;
         let each_ns = ahead.saturating_mul(heavy) / u64::from(NICE_0_LOAD) + 2 * turn_ns;
         Promises {
             idle_beside_waiting_ns: None,

@@ -1,9 +1,9 @@
 //! The spine of the algorithm: place, pick, preempt. (Charging is
-//! [`update_curr`](Cfs::update_curr), in [`queue`](super::queue).)
+//! [`update_curr`](Cfs::update_curr), in [`cfs_rq`](super::cfs_rq).)
 
 use super::Cfs;
 use super::entity::{before, fair, max_vruntime};
-use super::versions::{Buddies, Feature, GranRule};
+use super::releases::{Buddies, Feature, GranRule};
 use crate::classes::rbtree::NIL;
 use crate::classes::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
 use schedlab_core::{CpuId, Parent, Platform, Policy};
@@ -30,7 +30,7 @@ impl Cfs {
     pub(super) fn place_entity(&mut self, q: u32, e: u32, initial: bool) {
         let mut vruntime = self.queues[q as usize].min_vruntime;
         if initial {
-            if self.knobs.has(Feature::StartDebit) {
+            if self.tunables.has(Feature::StartDebit) {
                 vruntime = vruntime.wrapping_add(self.vslice(e));
             }
         } else {
@@ -48,18 +48,18 @@ impl Cfs {
     #[inline]
     fn sleeper_credit(&self, e: u32) -> u64 {
         let entity = &self.entities[e as usize];
-        let knobs = &self.knobs;
-        let on = knobs.has(Feature::FairSleepers) || knobs.has(Feature::NewFairSleepers);
+        let tunables = &self.tunables;
+        let on = tunables.has(Feature::FairSleepers) || tunables.has(Feature::NewFairSleepers);
         if !on || !(entity.is_task() || self.version.place.groups_get_credit) {
             return 0;
         }
-        let mut credit = knobs.latency_ns;
-        if knobs.has(Feature::NormalizedSleeper)
+        let mut credit = tunables.latency_ns;
+        if tunables.has(Feature::NormalizedSleeper)
             && (!entity.is_idle_policy || self.version.place.normalize_idle_too)
         {
             credit = fair(credit, entity.load);
         }
-        if knobs.has(Feature::GentleFairSleepers) {
+        if tunables.has(Feature::GentleFairSleepers) {
             credit >>= 1;
         }
         credit
@@ -84,8 +84,8 @@ impl Cfs {
             return;
         }
         if !self.version.tick_compares_leftmost
-            || !self.knobs.has(Feature::WakeupPreempt)
-            || ran < self.knobs.min_granularity_ns
+            || !self.tunables.has(Feature::WakeupPreempt)
+            || ran < self.tunables.min_granularity_ns
         {
             return;
         }
@@ -101,7 +101,7 @@ impl Cfs {
     /// `wakeup_gran`: by how much `running` must be ahead of `woken` to be preempted, virtual ns.
     #[inline]
     fn wakeup_gran(&self, running: u32, woken: u32) -> u64 {
-        let limit = self.knobs.wakeup_granularity_ns;
+        let limit = self.tunables.wakeup_granularity_ns;
         let (r, w) = (&self.entities[running as usize], &self.entities[woken as usize]);
         match self.version.gran {
             GranRule::OfRunning => fair(limit, r.load),
@@ -112,7 +112,7 @@ impl Cfs {
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
                 if self.queues[r.cfs_rq as usize].curr != NIL
-                    && self.knobs.has(Feature::AdaptiveGran)
+                    && self.tunables.has(Feature::AdaptiveGran)
                 {
                     let ran = r.sum_exec.wrapping_sub(r.prev_sum_exec);
                     let wanted = 2u64
@@ -120,7 +120,7 @@ impl Cfs {
                         .wrapping_mul(u64::from(queue.nr_running));
                     gran = wanted.saturating_sub(ran).min(limit);
                 }
-                fair(gran, if self.knobs.has(Feature::AsymGran) { w.load } else { r.load })
+                fair(gran, if self.tunables.has(Feature::AsymGran) { w.load } else { r.load })
             }
         }
     }
@@ -203,7 +203,7 @@ impl Cfs {
         let curr_pid = core.curr(cpu);
         let curr = self.entity_of(curr_pid);
         let q = self.entities[curr as usize].cfs_rq;
-        let many = u64::from(self.queues[q as usize].nr_running) >= self.knobs.nr_latency;
+        let many = u64::from(self.queues[q as usize].nr_running) >= self.tunables.nr_latency;
         self.update_curr(core, platform, q);
         match core.thread(pid).class {
             ClassId::Rt | ClassId::Deadline => {
@@ -223,7 +223,9 @@ impl Cfs {
                 self.nominate(woken, false);
             }
             Buddies::Preempted
-                if many && challenge != Challenge::Fork && self.knobs.has(Feature::NextBuddy) =>
+                if many
+                    && challenge != Challenge::Fork
+                    && self.tunables.has(Feature::NextBuddy) =>
             {
                 self.nominate(woken, false);
             }
@@ -233,8 +235,8 @@ impl Cfs {
             return;
         }
         let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
-        let sync =
-            challenge == Challenge::Wakeup { sync: true } && self.knobs.has(Feature::SyncWakeups);
+        let sync = challenge == Challenge::Wakeup { sync: true }
+            && self.tunables.has(Feature::SyncWakeups);
         let verdict =
             self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
         if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
@@ -256,19 +258,21 @@ impl Cfs {
     /// Whether a feature decides, without a look at virtual times.
     #[inline]
     fn verdict_by_feature(&mut self, curr: u32, woken: u32, sync: bool) -> Option<bool> {
-        let knobs = &self.knobs;
+        let tunables = &self.tunables;
         let [a, b] = [curr, woken].map(|e| &self.entities[e as usize].averages);
-        let brief = |ns: u64| (ns as i64) < knobs.migration_cost_ns;
-        if (knobs.has(Feature::WakeupSync) && sync)
-            || (knobs.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap))
+        let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
+        if (tunables.has(Feature::WakeupSync) && sync)
+            || (tunables.has(Feature::WakeupOverlap)
+                && brief(a.avg_overlap)
+                && brief(b.avg_overlap))
         {
             return Some(true);
         }
-        if knobs.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
+        if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
             self.nominate(woken, false);
             return Some(true);
         }
-        (!self.knobs.has(Feature::WakeupPreempt)).then_some(false)
+        (!self.tunables.has(Feature::WakeupPreempt)).then_some(false)
     }
 
     /// Compares virtual times where the two, or groups they are in, compete with each other. A task
@@ -285,7 +289,7 @@ impl Cfs {
         }
         let entity = &self.entities[running as usize];
         if self.version.buddies == Buddies::Preempted
-            && self.knobs.has(Feature::LastBuddy)
+            && self.tunables.has(Feature::LastBuddy)
             && many
             && entity.on_rq
             && entity.is_task()
@@ -394,7 +398,7 @@ impl Class for super::Cfs {
             return;
         }
         self.clear_buddies(e);
-        if !self.knobs.compat_yield && core.thread(pid).policy != Policy::Batch {
+        if !self.tunables.compat_yield && core.thread(pid).policy != Policy::Batch {
             self.update_curr(core, platform, q);
             return;
         }
@@ -434,7 +438,7 @@ impl Class for super::Cfs {
         }
         loop {
             let e = self.pick_next_entity(q);
-            platform.touched.tree(self.queues[q as usize].nr_running);
+            platform.work.tree(self.queues[q as usize].nr_running);
             self.set_next_entity(core, q, e);
             q = self.entities[e as usize].my_q;
             if q == NIL {
@@ -459,7 +463,7 @@ impl Class for super::Cfs {
             }
             self.check_runtime(core, platform, q);
             if waits {
-                platform.touched.tree(self.queues[q as usize].nr_running);
+                platform.work.tree(self.queues[q as usize].nr_running);
                 self.timeline_insert(q, e);
             }
             self.queues[q as usize].curr = NIL;
@@ -500,7 +504,7 @@ impl Class for super::Cfs {
             let q = self.entities[e as usize].cfs_rq;
             self.update_curr(core, platform, q);
             let alone = self.queues[q as usize].nr_running <= 1;
-            if !by_timer && (!alone || !self.knobs.has(Feature::WakeupPreempt)) {
+            if !by_timer && (!alone || !self.tunables.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(core, platform, q, e);
             }
             e = self.entities[e as usize].parent;
@@ -526,10 +530,10 @@ impl Class for super::Cfs {
         }
         self.place_entity(q, e, true);
         let with_parent = match parent {
-            Parent::Outside => true,
+            Parent::External => true,
             Parent::Task { cpu: parent_cpu, .. } => parent_cpu == cpu,
         };
-        if self.knobs.child_runs_first && with_parent && curr != NIL {
+        if self.tunables.child_runs_first && with_parent && curr != NIL {
             let child = self.entities[e as usize].vruntime;
             let running = self.entities[curr as usize].vruntime;
             if before(running, child) {

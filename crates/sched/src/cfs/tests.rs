@@ -1,7 +1,7 @@
 //! The worked examples, rules that no golden schedule decides, and a long random life with the
 //! books checked at every step.
 
-use super::{Cfs, Version, class_list, wait_runtime};
+use super::{Cfs, Version, core_2_6, wait_runtime};
 use crate::classes::rt::RtVersion;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
@@ -18,7 +18,7 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(version: Version, cpus: u32) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    Bench::new(class_list(version, RtVersion::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
 }
 
 fn machine_2_6_32(cpus: u32) -> Machine {
@@ -129,7 +129,7 @@ fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     assert_eq!(set("sched_latency_ns", 400_000_000), Ok(()));
     assert_eq!(set("sched_min_granularity_ns", 100_000_000), Ok(()));
     assert_eq!(set("GENTLE_FAIR_SLEEPERS", 0), Ok(()));
-    assert_eq!(m.sched.fair.knobs.nr_latency, 4);
+    assert_eq!(m.sched.fair.tunables.nr_latency, 4);
     assert_eq!(value(&m, "GENTLE_FAIR_SLEEPERS"), 0);
     // Five hogs: a period of 500 ms, a slice a little under 100 ms.
     let mut m = machine_2_6_32(1);
@@ -224,7 +224,8 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
     let batch = SchedAttr { policy: Policy::Batch, ..SchedAttr::default() };
     let attr = TaskAttr { sched: batch, ..TaskAttr::default() };
     m.nice(0, Life::Hog);
-    let waker = m.start(attr, Life::Periodic { run: MS, sleep: 20 * MS + MS / 2 }, Parent::Outside);
+    let waker =
+        m.start(attr, Life::Periodic { run: MS, sleep: 20 * MS + MS / 2 }, Parent::External);
     m.run_until(500 * MS);
     // It never gets the CPU between two ticks: only when the hog's turn is over.
     let starts = m.slices.iter().filter(|slice| slice.3 == waker.0).map(|slice| slice.1);
@@ -232,7 +233,7 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
     let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
     let mut m = machine_2_6_32(1);
     let attr = TaskAttr { sched: idle, ..TaskAttr::default() };
-    let low = m.start(attr, Life::Hog, Parent::Outside);
+    let low = m.start(attr, Life::Hog, Parent::External);
     m.nice(0, Life::Periodic { run: MS, sleep: MS / 3 });
     m.run_until(10 * MS);
     let longest =
@@ -334,7 +335,7 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
                     {
                         Parent::Task { task, cpu: CpuId(cpu) }
                     }
-                    _ => Parent::Outside,
+                    _ => Parent::External,
                 };
                 m.start(attr, life, parent);
             }
@@ -424,16 +425,16 @@ fn a_machine_of_many_levels_keeps_its_books() {
     ];
     let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
-        let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
     // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
     // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
-    let sched = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
+    let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let hogs: Vec<TaskId> =
-        (0..8).map(|_| m.start(bound.clone(), Life::Hog, Parent::Outside)).collect();
+        (0..8).map(|_| m.start(bound.clone(), Life::Hog, Parent::External)).collect();
     for &task in &hogs {
         m.sched.set_affinity(&mut m.platform, task, &CpuSet::All);
     }
@@ -478,12 +479,12 @@ fn a_long_random_life_leaves_the_books_in_order() {
     }
     random_life(machine(Version::V2_6_24, 1), 7, false);
     let config = BuildConfig::flat(1, 1000);
-    random_life(Bench::new(wait_runtime::class_list(&config), 1, 1000), 8, false);
+    random_life(Bench::new(wait_runtime::core_2_6(&config), 1, 1000), 8, false);
 }
 
 #[test]
 fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
-    let latency_ms = |m: &Machine| m.sched.fair.knobs.latency_ns / MS;
+    let latency_ms = |m: &Machine| m.sched.fair.tunables.latency_ns / MS;
     let config = |cpus| BuildConfig::flat(cpus, 1000);
     for (version, expected) in [
         // Never again after boot, and 64 CPUs count.

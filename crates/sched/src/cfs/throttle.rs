@@ -7,7 +7,7 @@
 //! it can be picked.
 
 use super::Cfs;
-use super::groups::ROOT;
+use super::task_group::ROOT;
 use crate::classes::Core;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::rbtree::NIL;

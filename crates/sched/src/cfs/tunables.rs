@@ -1,7 +1,7 @@
-//! The knobs, under the kernel's names: defaults, scaling by the number of CPUs, and what the
+//! The tunables, under the kernel's names: defaults, scaling by the number of CPUs, and what the
 //! kernel refuses.
 
-use super::versions::Feature;
+use super::releases::Feature;
 use super::{Cfs, Version};
 use crate::classes::bandwidth;
 use alloc::string::String;
@@ -10,7 +10,7 @@ use schedlab_core::{Tunable, TunableError};
 
 /// What an administrator can set.
 #[derive(Clone, Copy, Debug)]
-pub struct Knobs {
+pub struct Tunables {
     /// `sched_latency_ns`: the period in which everybody runs once.
     pub latency_ns: u64,
     /// `sched_min_granularity_ns`: the least that a turn should be.
@@ -45,15 +45,15 @@ pub fn boot_factor(cpus: u32) -> u64 {
 /// Times that are scaled are capped at 200 ms at boot.
 const BOOT_CAP_NS: u64 = 200_000_000;
 
-impl Knobs {
+impl Tunables {
     /// What the release has after boot on so many CPUs.
-    pub fn at_boot(version: &Version, cpus: u32) -> Knobs {
+    pub fn at_boot(version: &Version, cpus: u32) -> Tunables {
         let factor = boot_factor(cpus.min(version.factor_cpus_max));
         let mut features = 0;
         for &(feature, on) in version.features {
             features |= u32::from(on) << feature as u32;
         }
-        Knobs {
+        Tunables {
             latency_ns: (version.latency_ns * factor).min(BOOT_CAP_NS),
             min_granularity_ns: (version.min_granularity_ns * factor).min(BOOT_CAP_NS),
             nr_latency: version.nr_latency,
@@ -72,8 +72,9 @@ impl Knobs {
     /// The release's times follow the number of CPUs: they were for `before` and become those for
     /// `after`. What somebody has written stays.
     pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
-        let (before, after) = (Knobs::at_boot(version, before), Knobs::at_boot(version, after));
-        for (knob, before, after) in [
+        let (before, after) =
+            (Tunables::at_boot(version, before), Tunables::at_boot(version, after));
+        for (tunable, before, after) in [
             (&mut self.latency_ns, before.latency_ns, after.latency_ns),
             (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
             (
@@ -83,8 +84,8 @@ impl Knobs {
             ),
             (&mut self.shares_ratelimit_ns, before.shares_ratelimit_ns, after.shares_ratelimit_ns),
         ] {
-            if *knob == before {
-                *knob = after;
+            if *tunable == before {
+                *tunable = after;
             }
         }
     }
@@ -106,51 +107,51 @@ const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl Cfs {
     pub(super) fn list_tunables(&self) -> Vec<Tunable> {
-        let knobs = &self.knobs;
+        let tunables = &self.tunables;
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
             all.push(Tunable { name, value, range, help });
         };
         add(
             "sched_latency_ns",
-            knobs.latency_ns as i64,
+            tunables.latency_ns as i64,
             (100_000, SECOND_NS),
             "period in which each runnable task runs once",
         );
         add(
             "sched_min_granularity_ns",
-            knobs.min_granularity_ns as i64,
+            tunables.min_granularity_ns as i64,
             (100_000, SECOND_NS),
             "the least that a turn should be",
         );
         add(
             "sched_wakeup_granularity_ns",
-            knobs.wakeup_granularity_ns as i64,
+            tunables.wakeup_granularity_ns as i64,
             (0, SECOND_NS),
             "how far behind a woken task must be to preempt, virtual ns",
         );
         add(
             "sched_child_runs_first",
-            i64::from(knobs.child_runs_first),
+            i64::from(tunables.child_runs_first),
             ANY,
             "a forked child runs before its parent",
         );
         add(
             "sched_compat_yield",
-            i64::from(knobs.compat_yield),
+            i64::from(tunables.compat_yield),
             ANY,
             "a yielding task goes behind all others",
         );
         add(
             "sched_migration_cost",
-            knobs.migration_cost_ns,
+            tunables.migration_cost_ns,
             ANY,
             "a task that ran more recently is cache hot, ns; -1 = every task is",
         );
         if self.version.groups {
             add(
                 "sched_nr_migrate",
-                i64::from(knobs.nr_migrate),
+                i64::from(tunables.nr_migrate),
                 (0, i64::from(i32::MAX)),
                 "about so many tasks are looked at in a balancing pass",
             );
@@ -158,19 +159,19 @@ impl Cfs {
         if self.version.many_cpus {
             add(
                 "sched_shares_ratelimit",
-                knobs.shares_ratelimit_ns as i64,
+                tunables.shares_ratelimit_ns as i64,
                 (0, i64::from(u32::MAX)),
                 "group shares are divided over the CPUs no more often, ns",
             );
             add(
                 "sched_shares_thresh",
-                knobs.shares_thresh as i64,
+                tunables.shares_thresh as i64,
                 (0, i64::from(i32::MAX)),
                 "smaller changes of a group's weight on a CPU are not made",
             );
             add(
                 "sched_time_avg",
-                knobs.time_avg_ms as i64,
+                tunables.time_avg_ms as i64,
                 (1, i64::from(i32::MAX)),
                 "time over which real-time load is averaged, ms",
             );
@@ -184,45 +185,45 @@ impl Cfs {
             );
         }
         let rule = self.version.interactive.then(|| self.interactive.tunables());
-        for knob in rule.into_iter().flatten() {
-            add(knob.name, knob.value, knob.range, knob.help);
+        for tunable in rule.into_iter().flatten() {
+            add(tunable.name, tunable.value, tunable.range, tunable.help);
         }
         for &(feature, _) in self.version.features {
             let (name, help) = feature.describe();
-            add(name, i64::from(knobs.has(feature)), (0, 1), help);
+            add(name, i64::from(tunables.has(feature)), (0, 1), help);
         }
         all
     }
 
-    /// Writes a knob whose range has been checked.
+    /// Writes a tunable whose range has been checked.
     pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
-        let knobs = &mut self.knobs;
+        let tunables = &mut self.tunables;
         match name {
-            "sched_latency_ns" => knobs.latency_ns = value as u64,
-            "sched_min_granularity_ns" => knobs.min_granularity_ns = value as u64,
-            "sched_wakeup_granularity_ns" => knobs.wakeup_granularity_ns = value as u64,
-            "sched_child_runs_first" => knobs.child_runs_first = value != 0,
-            "sched_compat_yield" => knobs.compat_yield = value != 0,
-            "sched_migration_cost" => knobs.migration_cost_ns = value,
-            "sched_nr_migrate" => knobs.nr_migrate = value as u32,
-            "sched_shares_ratelimit" => knobs.shares_ratelimit_ns = value as u64,
-            "sched_shares_thresh" => knobs.shares_thresh = value as u64,
+            "sched_latency_ns" => tunables.latency_ns = value as u64,
+            "sched_min_granularity_ns" => tunables.min_granularity_ns = value as u64,
+            "sched_wakeup_granularity_ns" => tunables.wakeup_granularity_ns = value as u64,
+            "sched_child_runs_first" => tunables.child_runs_first = value != 0,
+            "sched_compat_yield" => tunables.compat_yield = value != 0,
+            "sched_migration_cost" => tunables.migration_cost_ns = value,
+            "sched_nr_migrate" => tunables.nr_migrate = value as u32,
+            "sched_shares_ratelimit" => tunables.shares_ratelimit_ns = value as u64,
+            "sched_shares_thresh" => tunables.shares_thresh = value as u64,
             bandwidth::TUNABLE => self.limits.set_slice_us(value),
-            "sched_time_avg" => knobs.time_avg_ms = value as u64,
+            "sched_time_avg" => tunables.time_avg_ms = value as u64,
             _ if self.version.interactive && self.interactive.set_tunable(name, value) => {}
             _ => {
                 let feature =
                     self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
-                    return Err(TunableError::Refused(String::from("not a knob of this class")));
+                    return Err(TunableError::Refused(String::from("not a tunable of this class")));
                 };
                 let bit = 1 << feature as u32;
-                knobs.features =
-                    if value != 0 { knobs.features | bit } else { knobs.features & !bit };
+                tunables.features =
+                    if value != 0 { tunables.features | bit } else { tunables.features & !bit };
             }
         }
         if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
-            knobs.nr_latency = nr_latency(knobs.latency_ns, knobs.min_granularity_ns);
+            tunables.nr_latency = nr_latency(tunables.latency_ns, tunables.min_granularity_ns);
         }
         Ok(())
     }
@@ -235,8 +236,8 @@ mod tests {
     #[test]
     fn times_grow_with_the_logarithm_of_the_cpus() {
         let at = |version: &Version, cpus| {
-            let knobs = Knobs::at_boot(version, cpus);
-            [knobs.latency_ns, knobs.min_granularity_ns, knobs.wakeup_granularity_ns]
+            let tunables = Tunables::at_boot(version, cpus);
+            [tunables.latency_ns, tunables.min_granularity_ns, tunables.wakeup_granularity_ns]
                 .map(|ns| ns / 1_000_000)
         };
         assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
@@ -244,8 +245,8 @@ mod tests {
         assert_eq!(at(&Version::V2_6_32, 4), [15, 3, 3]);
         assert_eq!(at(&Version::V2_6_32, 16), [25, 5, 5]);
         assert_eq!(at(&Version::V2_6_24, 1), [20, 4, 10]);
-        let knobs = Knobs::at_boot(&Version::V2_6_32, 4);
-        assert_eq!((knobs.nr_latency, knobs.shares_ratelimit_ns), (5, 750_000));
+        let tunables = Tunables::at_boot(&Version::V2_6_32, 4);
+        assert_eq!((tunables.nr_latency, tunables.shares_ratelimit_ns), (5, 750_000));
         // The cap of 200 ms holds for latency and granularity only.
         assert_eq!(at(&Version::V2_6_31, 4096), [200, 52, 65]);
     }

@@ -30,8 +30,8 @@
 //! `sched_stat_granularity_ns` (0) cannot be changed.
 
 use super::entity::{Load, inverse, scale};
+use super::releases::InverseRule;
 use super::tunables::boot_factor;
-use super::versions::InverseRule;
 use crate::classes::rbtree::{NIL, Nodes, Root};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;
@@ -89,9 +89,9 @@ impl Default for Entity {
     }
 }
 
-/// The knobs.
+/// The tunables.
 #[derive(Clone, Copy, Debug)]
-struct Knobs {
+struct Tunables {
     latency_ns: u64,
     min_granularity_ns: u64,
     /// Does not follow a minimal granularity that is set later.
@@ -105,13 +105,13 @@ struct Knobs {
     start_debit: bool,
 }
 
-impl Knobs {
-    fn at_boot(cpus: u32) -> Knobs {
+impl Tunables {
+    fn at_boot(cpus: u32) -> Tunables {
         const CAP_NS: u64 = 100_000_000;
         let factor = boot_factor(cpus);
         let latency_ns = (20_000_000 * factor).min(CAP_NS);
         let min_granularity_ns = (2_000_000 * factor).min(CAP_NS);
-        Knobs {
+        Tunables {
             latency_ns,
             min_granularity_ns,
             wakeup_granularity_ns: min_granularity_ns / 2,
@@ -128,7 +128,7 @@ impl Knobs {
 /// The fair class of 2.6.23 on its one CPU.
 #[derive(Clone, Debug)]
 pub struct WaitRuntime {
-    knobs: Knobs,
+    tunables: Tunables,
     /// By [`Pid`].
     entities: Vec<Entity>,
     nodes: Nodes,
@@ -146,7 +146,7 @@ pub struct WaitRuntime {
 }
 
 /// 2.6.23 with its classes.
-pub fn class_list(config: &BuildConfig) -> ClassList<WaitRuntime> {
+pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
     let core = Core::new(super::domains(&config.topology));
     ClassList {
         deadline: NoClass,
@@ -160,7 +160,7 @@ impl WaitRuntime {
     /// The class with nothing to run.
     pub fn new(cpus: u32) -> WaitRuntime {
         WaitRuntime {
-            knobs: Knobs::at_boot(cpus),
+            tunables: Tunables::at_boot(cpus),
             entities: alloc::vec![Entity::default(); 2 * cpus as usize],
             nodes: Nodes::new(),
             timeline: Root::default(),
@@ -179,7 +179,7 @@ impl WaitRuntime {
 
     /// Adds to what an entity is owed, within the limit. What was really added.
     fn add_wait_runtime(&mut self, e: u32, delta: i64) -> i64 {
-        let limit = self.knobs.runtime_limit_ns as i64;
+        let limit = self.tunables.runtime_limit_ns as i64;
         let wait_runtime = &mut self.entity(e).wait_runtime;
         let before = *wait_runtime;
         *wait_runtime = (before + delta).clamp(-limit, limit);
@@ -188,7 +188,7 @@ impl WaitRuntime {
 
     /// A span of fair-clock time as an entity's own: at most two limits, by weight.
     fn weighted(&self, e: u32, fair_span: u64) -> i64 {
-        let span = fair_span.min(2 * self.knobs.runtime_limit_ns);
+        let span = fair_span.min(2 * self.tunables.runtime_limit_ns);
         ((span * self.entities[e as usize].load.weight) >> NICE_0_SHIFT) as i64
     }
 
@@ -211,9 +211,9 @@ impl WaitRuntime {
         let inverse = inverse(self.load, InverseRule::OfSame);
         let delta_fair = scale(delta, u64::from(NICE_0_LOAD), inverse);
         let mut mine = scale(delta, weight, inverse);
-        if self.sleeper_bonus > self.knobs.min_granularity_ns {
+        if self.sleeper_bonus > self.tunables.min_granularity_ns {
             let room =
-                self.knobs.runtime_limit_ns as i64 - self.entities[curr as usize].wait_runtime;
+                self.tunables.runtime_limit_ns as i64 - self.entities[curr as usize].wait_runtime;
             let paid = mine.min(self.sleeper_bonus).min(room as u64);
             self.sleeper_bonus -= paid;
             mine -= paid;
@@ -234,7 +234,7 @@ impl WaitRuntime {
     /// `enqueue_sleeper`: it is owed for its sleep too, unless runners have enough to pay for.
     fn enqueue_sleeper(&mut self, e: u32) {
         let start = core::mem::take(&mut self.entity(e).sleep_start_fair);
-        if start == 0 || self.sleeper_bonus > self.knobs.runtime_limit_ns {
+        if start == 0 || self.sleeper_bonus > self.tunables.runtime_limit_ns {
             return;
         }
         let owed = self.weighted(e, self.fair_clock.wrapping_sub(start));
@@ -277,7 +277,7 @@ impl WaitRuntime {
     fn enqueue_entity(&mut self, core: &Core, cpu: CpuId, e: u32, wakeup: bool) {
         self.update_curr(core, cpu);
         let is_batch = core.thread(Pid(e)).policy == Policy::Batch;
-        if wakeup && self.knobs.fair_sleepers && !is_batch {
+        if wakeup && self.tunables.fair_sleepers && !is_batch {
             self.enqueue_sleeper(e);
         }
         if e != self.curr {
@@ -303,12 +303,12 @@ impl WaitRuntime {
 
     /// `sched_granularity`: how far the running entity may get ahead, the less the more there are.
     fn granularity(&self) -> u64 {
-        let mut gran = self.knobs.latency_ns;
+        let mut gran = self.tunables.latency_ns;
         if self.nr_running > 1 {
             gran /= self.nr_running;
             gran -= gran / self.nr_running;
         }
-        gran.max(self.knobs.min_granularity_ns)
+        gran.max(self.tunables.min_granularity_ns)
     }
 
     /// `niced_granularity`: the granularity by the running entity's weight.
@@ -327,8 +327,8 @@ impl WaitRuntime {
     /// One that has run for more than its part of the latency has no margin left.
     fn is_preempted_by(&self, e: u32, gran: u64) -> bool {
         let curr = &self.entities[self.curr as usize];
-        let ideal =
-            (self.knobs.latency_ns / self.nr_running.max(1)).max(self.knobs.min_granularity_ns);
+        let ideal = (self.tunables.latency_ns / self.nr_running.max(1))
+            .max(self.tunables.min_granularity_ns);
         let gran = if curr.sum_exec - curr.prev_sum_exec > ideal { 0 } else { gran };
         let ahead = curr.fair_key.wrapping_sub(self.entities[e as usize].fair_key) as i64;
         ahead > self.niced(self.curr, gran) as i64
@@ -362,7 +362,7 @@ impl Class for WaitRuntime {
     }
 
     fn yield_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid) {
-        if !self.knobs.compat_yield {
+        if !self.tunables.compat_yield {
             self.dequeue_entity(core, cpu, pid.0, false);
             self.enqueue_entity(core, cpu, pid.0, false);
             return;
@@ -392,9 +392,9 @@ impl Class for WaitRuntime {
             return;
         }
         let gran = if thread.policy == Policy::Batch {
-            self.knobs.batch_wakeup_granularity_ns
+            self.tunables.batch_wakeup_granularity_ns
         } else {
-            self.knobs.wakeup_granularity_ns
+            self.tunables.wakeup_granularity_ns
         };
         if pid.0 != self.curr && self.is_preempted_by(pid.0, gran) {
             core.resched_curr(platform, cpu);
@@ -457,12 +457,12 @@ impl Class for WaitRuntime {
         parent: Parent,
     ) {
         let first = match parent {
-            Parent::Outside => false,
+            Parent::External => false,
             Parent::Task { task, cpu: parent_cpu } => {
                 let parent = core.pid(task);
                 let shares = self.entities[parent.index()].address_space
                     == self.entities[pid.index()].address_space;
-                self.knobs.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
+                self.tunables.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
         core.add_nr_running(cpu, 1);
@@ -478,7 +478,7 @@ impl Class for WaitRuntime {
             .fair_key
             .wrapping_sub(self.niced(self.curr, gran))
             .wrapping_sub(1);
-        if self.knobs.start_debit {
+        if self.tunables.start_debit {
             self.entity(pid.0).wait_runtime = -((gran / 2) as i64);
         }
         self.timeline_insert(pid.0, key);
@@ -545,7 +545,7 @@ impl FairClass for WaitRuntime {
     fn active_load_balance(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) {}
 
     fn tunables(&self, _: &Core) -> Vec<Tunable> {
-        let knobs = &self.knobs;
+        let tunables = &self.tunables;
         let times = (100_000, 1_000_000_000);
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));
         let mut all = Vec::new();
@@ -554,55 +554,55 @@ impl FairClass for WaitRuntime {
         };
         add(
             "sched_latency_ns",
-            knobs.latency_ns as i64,
+            tunables.latency_ns as i64,
             times,
             "period in which each runnable task runs once",
         );
         add(
             "sched_min_granularity_ns",
-            knobs.min_granularity_ns as i64,
+            tunables.min_granularity_ns as i64,
             times,
             "the least that a turn should be",
         );
         add(
             "sched_wakeup_granularity_ns",
-            knobs.wakeup_granularity_ns as i64,
+            tunables.wakeup_granularity_ns as i64,
             (0, times.1),
             "how far ahead the running task must be for a woken one to preempt it",
         );
         add(
             "sched_batch_wakeup_granularity_ns",
-            knobs.batch_wakeup_granularity_ns as i64,
+            tunables.batch_wakeup_granularity_ns as i64,
             (0, times.1),
             "the same for a woken SCHED_BATCH task",
         );
         add(
             "sched_runtime_limit_ns",
-            knobs.runtime_limit_ns as i64,
+            tunables.runtime_limit_ns as i64,
             times,
             "the most that a task can be owed, or owe; follows sched_latency_ns",
         );
         add(
             "sched_child_runs_first",
-            i64::from(knobs.child_runs_first),
+            i64::from(tunables.child_runs_first),
             any,
             "a forked child runs before its parent",
         );
         add(
             "sched_compat_yield",
-            i64::from(knobs.compat_yield),
+            i64::from(tunables.compat_yield),
             any,
             "a yielding task goes behind all others",
         );
         add(
             "FAIR_SLEEPERS",
-            i64::from(knobs.fair_sleepers),
+            i64::from(tunables.fair_sleepers),
             (0, 1),
             "sleepers are owed for their sleep",
         );
         add(
             "START_DEBIT",
-            i64::from(knobs.start_debit),
+            i64::from(tunables.start_debit),
             (0, 1),
             "a child that runs first owes half a granularity",
         );
@@ -610,20 +610,22 @@ impl FairClass for WaitRuntime {
     }
 
     fn set_tunable(&mut self, _: &mut Core, name: &str, value: i64) -> Result<(), TunableError> {
-        let knobs = &mut self.knobs;
+        let tunables = &mut self.tunables;
         match name {
             "sched_latency_ns" => {
-                knobs.latency_ns = value as u64;
-                knobs.runtime_limit_ns = value as u64;
+                tunables.latency_ns = value as u64;
+                tunables.runtime_limit_ns = value as u64;
             }
-            "sched_min_granularity_ns" => knobs.min_granularity_ns = value as u64,
-            "sched_wakeup_granularity_ns" => knobs.wakeup_granularity_ns = value as u64,
-            "sched_batch_wakeup_granularity_ns" => knobs.batch_wakeup_granularity_ns = value as u64,
-            "sched_runtime_limit_ns" => knobs.runtime_limit_ns = value as u64,
-            "sched_child_runs_first" => knobs.child_runs_first = value != 0,
-            "sched_compat_yield" => knobs.compat_yield = value != 0,
-            "FAIR_SLEEPERS" => knobs.fair_sleepers = value != 0,
-            _ => knobs.start_debit = value != 0,
+            "sched_min_granularity_ns" => tunables.min_granularity_ns = value as u64,
+            "sched_wakeup_granularity_ns" => tunables.wakeup_granularity_ns = value as u64,
+            "sched_batch_wakeup_granularity_ns" => {
+                tunables.batch_wakeup_granularity_ns = value as u64
+            }
+            "sched_runtime_limit_ns" => tunables.runtime_limit_ns = value as u64,
+            "sched_child_runs_first" => tunables.child_runs_first = value != 0,
+            "sched_compat_yield" => tunables.compat_yield = value != 0,
+            "FAIR_SLEEPERS" => tunables.fair_sleepers = value != 0,
+            _ => tunables.start_debit = value != 0,
         }
         Ok(())
     }
@@ -647,7 +649,7 @@ impl FairClass for WaitRuntime {
                 self.load
             ));
         }
-        let limit = self.knobs.runtime_limit_ns as i64;
+        let limit = self.tunables.runtime_limit_ns as i64;
         if let Some(entity) = self.entities.iter().find(|entity| entity.wait_runtime.abs() > limit)
         {
             return Err(alloc::format!("wait_runtime {} is beyond the limit", entity.wait_runtime));

@@ -64,7 +64,7 @@ const QUOTA_US: core::ops::RangeInclusive<u64> = 1_000..=1 << 44;
 /// `sched_cfs_bandwidth_slice_us` at boot.
 pub const SLICE_US: u64 = 5_000;
 
-/// The knob.
+/// The tunable.
 pub const TUNABLE: &str = "sched_cfs_bandwidth_slice_us";
 
 /// What differs between releases.

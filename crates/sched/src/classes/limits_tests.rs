@@ -48,7 +48,7 @@ impl Machine {
 
     fn pinned(&mut self, group: GroupId, cpu: u32, life: Life) -> TaskId {
         let attr = TaskAttr { group, allowed: CpuSet::only(CpuId(cpu)), ..TaskAttr::default() };
-        self.start(attr, life, Parent::Outside)
+        self.start(attr, life, Parent::External)
     }
 
     /// CPU time of some tasks between two times, ns.
@@ -310,8 +310,8 @@ fn the_kernels_limits_on_limits_hold() {
     let group = m.group(GroupId::ROOT, 1024);
     let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err();
     assert!(refusal.contains("cfs@3.2"), "{refusal}");
-    let knob = "sched_cfs_bandwidth_slice_us";
-    let unknown = m.sched.set_tunable(&mut m.platform, knob, 1000);
+    let tunable = "sched_cfs_bandwidth_slice_us";
+    let unknown = m.sched.set_tunable(&mut m.platform, tunable, 1000);
     assert!(matches!(unknown, Err(TunableError::Unknown { .. })));
 }
 
@@ -321,8 +321,8 @@ fn a_smaller_slice_is_drawn_more_often() {
     // more.
     let used = |slice_us| {
         let mut m = machine("cfs@3.2", 2);
-        let knob = "sched_cfs_bandwidth_slice_us";
-        m.sched.set_tunable(&mut m.platform, knob, slice_us).unwrap();
+        let tunable = "sched_cfs_bandwidth_slice_us";
+        m.sched.set_tunable(&mut m.platform, tunable, slice_us).unwrap();
         let group = m.group(GroupId::ROOT, 1024);
         m.limit(group, 20);
         m.pinned(group, 0, Life::Hog);
@@ -485,7 +485,7 @@ fn random_life(spec: &str, cpus: u32, seed: u64, steps: u32) {
                     {
                         Parent::Task { task, cpu }
                     }
-                    _ => Parent::Outside,
+                    _ => Parent::External,
                 };
                 m.start(attr, life, parent);
             }

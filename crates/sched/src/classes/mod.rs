@@ -3,16 +3,19 @@
 //! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the
 //! first that has somebody is obeyed. A [`Class`] is one member of the list. [`ClassList`] is the
 //! list itself with the core of the kernel around it (`schedule()`, `try_to_wake_up()`,
-//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](schedlab_core::Scheduler): a whole release.
+//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](schedlab_core::Scheduler): a whole
+//! release.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`runqueue`] | threads, runqueues, the request to reschedule: the ground on which classes stand |
-//! | [`class_list`] | the core: what happens in which order, and which class is asked |
+//! | [`rq`] | threads, runqueues, the request to reschedule: the ground on which classes stand |
+//! | [`core_2_6`] | the core of 2.6.23 to 2.6.32: what happens in which order, and which class is asked |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
 //! | [`domains`] | which CPUs are balanced against each other |
+//! | [`load_balance_2_6_22`] | balancing before there were classes, which O(1) and the staircase share |
+//! | [`pelt`] | per-entity load tracking |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
 //! | [`sorted`] | sorted numbers, where only the order matters and not the tree (CFS) |
@@ -20,21 +23,23 @@
 //! The classes are known types, so that every hook is called directly.
 
 pub mod bandwidth;
-pub mod class_list;
+pub mod core_2_6;
 pub mod deadline;
 pub mod domains;
 #[cfg(test)]
 mod limits_tests;
+pub mod load_balance_2_6_22;
+pub mod pelt;
 pub mod rbtree;
+pub mod rq;
 pub mod rt;
-pub mod runqueue;
 pub mod sorted;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod weights;
 
-pub use class_list::ClassList;
-pub use runqueue::{ClassId, Core, Pid, Thread};
+pub use core_2_6::ClassList;
+pub use rq::{ClassId, Core, Pid, Thread};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -100,7 +105,7 @@ pub enum Select {
 ///
 /// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it.
 /// The core has read the clock of `cpu`, and keeps [`Core::nr_running`] (but for fair threads),
-/// [`Thread::on_rq`](runqueue::Thread::on_rq) and [`Rq::curr`](runqueue::Rq::curr) itself.
+/// [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
     /// `pid` joins the runqueue.
@@ -182,7 +187,7 @@ pub trait Class {
     /// In `schedule()`, before the pick; `prev` is of this class and may have left the runqueue.
     fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
 
-    /// At the end of `schedule()`, if [`Rq::post_schedule`](runqueue::Rq::post_schedule) was set
+    /// At the end of `schedule()`, if [`Rq::post_schedule`](rq::Rq::post_schedule) was set
     /// and a thread of this class was picked.
     fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {}
 
@@ -216,7 +221,7 @@ pub trait Class {
 }
 
 /// The fair class of a release: besides its turn in the list it does the balancing, keeps the
-/// groups, and answers for the release's knobs and promises.
+/// groups, and answers for the release's tunables and promises.
 #[allow(unused_variables)]
 pub trait FairClass: Class {
     /// Whether a task that blocks leaves its runqueue in that moment rather than in its CPU's
@@ -252,7 +257,7 @@ pub trait FairClass: Class {
     fn update_cpu_load(&mut self, core: &Core, cpu: CpuId);
 
     /// The tick, after it: periodic balancing. To wake a migration thread:
-    /// [`class_list::wake_migration_thread`].
+    /// [`core_2_6::wake_migration_thread`].
     fn trigger_load_balance(
         &mut self,
         core: &mut Core,
@@ -267,7 +272,7 @@ pub trait FairClass: Class {
     /// `cpu` is about to go idle: find it something to do.
     fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
 
-    /// The migration thread of `cpu` runs with [`Rq::active_balance`](runqueue::Rq::active_balance)
+    /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance)
     /// set: push a task away.
     fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
 
@@ -320,7 +325,7 @@ pub trait FairClass: Class {
 
     /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot
     /// be picked.
-    fn is_held_back(&self, pid: Pid) -> bool {
+    fn throttled_hierarchy(&self, pid: Pid) -> bool {
         false
     }
 
@@ -338,10 +343,10 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// The class's knobs.
+    /// The class's tunables.
     fn tunables(&self, core: &Core) -> Vec<Tunable>;
 
-    /// Writes a knob; name and range have been checked.
+    /// Writes a tunable; name and range have been checked.
     ///
     /// # Errors
     /// If the kernel refuses the value for another reason.

@@ -87,13 +87,13 @@ impl<S: Scheduler> Bench<S> {
     /// A task of an ordinary policy.
     pub fn nice(&mut self, nice: i32, life: Life) -> TaskId {
         let attr = TaskAttr { sched: SchedAttr::nice(nice), ..TaskAttr::default() };
-        self.start(attr, life, Parent::Outside)
+        self.start(attr, life, Parent::External)
     }
 
     /// A task in a group.
     pub fn in_group(&mut self, group: GroupId, life: Life) -> TaskId {
         let attr = TaskAttr { group, ..TaskAttr::default() };
-        self.start(attr, life, Parent::Outside)
+        self.start(attr, life, Parent::External)
     }
 
     /// A real-time task, on one CPU only if so wished.
@@ -109,7 +109,7 @@ impl<S: Scheduler> Bench<S> {
             allowed: cpu.map_or(CpuSet::All, |cpu| CpuSet::only(CpuId(cpu))),
             ..TaskAttr::default()
         };
-        self.start(attr, life, Parent::Outside)
+        self.start(attr, life, Parent::External)
     }
 
     fn take_orders(&mut self) {

@@ -1,8 +1,8 @@
 //! What the algorithm promises, and whether the books add up.
 
+use super::class::Fair;
 use super::entity::NONE;
-use super::fair::Fair;
-use super::tree;
+use super::timeline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
 use crate::classes::{ClassId, Core, Pid};
 use alloc::string::String;
@@ -56,14 +56,14 @@ impl Fair {
             return Err("a CPU's list of tasks is wrong".into());
         }
         if !self.audit_tally(core) {
-            return Err("the tally of all CPUs is out of date".into());
+            return Err("the lb_cache of all CPUs is out of date".into());
         }
         Ok(())
     }
 
     fn audit_queue(&self, q: u32) -> Result<(), String> {
         let queue = &self.queues[q as usize];
-        let waiting = tree::audit(&self.nodes, &queue.tree, &self.se, self.order)?;
+        let waiting = timeline::audit(&self.nodes, &queue.tree, &self.se, self.order)?;
         let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
         if waiting + usize::from(curr) != queue.nr_queued as usize {
             return Err(alloc::format!("{} queued, found {waiting}", queue.nr_queued));
@@ -71,7 +71,7 @@ impl Fair {
         if !queue.audit_sums(&self.nodes, &self.se) {
             return Err("the sums do not add up".into());
         }
-        let all = || tree::iter(&self.nodes, &queue.tree).chain(curr.then_some(queue.curr));
+        let all = || timeline::iter(&self.nodes, &queue.tree).chain(curr.then_some(queue.curr));
         if all().map(|e| self.info[e as usize].load).sum::<u64>() != queue.load {
             return Err("its weight is not that of those queued".into());
         }

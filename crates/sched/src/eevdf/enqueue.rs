@@ -11,11 +11,11 @@
 //! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
 //! below it.
 
+use super::class::Fair;
 use super::entity::NONE;
-use super::fair::Fair;
-use super::load::Attach;
+use super::load_avg::Attach;
 use super::throttle::Count;
-use super::tree;
+use super::timeline;
 use crate::classes::{Core, Pid};
 use schedlab_core::{Platform, Policy};
 
@@ -62,9 +62,9 @@ impl Fair {
         let queue = &mut self.queues[q as usize];
         queue.load += self.info[e as usize].load;
         queue.nr_queued += 1;
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         if !is_curr {
-            platform.touched.tree(self.queues[q as usize].nr_queued);
+            platform.work.tree(self.queues[q as usize].nr_queued);
             self.tree_insert(q, e);
         }
         self.se[e as usize].on_rq = true;
@@ -113,9 +113,9 @@ impl Fair {
         if why.finish {
             entity.sched_delayed = false;
         }
-        platform.touched.dequeues += 1;
+        platform.work.dequeues += 1;
         if self.queues[q as usize].curr != e {
-            platform.touched.tree(self.queues[q as usize].nr_queued);
+            platform.work.tree(self.queues[q as usize].nr_queued);
             self.tree_remove(q, e);
         }
         self.se[e as usize].on_rq = false;
@@ -164,7 +164,7 @@ impl Fair {
         let mut e = e;
         while e != NONE {
             let q = self.queue_of(e);
-            self.mark(q);
+            self.invalidate(q);
             let queue = &mut self.queues[q as usize];
             queue.h_nr_runnable =
                 if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
@@ -191,7 +191,7 @@ impl Fair {
         if self.version.custom_slices() {
             self.se[e as usize].slice = slice;
             if self.queues[q as usize].curr != e {
-                tree::slice_changed(&self.nodes, &mut self.se, self.order, e);
+                timeline::slice_changed(&self.nodes, &mut self.se, self.order, e);
             }
         }
         self.queues[q as usize].min_slice(&self.se)

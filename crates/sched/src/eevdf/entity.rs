@@ -5,7 +5,7 @@
 //! line; what is looked at once a hook is in [`Info`]. Both are found by the same handle.
 
 use crate::classes::Pid;
-use crate::pelt::Average;
+use crate::classes::pelt::Average;
 
 /// No entity, no queue.
 pub const NONE: u32 = u32::MAX;

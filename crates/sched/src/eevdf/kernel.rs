@@ -2,7 +2,7 @@
 //! asked.
 //!
 //! The list of classes is deadline, real-time, fair. What differs from the core of 2.6.3x
-//! ([`class_list`](crate::classes::class_list)):
+//! ([`core_2_6`](crate::classes::core_2_6)):
 //!
 //! * A task that blocks leaves its queue in that moment, or, if the fair class delays it, later.
 //! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor
@@ -12,13 +12,13 @@
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before
 //!   the pick.
 
+use super::class::Fair;
 use super::enqueue::{Dequeue, Enqueue};
-use super::fair::Fair;
 use crate::classes;
 use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
+use crate::classes::rq::{Settings, prio_of};
 use crate::classes::rt::{self, RealTime};
-use crate::classes::runqueue::{Settings, prio_of};
 use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -313,7 +313,7 @@ impl Eevdf {
         self.fair.set_load_weight(&mut self.core, platform, pid, attr);
     }
 
-    /// The knobs of what limits real-time tasks (before 6.12) and deadline tasks.
+    /// The tunables of what limits real-time tasks (before 6.12) and deadline tasks.
     fn limit_tunables(&self) -> [Tunable; 2] {
         let (runtime_us, period_us) = self.deadline.limit_us();
         let max = i64::from(i32::MAX);
@@ -371,11 +371,11 @@ impl Scheduler for Eevdf {
             address_space: attr.address_space,
         };
         let cpu = match parent {
-            Parent::Outside => self.fair.emptiest_cpu(&self.core, &attr.allowed),
+            Parent::External => self.fair.emptiest_cpu(&self.core, &attr.allowed),
             Parent::Task { cpu, .. } => cpu,
         };
         self.core.act_on(cpu);
-        self.core.outsider = parent == Parent::Outside;
+        self.core.external = parent == Parent::External;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
         let known = self.fair.check_group(attr.group).is_ok();
@@ -400,7 +400,7 @@ impl Scheduler for Eevdf {
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
         let pid = self.core.pid(task);
         self.core.act_on(waker.cpu());
-        self.core.outsider = matches!(waker, Waker::Process { .. });
+        self.core.external = matches!(waker, Waker::Process { .. });
         self.core.thread_mut(pid).runnable = true;
         let sync = waker.is_sync();
         let cpu = self.core.cpu_of(pid);
@@ -743,7 +743,7 @@ impl Scheduler for Eevdf {
                 "deadline tasks and fair servers have been promised more (EBUSY)".into(),
             )
         };
-        if let Some(which) = rt::TUNABLES.iter().position(|&knob| knob == name) {
+        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
             // It limits real-time and deadline tasks.
             let (mut runtime_us, mut period_us) = self.deadline.limit_us();
             match which {
@@ -757,8 +757,9 @@ impl Scheduler for Eevdf {
             self.deadline.set_limit(runtime_us, period_us);
             return Ok(());
         }
-        if let Some(which) = server::TUNABLES.iter().position(|&knob| knob == name) {
-            let mut values = self.deadline.fair_server_tunables().map(|knob| knob.value as u64);
+        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
+            let mut values =
+                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
             values[which] = value as u64;
             return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
@@ -792,7 +793,7 @@ impl Scheduler for Eevdf {
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
                         && !(thread.class == ClassId::Fair
-                            && self.fair.is_held_back(Pid(*number as u32)))
+                            && self.fair.throttled_hierarchy(Pid(*number as u32)))
                 })
                 .count();
             if counted as usize != found {

@@ -28,20 +28,20 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`queue`] | V, and who is eligible |
+//! | [`cfs_rq`] | V, and who is eligible |
 //! | [`place`] | lag; where a task enters; what a new weight does |
 //! | [`pick`] | charging, protection, whose turn it is, who interrupts whom |
 //! | [`enqueue`] | coming and going; delayed dequeue |
-//! | [`tree`], [`entity`] | how the earliest eligible deadline is found; weights |
-//! | [`group`] | task groups |
-//! | [`load`] | when load tracking ([`pelt`](crate::pelt)) is brought up to date |
+//! | [`timeline`], [`entity`] | how the earliest eligible deadline is found; weights |
+//! | [`task_group`] | task groups |
+//! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
-//! | [`select`], [`idlest`] | where a task wakes, and where a child starts |
-//! | [`balance`], [`busiest`], [`moving`] | who takes work from whom, when, how much, and which tasks |
-//! | [`tally`] | the same on a wide machine without looking at every CPU |
-//! | [`fair`] | the class itself, and what runs |
+//! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
+//! | [`load_balance`], [`find_busiest_group`], [`detach_tasks`] | who takes work from whom, when, how much, and which tasks |
+//! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
+//! | [`class`] | the class itself, and what runs |
 //! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
-//! | [`version`], [`knobs`] | what the releases do differently; switches and tunables |
+//! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
 //! | [`audit`] | promises and checks |
 //!
 //! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline)
@@ -53,7 +53,7 @@
 //! Pick: O(depth * log n), each delayed entity that comes up costs another. Choice of CPU: at most
 //! `nr_idle_scan` looks, or the CPUs of a cache while a core may be idle; all CPUs at a fork.
 //! Balancing: O(CPUs of the domain), 32 tasks. On the machine that is one domain of single CPUs
-//! both look at what has changed since last time, and O(CPUs / 32) ([`tally`]).
+//! both look at what has changed since last time, and O(CPUs / 32) ([`lb_cache`]).
 //!
 //! # Releases
 //!
@@ -62,37 +62,37 @@
 //! places anew what is reweighted. [`Version`] names each difference.
 
 pub mod audit;
-pub mod balance;
-pub mod busiest;
+pub mod cfs_rq;
+pub mod class;
+pub mod detach_tasks;
 pub mod domains;
 pub mod enqueue;
 pub mod entity;
-pub mod fair;
-pub mod group;
-pub mod idlest;
+pub mod find_busiest_group;
+pub mod find_idlest_cpu;
 pub mod kernel;
-pub mod knobs;
-pub mod load;
-pub mod moving;
+pub mod lb_cache;
+pub mod load_avg;
+pub mod load_balance;
 pub mod pick;
 pub mod place;
-pub mod queue;
-pub mod select;
-pub mod tally;
+pub mod releases;
+pub mod select_task_rq;
+pub mod task_group;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
-pub mod tree;
-pub mod version;
+pub mod timeline;
+pub mod tunables;
 
 pub use kernel::Eevdf;
-pub use version::Version;
+pub use releases::Version;
 
 use crate::classes::Core;
 use crate::classes::deadline::Deadline;
 use crate::classes::rt::{RealTime, RtVersion};
 use alloc::boxed::Box;
-use fair::Fair;
+use class::Fair;
 use schedlab_core::Policy;
 use schedlab_core::{Build, BuildConfig, Entry, Release};
 

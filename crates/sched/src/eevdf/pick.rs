@@ -1,11 +1,11 @@
 //! Whose turn it is: charging, protection, the pick, and who may interrupt whom.
 
+use super::cfs_rq::is_eligible;
+use super::class::Fair;
 use super::enqueue::Dequeue;
 use super::entity::{NONE, before, earlier};
-use super::fair::Fair;
-use super::queue::is_eligible;
-use super::tree;
-use super::version::Version;
+use super::releases::Version;
+use super::timeline;
 use crate::classes::{ClassId, Core, Pid};
 use schedlab_core::{CpuId, Platform, Policy};
 
@@ -135,7 +135,7 @@ impl Fair {
             return curr;
         }
         let best = if self.version.tree_by_deadline() {
-            let best = tree::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
+            let best = timeline::earliest_eligible(&self.nodes, &queue.tree, &self.se, eligible);
             let deadline = |e: u32| self.se[e as usize].deadline;
             if best == NONE || (curr != NONE && before(deadline(curr), deadline(best))) {
                 curr
@@ -143,7 +143,13 @@ impl Fair {
                 best
             }
         } else {
-            tree::earliest_eligible_by_vruntime(&self.nodes, &queue.tree, &self.se, curr, eligible)
+            timeline::earliest_eligible_by_vruntime(
+                &self.nodes,
+                &queue.tree,
+                &self.se,
+                curr,
+                eligible,
+            )
         };
         // The smallest vruntime is never above the average, so there is one, unless a product has
         // wrapped.
@@ -187,7 +193,7 @@ impl Fair {
                     continue 'again;
                 }
                 let e = self.pick_next_entity(q);
-                platform.touched.tree(self.queues[q as usize].nr_queued);
+                platform.work.tree(self.queues[q as usize].nr_queued);
                 if self.se[e as usize].sched_delayed {
                     self.dequeue_entities(
                         core,
@@ -236,7 +242,7 @@ impl Fair {
         if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
             return;
         }
-        if self.is_held_back(task) {
+        if self.throttled_hierarchy(task) {
             return;
         }
         if self.features.next_buddy && !fork && !self.is_delayed(task) {

@@ -1,8 +1,8 @@
 //! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
 //! of both when its weight changes.
 
+use super::class::Fair;
 use super::entity::WEIGHT_SHIFT;
-use super::fair::Fair;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{ClassId, Core, Pid};
 use schedlab_core::{Platform, Policy, SchedAttr};

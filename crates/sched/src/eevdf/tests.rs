@@ -1,8 +1,8 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+use super::class::Fair;
 use super::entity::NONE;
-use super::fair::Fair;
 use super::{Eevdf, Version};
 use crate::classes::{Core, Pid};
 use crate::random::Random;
@@ -32,7 +32,7 @@ pub(super) fn scramble(
     queue.util_est = random.below(2) * random.below(1024);
     let nr_running = random.below(kinds) as u32;
     queue.h_nr_runnable = random.below(u64::from(nr_running) + 1) as u32;
-    fair.mark(cpu.0);
+    fair.invalidate(cpu.0);
     let before = core.nr_running[cpu.index()];
     core.sub_nr_running(cpu, before);
     core.add_nr_running(cpu, nr_running);
@@ -68,7 +68,7 @@ impl Bench {
     fn fork_with(&mut self, attr: &TaskAttr) -> TaskId {
         let task = TaskId(self.tasks);
         self.tasks += 1;
-        self.sched.fork(&mut self.platform, task, attr, Parent::Outside);
+        self.sched.fork(&mut self.platform, task, attr, Parent::External);
         task
     }
 

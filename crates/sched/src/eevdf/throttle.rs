@@ -9,9 +9,9 @@
 //! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
 //! here are always in user space, it is not told apart.
 
+use super::class::Fair;
 use super::enqueue::Dequeue;
 use super::entity::NONE;
-use super::fair::Fair;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::{Core, Pid};
 use alloc::string::String;
@@ -31,7 +31,7 @@ pub(super) struct Count {
 impl Fair {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
     pub(super) fn count_in(&mut self, q: u32, count: &mut Count) -> bool {
-        self.mark(q);
+        self.invalidate(q);
         let queue = &mut self.queues[q as usize];
         queue.h_nr_queued += count.queued;
         queue.h_nr_runnable += count.runnable;
@@ -41,7 +41,7 @@ impl Fair {
 
     /// Queue `q` has so many tasks less. True: it is throttled, and nobody above gets to know.
     pub(super) fn count_out(&mut self, q: u32, count: &mut Count) -> bool {
-        self.mark(q);
+        self.invalidate(q);
         let queue = &mut self.queues[q as usize];
         queue.h_nr_queued -= count.queued;
         queue.h_nr_runnable -= count.runnable;
@@ -212,7 +212,7 @@ impl Fair {
     /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose
     /// ancestor is.
     #[inline]
-    pub(super) fn is_held_back(&self, task: Pid) -> bool {
+    pub(super) fn throttled_hierarchy(&self, task: Pid) -> bool {
         self.limits.is_used()
             && self
                 .tasks
@@ -224,7 +224,8 @@ impl Fair {
     /// is not balanced then.
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
-        self.limits.is_used() && (self.is_held_back(task) || self.is_group_held_back(task, other))
+        self.limits.is_used()
+            && (self.throttled_hierarchy(task) || self.is_group_held_back(task, other))
     }
 
     fn is_group_held_back(&self, task: Pid, cpu: CpuId) -> bool {

@@ -9,7 +9,7 @@
 //! memory, `interactive_credit`, for those who have proven themselves. 2.6.22 divides what running
 //! costs, by up to 10 for those that have much ([`Rules::charge`]), and needs no credit.
 
-use super::rules::{MAX_BONUS, Rules, Version};
+use super::releases::{MAX_BONUS, Rules, Version};
 use super::task::{Activated, Task};
 
 impl Rules {

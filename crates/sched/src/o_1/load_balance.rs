@@ -185,8 +185,8 @@ impl O1 {
         idle: bool,
         node: usize,
     ) {
-        platform.touched.balances += 1;
-        platform.touched.queues += u64::from(self.cpus);
+        platform.work.balances += 1;
+        platform.work.queues += u64::from(self.cpus);
         let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle, node) else {
             return;
         };
@@ -265,7 +265,7 @@ impl O1 {
     /// Moves the waiting task `p` to `this` CPU, into array `array`.
     #[inline]
     pub(super) fn pull_task(&mut self, platform: &mut Platform, p: Pid, this: u32, array: usize) {
-        platform.touched.moves += 1;
+        platform.work.moves += 1;
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, this);
         self.enqueue_task(p, array);

@@ -6,7 +6,7 @@
 //! but weighs nothing.
 
 use super::O1;
-use super::rules::Version;
+use super::releases::Version;
 use super::task::{ArrayId, Pid, State, Tasks};
 use schedlab_core::{CpuId, CpuSet, Platform, TaskId, Waker};
 

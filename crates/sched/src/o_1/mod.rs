@@ -39,7 +39,7 @@
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
 //! | `nodes` | 2.6.0: when other memory nodes are looked at |
-//! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::domains_2622`]) |
+//! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::classes::load_balance_2_6_22`]) |
 //!
 //! # Releases
 //!
@@ -49,14 +49,14 @@
 //! them.
 
 mod estimator;
-mod life;
+mod fork_exit;
 mod load_balance;
 mod loads;
 mod migration_thread;
-mod moving;
+mod move_tasks;
 mod nodes;
 mod prio_array;
-mod rules;
+mod releases;
 mod runqueue;
 mod schedule;
 mod task;
@@ -65,9 +65,9 @@ mod tests;
 mod tick;
 mod wakeup;
 
-pub use rules::Version;
+pub use releases::Version;
 
-use crate::domains_2622::Domains;
+use crate::classes::load_balance_2_6_22::Domains;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -75,7 +75,7 @@ use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
 use nodes::Nodes;
-use rules::Rules;
+use releases::Rules;
 use runqueue::Runqueue;
 use schedlab_core::interface::Load;
 use schedlab_core::{
@@ -186,9 +186,9 @@ impl O1 {
 
 impl Scheduler for O1 {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         match parent {
-            Parent::Outside => self.fork_from_outside(platform, task, attr),
+            Parent::External => self.fork_from_outside(platform, task, attr),
             Parent::Task { task: parent, cpu } => {
                 self.fork_by_parent(platform, task, attr, parent, cpu.0)
             }
@@ -296,8 +296,8 @@ impl Scheduler for O1 {
         vec![cache, bits]
     }
 
-    /// The knobs are settings of the kernel's build and boot: they can be set until the first task
-    /// starts.
+    /// The tunables are settings of the kernel's build and boot: they can be set until the first
+    /// task starts.
     fn set_tunable(
         &mut self,
         _platform: &mut Platform,
@@ -328,7 +328,7 @@ impl Scheduler for O1 {
         } else {
             match self.rules.version {
                 Version::V2_6_0 => self.rules.ns_max_sleep_avg,
-                Version::V2_6_22 => self.rules.ns_max_sleep_avg * u64::from(rules::MAX_BONUS),
+                Version::V2_6_22 => self.rules.ns_max_sleep_avg * u64::from(releases::MAX_BONUS),
             }
         };
         Promises {

@@ -2,7 +2,7 @@
 
 use super::O1;
 use super::prio_array::{MAX_PRIO, PrioArray};
-use super::rules::Version;
+use super::releases::Version;
 use super::task::{ArrayId, Pid, State};
 use alloc::string::String;
 use alloc::vec::Vec;

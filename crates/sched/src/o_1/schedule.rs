@@ -1,9 +1,9 @@
 //! `schedule()`: put the current task away, pick the next.
 
 use super::O1;
-use super::rules::Version;
+use super::releases::Version;
 use super::task::{Activated, Pid, State, Tasks};
-use crate::domains_2622;
+use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform};
 
 impl O1 {
@@ -22,14 +22,14 @@ impl O1 {
 
     fn schedule_once(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
         let now = platform.now_ns();
-        platform.touched.clock_reads += 1;
+        platform.work.clock_reads += 1;
         let prev = self.rqs[cpu as usize].curr;
         let mut run_time = 0;
         if prev != Pid::NONE {
             run_time = self.rules.run_time(&self.tasks[prev], now);
             if self.tasks[prev].state != State::Running {
                 self.deactivate_task(prev);
-                platform.touched.dequeues += 1;
+                platform.work.dequeues += 1;
             }
         }
         let next = self.pick_next(platform, cpu, now);
@@ -67,12 +67,12 @@ impl O1 {
         let rq = &mut self.rqs[cpu as usize];
         if rq.arrays[rq.active()].nr_active == 0 {
             rq.swap_arrays();
-            platform.touched.swaps += 1;
+            platform.work.swaps += 1;
         }
         let next = rq.arrays[rq.active()]
             .first()
             .expect("a queue with runnable tasks has one in the active array after a swap");
-        platform.touched.bitmap(self.tasks[next].prio);
+        platform.work.bitmap(self.tasks[next].prio);
         self.requeue_on_pick(platform, next, now);
         self.tasks[next].activated = Activated::No;
         next
@@ -84,7 +84,7 @@ impl O1 {
             _ if self.cpus == 1 => {}
             Version::V2_6_0 => self.load_balance(platform, cpu, true),
             Version::V2_6_22 => {
-                domains_2622::newly_idle_balance(self, platform, CpuId(cpu));
+                load_balance_2_6_22::newly_idle_balance(self, platform, CpuId(cpu));
             }
         }
     }
@@ -104,7 +104,7 @@ impl O1 {
         match self.rules.version {
             Version::V2_6_0 => {
                 // Real-time tasks too, and even if nothing changes: it moves to the tail.
-                platform.touched.requeue();
+                platform.work.requeue();
                 self.dequeue_task(next);
                 self.rules.recalc_task_prio(&mut self.tasks[next], until);
                 self.enqueue_task(next, array);
@@ -117,7 +117,7 @@ impl O1 {
                 self.rules.recalc_task_prio(task, until);
                 let prio = core::mem::replace(&mut task.prio, queued_by);
                 if prio != queued_by {
-                    platform.touched.requeue();
+                    platform.work.requeue();
                     self.dequeue_task(next);
                     self.tasks[next].prio = prio;
                     self.enqueue_task(next, array);

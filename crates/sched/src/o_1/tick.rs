@@ -2,9 +2,9 @@
 //! changes array.
 
 use super::O1;
-use super::rules::Version;
+use super::releases::Version;
 use super::task::{ArrayId, Pid};
-use crate::domains_2622;
+use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl O1 {
@@ -26,7 +26,7 @@ impl O1 {
                     self.charge_tick(platform, cpu, curr);
                 }
                 self.domains.update_cpu_load(CpuId(cpu));
-                domains_2622::rebalance(self, platform, CpuId(cpu), idle);
+                load_balance_2_6_22::rebalance(self, platform, CpuId(cpu), idle);
             }
         }
     }
@@ -64,7 +64,7 @@ impl O1 {
             task.time_slice = self.rules.task_timeslice(task);
             task.first_time_slice = false;
             platform.resched(CpuId(cpu));
-            platform.touched.requeue();
+            platform.work.requeue();
             self.move_to(p, self.rqs[cpu as usize].active());
         }
     }
@@ -75,7 +75,7 @@ impl O1 {
     /// The estimate does not yet know of the time run since the task was switched in (`schedule()`
     /// takes that), so the priority lags by up to a slice.
     fn slice_end(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
-        platform.touched.requeue();
+        platform.work.requeue();
         self.dequeue_task(p);
         platform.resched(CpuId(cpu));
         let task = &mut self.tasks[p];
@@ -128,7 +128,7 @@ impl O1 {
             return;
         }
         platform.resched(CpuId(cpu));
-        platform.touched.requeue();
+        platform.work.requeue();
         self.dequeue_task(p);
         if self.rules.version == Version::V2_6_0 {
             let task = &mut self.tasks[p];

@@ -1,7 +1,7 @@
 //! Wakeups: `try_to_wake_up`.
 
 use super::O1;
-use super::rules::Version;
+use super::releases::Version;
 use super::task::{Activated, Pid, State};
 use schedlab_core::{CpuId, Platform, Waker};
 
@@ -13,8 +13,8 @@ impl O1 {
         if self.tasks[p].is_queued() {
             return;
         }
-        platform.touched.enqueues += 1;
-        platform.touched.clock_reads += 1;
+        platform.work.enqueues += 1;
+        platform.work.clock_reads += 1;
         match self.rules.version {
             Version::V2_6_0 => {
                 self.pull_to_sync_waker(platform, p, waker);

@@ -38,20 +38,20 @@
 //! which CPU a woken task asks. `version.rs`: the releases, and each difference between them by
 //! name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
 
-mod checks;
-mod run_queue;
+mod audit;
+mod releases;
+mod runqueue;
 mod task;
 #[cfg(test)]
 mod tests;
-mod version;
 mod wakeup;
 
-pub use version::{ENTRY, Version};
+pub use releases::{ENTRY, Version};
 
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use run_queue::{Candidate, RunQueue};
+use runqueue::{Candidate, RunQueue};
 use schedlab_core::BuildConfig;
 use schedlab_core::interface::Load;
 use schedlab_core::{
@@ -252,18 +252,18 @@ impl OrderN {
         cpu: CpuId,
         prev: Option<TaskId>,
     ) -> Option<TaskId> {
-        platform.touched.scanned += self.run_queue.len() as u64;
+        platform.work.scanned += self.run_queue.len() as u64;
         let mm = self.mm_at_hand(cpu, prev);
         let (best, next) = self.walk(cpu, mm);
         if best != 0 {
             return next;
         }
-        platform.touched.recalculated += self.task_list.len() as u64;
+        platform.work.recalculated += self.task_list.len() as u64;
         self.recalculate();
         if !self.version.picks_again_after_epoch() {
             return next;
         }
-        platform.touched.scanned += self.run_queue.len() as u64;
+        platform.work.scanned += self.run_queue.len() as u64;
         self.walk(cpu, mm).1
     }
 
@@ -343,7 +343,7 @@ impl OrderN {
 impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (counter, processor) = match parent {
-            Parent::Outside => {
+            Parent::External => {
                 let allowed =
                     if self.version.has_affinity() { &attr.allowed } else { &CpuSet::All };
                 // What a parent who has slept for long gives: half of 2 * slice - 1, rounded up.
@@ -415,7 +415,7 @@ impl Scheduler for OrderN {
             }
             if self.tasks[prev].state != State::Running {
                 self.dequeue(prev);
-                platform.touched.dequeues += 1;
+                platform.work.dequeues += 1;
             }
         }
         let next = self.pick(platform, cpu, prev);
@@ -444,7 +444,7 @@ impl Scheduler for OrderN {
             self.tasks[task].yielded = true;
         }
         self.move_last(task);
-        platform.touched.requeue();
+        platform.work.requeue();
         platform.resched(cpu);
     }
 

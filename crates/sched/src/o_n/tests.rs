@@ -45,14 +45,14 @@ impl Bench {
 
     fn start(&mut self, sched: SchedAttr) -> TaskId {
         let (task, attr) = self.attr(sched);
-        self.sched.fork(&mut self.platform, task, &attr, Parent::Outside);
+        self.sched.fork(&mut self.platform, task, &attr, Parent::External);
         task
     }
 
     fn start_on(&mut self, cpu: u32) -> TaskId {
         let (task, mut attr) = self.attr(SchedAttr::nice(0));
         attr.allowed = CpuSet::only(CpuId(cpu));
-        self.sched.fork(&mut self.platform, task, &attr, Parent::Outside);
+        self.sched.fork(&mut self.platform, task, &attr, Parent::External);
         task
     }
 
@@ -287,7 +287,7 @@ fn threads_of_the_running_process_have_the_bonus() {
     let start = |bench: &mut Bench, address_space: u32| {
         let (task, mut attr) = bench.attr(SchedAttr::nice(0));
         attr.address_space = address_space;
-        bench.sched.fork(&mut bench.platform, task, &attr, Parent::Outside);
+        bench.sched.fork(&mut bench.platform, task, &attr, Parent::External);
     };
     start(&mut bench, 5);
     start(&mut bench, 9);

@@ -50,7 +50,7 @@ impl OrderN {
             return;
         }
         self.enqueue(p);
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         if !self.version.looks_at_all_cpus() {
             self.reschedule_idle_2_2(platform, p, here);
         } else if !(sync && self.may_run(p, here)) {
@@ -78,7 +78,7 @@ impl OrderN {
         }
         let mut idle_longest: Option<(u64, CpuId)> = None;
         let mut most_inferior: (i32, Option<CpuId>) = (0, None);
-        platform.touched.queues += self.cpus.len() as u64;
+        platform.work.queues += self.cpus.len() as u64;
         for number in 0..self.cpus.len() as u32 {
             let cpu = CpuId(number);
             if !self.may_run(p, cpu) {

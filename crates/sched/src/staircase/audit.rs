@@ -1,7 +1,7 @@
 //! Checks the books: lists against bits, counts and places.
 
 use super::task::ArrayRef;
-use super::{MAX_PRIO, Staircase, array};
+use super::{MAX_PRIO, Staircase, prio_array};
 use alloc::format;
 use alloc::string::String;
 use schedlab_core::CpuId;
@@ -36,7 +36,7 @@ impl Staircase {
                         weight += u64::from(task.load_weight);
                         idleprio += u32::from(level == MAX_PRIO);
                         on_cpu += 1;
-                        at = array::next(&self.links, p);
+                        at = prio_array::next(&self.links, p);
                     }
                 }
             }

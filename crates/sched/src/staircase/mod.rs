@@ -37,28 +37,28 @@
 //! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and
 //! the way down, `rsdl.rs` what RSDL does instead; `task.rs` what a nice level is worth; `array.rs`
 //! the queues; `life.rs` starts, forks, exits and where tasks wake; `attributes.rs` changes of nice
-//! and policy; `moving.rs` and [`crate::domains_2622`] several CPUs.
+//! and policy; `moving.rs` and [`crate::classes::load_balance_2_6_22`] several CPUs.
 //!
 //! # Not here
 //!
 //! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always
 //! empty and its allowance limits nobody. Hyperthreads and NUMA.
 
-mod array;
-mod attributes;
 mod audit;
-mod life;
-mod moving;
+mod fork_exit;
+mod move_tasks;
+mod prio_array;
 mod rsdl;
 mod sd;
+mod syscalls;
 mod task;
 
 #[cfg(test)]
 mod tests;
 
-use self::array::{Link, PrioArray};
+use self::prio_array::{Link, PrioArray};
 use self::task::{ArrayRef, Pid, Task};
-use crate::domains_2622::{Domains, newly_idle_balance, rebalance};
+use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -436,7 +436,7 @@ impl Staircase {
 impl Scheduler for Staircase {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (cpu, parent_task) = match parent {
-            Parent::Outside => (self.start_cpu(&attr.allowed), None),
+            Parent::External => (self.start_cpu(&attr.allowed), None),
             Parent::Task { task, cpu } if attr.allowed.contains(cpu) => (cpu, Some(task)),
             Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
         };
@@ -459,9 +459,9 @@ impl Scheduler for Staircase {
         new.prio = new.static_prio;
         new.prio = new.normal_prio();
         self.tasks[p.index()] = new;
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         match parent {
-            Parent::Outside => self.start(platform, p),
+            Parent::External => self.start(platform, p),
             Parent::Task { task, cpu } => self.start_beside(platform, p, self.pid(task), cpu),
         }
     }
@@ -477,7 +477,7 @@ impl Scheduler for Staircase {
         let cpu = self.wake_cpu(p, waker);
         self.set_task_cpu(platform, p, cpu);
         self.activate_task(cpu, p);
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         self.tasks[p.index()].uninterruptible = false;
         // A waker that is about to sleep need not be told to leave its CPU.
         if !(waker.is_sync() && waker.cpu() == cpu) {
@@ -505,7 +505,7 @@ impl Scheduler for Staircase {
             let Task { prio, array, time_slice, .. } = self.tasks[p.index()];
             if time_slice <= 0 {
                 platform.resched(cpu);
-                platform.touched.requeue();
+                platform.work.requeue();
                 self.task_expired_entitlement(cpu, p);
             }
             if self.edition == Edition::Rsdl
@@ -521,13 +521,13 @@ impl Scheduler for Staircase {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
-        platform.touched.clock_reads += 1;
+        platform.work.clock_reads += 1;
         let prev = self.cpus[cpu.index()].curr;
         if let Some(p) = prev {
             let task = &self.tasks[p.index()];
             if !task.runnable {
                 self.deactivate_task(cpu, p);
-                platform.touched.dequeues += 1;
+                platform.work.dequeues += 1;
             } else if !task.allowed.contains(cpu) {
                 self.move_to_allowed(platform, p);
             }
@@ -537,8 +537,8 @@ impl Scheduler for Staircase {
         }
         let active = self.cpus[cpu.index()].active;
         let next = self.pick(cpu);
-        platform.touched.bitmap(next.map_or(0, |p| self.tasks[p.index()].prio));
-        platform.touched.swaps += u64::from(self.cpus[cpu.index()].active != active);
+        platform.work.bitmap(next.map_or(0, |p| self.tasks[p.index()].prio));
+        platform.work.swaps += u64::from(self.cpus[cpu.index()].active != active);
         // What was pulled may have asked for this very reschedule.
         platform.clear_resched(cpu);
         // Only now, so the charge has no say in the choice.
@@ -563,7 +563,7 @@ impl Scheduler for Staircase {
             return;
         }
         let p = self.pid(task);
-        platform.touched.requeue();
+        platform.work.requeue();
         self.dequeue_task(cpu, p);
         if self.tasks[p.index()].is_realtime() {
             self.put_in_array(cpu, p);

@@ -8,7 +8,7 @@
 //! those who wait further down know when their turn comes at the latest, which is what the
 //! "deadline" in the name means. Nobody enters above the level that the rotation has reached.
 
-use super::array;
+use super::prio_array;
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use schedlab_core::{CpuId, Platform};
@@ -94,7 +94,7 @@ impl Staircase {
     fn minor_rotation(&mut self, cpu: CpuId, level: u8) {
         let mut at = self.cpus[cpu.index()].active_mut().head(level);
         while let Some(p) = at {
-            at = array::next(&self.links, p);
+            at = prio_array::next(&self.links, p);
             self.dequeue_task(cpu, p);
             if level == MAX_PRIO - 1 {
                 self.rsdl_expire(cpu, p);

@@ -1,7 +1,7 @@
 //! Rules that no golden schedule decides.
 
 use super::*;
-use crate::domains_2622::Balanced;
+use crate::classes::load_balance_2_6_22::Balanced;
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);
@@ -21,7 +21,7 @@ fn machine(edition: Edition, cpus: u32, tasks: &[SchedAttr]) -> (Staircase, Plat
     let (mut sched, mut platform) = (Staircase::new(edition, &config), config.platform());
     for (number, &task) in tasks.iter().enumerate() {
         let number = number as u32;
-        sched.fork(&mut platform, TaskId(number), &attr(task, number), Parent::Outside);
+        sched.fork(&mut platform, TaskId(number), &attr(task, number), Parent::External);
     }
     settle(&mut sched, &mut platform);
     (sched, platform)
@@ -242,7 +242,7 @@ fn a_task_may_come_to_its_waker() {
         // stays.
         for task in [2, 3, 4] {
             let task_attr = TaskAttr { allowed: CpuSet::only(CPU1), ..attr(NICE0, task) };
-            sched.fork(&mut platform, TaskId(task), &task_attr, Parent::Outside);
+            sched.fork(&mut platform, TaskId(task), &task_attr, Parent::External);
         }
         settle(&mut sched, &mut platform);
         if averaged > 0 {
@@ -274,7 +274,7 @@ fn a_level_from_which_nobody_was_picked_counts_as_100() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];
     (sched.cpus[0].prio_level[20], sched.cpus[0].prio_level[25]) = (103, 109);
-    sched.fork(&mut platform, TaskId(2), &attr(SchedAttr::nice(10), 2), Parent::Outside);
+    sched.fork(&mut platform, TaskId(2), &attr(SchedAttr::nice(10), 2), Parent::External);
     assert_eq!(row(&mut sched, 2).prio, 111, "its first slot from 109 on");
     assert_eq!(sched.cpus[0].prio_level[21], 100);
 }
@@ -300,7 +300,7 @@ fn the_migration_thread_pushes_the_task_that_never_waits() {
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
     sleep(&mut sched, &mut platform, 1, BlockReason::Interruptible);
     let stays = TaskAttr { allowed: CpuSet::only(CPU0), ..attr(NICE0, 2) };
-    sched.fork(&mut platform, TaskId(2), &stays, Parent::Outside);
+    sched.fork(&mut platform, TaskId(2), &stays, Parent::External);
     settle(&mut sched, &mut platform);
     assert_eq!(running(&sched, CPU0), Some(0), "task 2 waits, but is pinned");
     for ms in 1..=60 {
@@ -352,7 +352,7 @@ fn rsdl_nobody_enters_above_the_level_that_is_reached() {
     sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU0 });
     assert_eq!(row(&mut sched, 1).prio, 123);
     assert!(!platform.resched_pending(CPU0), "an equal does not preempt");
-    sched.fork(&mut platform, TaskId(2), &attr(NICE0, 2), Parent::Outside);
+    sched.fork(&mut platform, TaskId(2), &attr(NICE0, 2), Parent::External);
     assert_eq!(row(&mut sched, 2).prio, 123, "nor a new one");
 }
 
@@ -371,7 +371,7 @@ fn knobs_are_checked() {
         assert!(matches!(error, TunableError::Range { .. }), "{name} {wrong}");
     }
     sched.set_tunable(&mut platform, "rr_interval", 20).unwrap();
-    sched.fork(&mut platform, TaskId(0), &attr(NICE0, 0), Parent::Outside);
+    sched.fork(&mut platform, TaskId(0), &attr(NICE0, 0), Parent::External);
     assert_eq!(row(&mut sched, 0).time_slice, 20_000);
     let (mut rsdl, mut platform) = machine(Edition::Rsdl, 1, &[]);
     let error = rsdl.set_tunable(&mut platform, "rr_interval", 6).unwrap_err();

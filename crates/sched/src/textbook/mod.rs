@@ -96,7 +96,7 @@ struct Task {
 
 /// The numbers of a policy, all of which can be set.
 #[derive(Clone, Copy, Debug)]
-struct Knobs {
+struct Tunables {
     quantum_ns: u64,
     levels: u32,
     aging_ns: u64,
@@ -112,7 +112,7 @@ struct Knobs {
 #[derive(Debug)]
 pub struct Textbook {
     rules: Rules,
-    knobs: Knobs,
+    tunables: Tunables,
     tasks: TaskTable<Task>,
     /// The ready queue, a part for each class.
     ready: [Ready; CLASSES],
@@ -139,7 +139,7 @@ impl Textbook {
         (0..cpus).for_each(|cpu| free.insert(CpuId(cpu)));
         Textbook {
             rules,
-            knobs: Knobs {
+            tunables: Tunables {
                 quantum_ns: rules.quantum_ns,
                 levels: rules.levels,
                 aging_ns: 0,
@@ -182,7 +182,7 @@ impl Textbook {
     /// Priority, one better for each aging step waited. A task that was just dispatched keeps what
     /// it had then, until it has run for a step: else it would be preempted at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
-        let step_ns = self.knobs.aging_ns;
+        let step_ns = self.tunables.aging_ns;
         if step_ns == 0 {
             return task.priority;
         }
@@ -198,7 +198,7 @@ impl Textbook {
     fn order_changes_with_time(&self) -> bool {
         match self.rules.order_by {
             OrderBy::ResponseRatio => true,
-            OrderBy::Priority => self.knobs.aging_ns > 0,
+            OrderBy::Priority => self.tunables.aging_ns > 0,
             _ => false,
         }
     }
@@ -357,7 +357,7 @@ impl Textbook {
     /// The quantum that `task` gets at its next joining, ns; or [`NO_QUANTUM`].
     fn full_quantum_ns(&self, task: TaskId) -> u64 {
         let t = &self.tasks[task];
-        let quantum_ns = self.knobs.quantum_ns;
+        let quantum_ns = self.tunables.quantum_ns;
         if quantum_ns == 0 || (self.rules.order_by == OrderBy::Class && t.class > 0) {
             return NO_QUANTUM;
         }
@@ -378,7 +378,7 @@ impl Textbook {
             Feedback::Teaching => self.tasks[task].allotment_left_ns == 0,
         };
         if demote {
-            let level = (self.tasks[task].level + 1).min(self.knobs.levels - 1);
+            let level = (self.tasks[task].level + 1).min(self.tunables.levels - 1);
             self.set_level(task, level);
         }
     }
@@ -386,7 +386,7 @@ impl Textbook {
     fn set_level(&mut self, task: TaskId, level: u32) {
         let t = &mut self.tasks[task];
         t.level = level;
-        t.allotment_left_ns = self.knobs.allotment_ns;
+        t.allotment_left_ns = self.tunables.allotment_ns;
     }
 
     /// The burst of `task` has ended.
@@ -411,7 +411,7 @@ impl Textbook {
         let key = TimerKey(cpu.0);
         match task.map(|task| self.tasks[task].quantum_left_ns) {
             None | Some(NO_QUANTUM) => {
-                if self.knobs.quantum_ns > 0 {
+                if self.tunables.quantum_ns > 0 {
                     platform.cancel_timer(key);
                 }
             }
@@ -436,7 +436,7 @@ impl Textbook {
             self.set_owner(platform);
         }
         if self.rules.feedback == Feedback::Teaching {
-            let next_ns = (platform.now_ns() / self.knobs.boost_ns + 1) * self.knobs.boost_ns;
+            let next_ns = (platform.now_ns() / self.tunables.boost_ns + 1) * self.tunables.boost_ns;
             platform.arm_timer(self.boost_key(), TimerPhase::BeforeTicks, next_ns);
         }
     }
@@ -444,13 +444,13 @@ impl Textbook {
     /// Whose part of the cycle it is, and when it ends.
     fn set_owner(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
-        let cycle_start_ns = now_ns / self.knobs.cycle_ns * self.knobs.cycle_ns;
+        let cycle_start_ns = now_ns / self.tunables.cycle_ns * self.tunables.cycle_ns;
         let first_end_ns =
-            cycle_start_ns + self.knobs.cycle_ns / 100 * self.knobs.first_part_percent;
+            cycle_start_ns + self.tunables.cycle_ns / 100 * self.tunables.first_part_percent;
         let (owner, end_ns) = if now_ns < first_end_ns {
             (0, first_end_ns)
         } else {
-            (1, cycle_start_ns + self.knobs.cycle_ns)
+            (1, cycle_start_ns + self.tunables.cycle_ns)
         };
         self.owner = owner;
         platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
@@ -506,20 +506,20 @@ impl Scheduler for Textbook {
                 priority: (attr.sched.nice + 20) as u64,
                 class: self.class_of(attr.sched.policy),
                 burst_ns: foreseen_ns,
-                tau_ns: self.knobs.tau_ns,
-                allotment_left_ns: self.knobs.allotment_ns,
+                tau_ns: self.tunables.tau_ns,
+                allotment_left_ns: self.tunables.allotment_ns,
                 ..Task::default()
             },
         );
         self.ready.iter_mut().for_each(|ready| ready.admit(task));
         self.join(task, platform.now_ns());
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         self.offer(platform, task);
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
         self.join(task, platform.now_ns());
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         self.offer(platform, task);
     }
 
@@ -553,14 +553,14 @@ impl Scheduler for Textbook {
                 return Some(prev);
             }
             self.queue(prev, now_ns);
-            platform.touched.enqueues += 1;
+            platform.work.enqueues += 1;
         }
         let next = self.first_for(cpu, now_ns);
         if let Some(next) = next {
             let priority = self.aged_priority(&self.tasks[next], now_ns);
             let t = &mut self.tasks[next];
             self.ready[t.class as usize].remove(next);
-            platform.touched.dequeues += 1;
+            platform.work.dequeues += 1;
             if t.cpu != cpu.0 {
                 platform.migrated(next, CpuId(t.cpu), cpu);
                 t.cpu = cpu.0;
@@ -653,7 +653,7 @@ impl Scheduler for Textbook {
                 .for_each(|cpu| platform.resched(CpuId(cpu)));
         } else if key == self.boost_key() {
             self.boost(platform);
-            platform.arm_timer(key, TimerPhase::BeforeTicks, now_ns + self.knobs.boost_ns);
+            platform.arm_timer(key, TimerPhase::BeforeTicks, now_ns + self.tunables.boost_ns);
         } else if let Some(task) = self.running[key.0 as usize]
             && self.tasks[task].state == State::Running
         {
@@ -674,13 +674,13 @@ impl Scheduler for Textbook {
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = Vec::new();
-        let mut knob = |name, value: u64, range, help| {
+        let mut tunable = |name, value: u64, range, help| {
             all.push(Tunable { name, value: value as i64, range, help });
         };
         const HOUR_NS: i64 = 3_600_000_000_000;
-        let k = &self.knobs;
+        let k = &self.tunables;
         if self.rules.quantum_ns > 0 {
-            knob(
+            tunable(
                 "quantum_ns",
                 k.quantum_ns,
                 (1, HOUR_NS),
@@ -688,8 +688,13 @@ impl Scheduler for Textbook {
             );
         }
         if self.rules.order_by == OrderBy::Priority {
-            knob("quantum_ns", k.quantum_ns, (0, HOUR_NS), "turns within one priority; 0 = none");
-            knob(
+            tunable(
+                "quantum_ns",
+                k.quantum_ns,
+                (0, HOUR_NS),
+                "turns within one priority; 0 = none",
+            );
+            tunable(
                 "aging_ns",
                 k.aging_ns,
                 (0, HOUR_NS),
@@ -697,16 +702,16 @@ impl Scheduler for Textbook {
             );
         }
         if self.rules.order_by == OrderBy::Level {
-            knob("levels", u64::from(k.levels), (1, 32), "number of levels");
+            tunable("levels", u64::from(k.levels), (1, 32), "number of levels");
         }
         if self.rules.feedback == Feedback::Teaching {
-            knob(
+            tunable(
                 "boost_ns",
                 k.boost_ns,
                 (1_000, HOUR_NS),
                 "all tasks go back to the top this often",
             );
-            knob(
+            tunable(
                 "allotment_ns",
                 k.allotment_ns,
                 (1, HOUR_NS),
@@ -714,8 +719,8 @@ impl Scheduler for Textbook {
             );
         }
         if self.rules.sliced_classes {
-            knob("cycle_ns", k.cycle_ns, (100, HOUR_NS), "length of a cycle of the classes");
-            knob(
+            tunable("cycle_ns", k.cycle_ns, (100, HOUR_NS), "length of a cycle of the classes");
+            tunable(
                 "first_part_percent",
                 k.first_part_percent,
                 (1, 99),
@@ -723,7 +728,7 @@ impl Scheduler for Textbook {
             );
         }
         if self.rules.predicted {
-            knob("tau_ns", k.tau_ns, (0, HOUR_NS), "first estimate of a burst");
+            tunable("tau_ns", k.tau_ns, (0, HOUR_NS), "first estimate of a burst");
         }
         all
     }
@@ -741,7 +746,7 @@ impl Scheduler for Textbook {
             ));
         }
         let value = value as u64;
-        let k = &mut self.knobs;
+        let k = &mut self.tunables;
         match name {
             "quantum_ns" => k.quantum_ns = value,
             "aging_ns" => k.aging_ns = value,
@@ -757,11 +762,11 @@ impl Scheduler for Textbook {
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        let turns = self.rules.order_by == OrderBy::Arrival && self.knobs.quantum_ns > 0;
+        let turns = self.rules.order_by == OrderBy::Arrival && self.tunables.quantum_ns > 0;
         Promises {
             idle_beside_waiting_ns: Some(0),
-            wait_ns: turns.then(|| u64::from(load.tasks) * self.knobs.quantum_ns),
-            hog_spread_ns: turns.then_some(self.knobs.quantum_ns),
+            wait_ns: turns.then(|| u64::from(load.tasks) * self.tunables.quantum_ns),
+            hog_spread_ns: turns.then_some(self.tunables.quantum_ns),
             real_time_first: false,
         }
     }
@@ -781,7 +786,7 @@ impl Scheduler for Textbook {
 }
 
 impl Clairvoyant for Textbook {
-    fn foresee(&mut self, task: TaskId, burst_ns: u64) {
+    fn next_burst(&mut self, task: TaskId, burst_ns: u64) {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, Task::default());
             self.ready.iter_mut().for_each(|ready| ready.admit(task));

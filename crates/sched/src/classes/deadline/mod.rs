@@ -49,7 +49,7 @@ use schedlab_core::platform::Refusal;
 use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use server::FairServer;
 
-/// The knobs of the class.
+/// The tunables of the class.
 pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline_period_max_us"];
 
 /// A thread's replenishment timer and its zero-lag timer have these keys, plus four times its
@@ -310,12 +310,12 @@ impl Deadline {
         self.push_if_overloaded(core, platform, cpu);
     }
 
-    /// The knobs with their values.
+    /// The tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        let knob = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
+        let tunable = |name, value, help| Tunable { name, value, range: (100, 1 << 22), help };
         alloc::vec![
-            knob(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
-            knob(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),
+            tunable(TUNABLES[0], self.period_us.0 as i64, "shortest period of a deadline task, us"),
+            tunable(TUNABLES[1], self.period_us.1 as i64, "longest period of a deadline task, us"),
         ]
     }
 
@@ -336,7 +336,7 @@ impl Deadline {
         self.admission.cpu_online(self.server_bw());
     }
 
-    /// Writes a knob; its range has been checked. What is admitted stays so.
+    /// Writes a tunable; its range has been checked. What is admitted stays so.
     pub fn set_tunable(&mut self, name: &str, value: i64) {
         if name == TUNABLES[0] {
             self.period_us.0 = value as u64;
@@ -427,7 +427,7 @@ impl Class for Deadline {
             Enqueue::Restored | Enqueue::Migrated => {}
         }
         if !self.tasks[pid.index()].server.throttled {
-            platform.touched.enqueues += 1;
+            platform.work.enqueues += 1;
             self.insert(core, cpu, pid);
         }
     }
@@ -442,7 +442,7 @@ impl Class for Deadline {
     ) -> bool {
         self.update_curr(core, platform, cpu);
         if self.tasks[pid.index()].queued {
-            platform.touched.dequeues += 1;
+            platform.work.dequeues += 1;
             self.remove(core, cpu, pid);
         }
         true

@@ -143,7 +143,7 @@ impl Deadline {
     fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = core.cpu_of(pid);
         platform.double_lock(from, to);
-        platform.touched.moves += 1;
+        platform.work.moves += 1;
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
         core.set_cpu_and_tell(platform, pid, to);
         core.update_rq_clock(platform, to);

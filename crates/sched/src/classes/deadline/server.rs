@@ -17,7 +17,7 @@ use crate::classes::{ClassId, Core, Pid};
 use schedlab_core::platform::Refusal;
 use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
 
-/// The knobs.
+/// The tunables.
 pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];
 
 /// What a fair server does.
@@ -198,7 +198,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The knobs with their values.
+    /// The tunables with their values.
     pub fn fair_server_tunables(&self) -> [Tunable; 2] {
         [
             Tunable {

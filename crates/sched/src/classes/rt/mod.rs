@@ -22,7 +22,7 @@
 //! | throttling, borrowing, the period timer | [`throttle`] |
 //! | push, pull, choice of CPU | [`push_pull`] |
 //! | at which level each CPU runs | [`cpupri`] |
-//! | the lists | [`lists`] |
+//! | the lists | [`prio_array`] |
 //!
 //! # Cost
 //!
@@ -30,7 +30,7 @@
 //! period timer: O(CPUs).
 
 pub mod cpupri;
-pub mod lists;
+pub mod prio_array;
 pub mod push_pull;
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
-use lists::{Link, NOBODY, PrioLists};
+use prio_array::{Link, NOBODY, PrioLists};
 use schedlab_core::{CpuId, Parent, Platform, Policy, TimerKey};
 use throttle::Bandwidth;
 pub use throttle::TUNABLES;
@@ -165,7 +165,7 @@ impl RealTime {
             self.push_links.resize(core.threads.len(), Link::default());
         }
         let time_slice = match parent {
-            Parent::Outside => self.def_timeslice,
+            Parent::External => self.def_timeslice,
             Parent::Task { task, .. } => self.tasks[core.pid(task).index()].time_slice,
         };
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
@@ -305,7 +305,7 @@ impl Class for RealTime {
         pid: Pid,
         why: Enqueue,
     ) {
-        platform.touched.enqueues += 1;
+        platform.work.enqueues += 1;
         RealTime::enqueue_task(self, core, platform, cpu, pid, why);
     }
 
@@ -318,7 +318,7 @@ impl Class for RealTime {
         _why: Dequeue,
     ) -> bool {
         self.update_curr(core, platform, cpu);
-        platform.touched.dequeues += 1;
+        platform.work.dequeues += 1;
         let Self { rqs, links, .. } = self;
         rqs[cpu.index()].queue.remove(links, pid);
         let thread = *core.thread(pid);
@@ -360,7 +360,7 @@ impl Class for RealTime {
         }
         let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
         if let Some(pid) = picked {
-            platform.touched.bitmap(core.thread(pid).prio as u8);
+            platform.work.bitmap(core.thread(pid).prio as u8);
             self.tasks[pid.index()].exec_start = core.clock(cpu);
             self.make_unpushable(cpu, pid);
         }

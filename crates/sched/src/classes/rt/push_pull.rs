@@ -1,6 +1,6 @@
 //! Push and pull: keeping the most urgent real-time tasks of the machine on its CPUs (2.6.25).
 
-use super::lists::NOBODY;
+use super::prio_array::NOBODY;
 use super::{CpuPri, RealTime};
 use crate::classes::{ClassId, Core, Pid};
 use schedlab_core::{CpuId, Platform};
@@ -134,7 +134,7 @@ impl RealTime {
     ) {
         use crate::classes::{Class, Dequeue, Enqueue};
         platform.double_lock(from, to);
-        platform.touched.moves += 1;
+        platform.work.moves += 1;
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
         core.sub_nr_running(from, 1);
         core.set_cpu_and_tell(platform, pid, to);

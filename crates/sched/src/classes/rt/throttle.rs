@@ -8,7 +8,7 @@ use crate::classes::Core;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform, TimerPhase, Tunable, TunableError};
 
-/// The knobs of the class.
+/// The tunables of the class.
 pub const TUNABLES: [&str; 2] = ["sched_rt_period_us", "sched_rt_runtime_us"];
 
 /// `def_rt_bandwidth`: how much, how often.
@@ -184,7 +184,7 @@ impl RealTime {
         }
     }
 
-    /// The knobs with their values.
+    /// The tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
         if !self.version.throttling {
             return Vec::new();
@@ -205,7 +205,7 @@ impl RealTime {
         ]
     }
 
-    /// Writes a knob; its range has been checked.
+    /// Writes a tunable; its range has been checked.
     ///
     /// # Errors
     /// A runtime of 0 is refused: the migration threads are real-time tasks too.

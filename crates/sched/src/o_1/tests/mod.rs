@@ -100,7 +100,7 @@ impl Rig {
         program.due = None;
         program.born = true;
         let attr = program.attr.clone();
-        self.sched.fork(&mut self.platform, task, &attr, Parent::Outside);
+        self.sched.fork(&mut self.platform, task, &attr, Parent::External);
     }
 
     fn row(&mut self, task: TaskId) -> &mut Task {

@@ -616,7 +616,7 @@ fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
     }
 }
 
-// Knobs.
+// Tunables.
 
 #[test]
 fn knobs_are_checked_and_fixed_at_boot() {

@@ -79,7 +79,7 @@ impl Driver {
 
     fn event(&mut self) {
         match self.random.below(12) {
-            0 if self.lives.len() < 60 => self.born(Parent::Outside),
+            0 if self.lives.len() < 60 => self.born(Parent::External),
             1 if self.lives.len() < 60 => {
                 if let Some((cpu, task)) = self.random_running() {
                     self.born(Parent::Task { task, cpu });

@@ -605,9 +605,9 @@ fn load_balance(
     idle: Idle,
 ) -> bool {
     let mut all_pinned = false;
-    platform.touched.balances += 1;
+    platform.work.balances += 1;
     let busiest = loop {
-        platform.touched.queues += queues.domains().loads.len() as u64;
+        platform.work.queues += queues.domains().loads.len() as u64;
         let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
             break None;
         };
@@ -690,8 +690,8 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
 /// `load_balance_newidle`: the same of one domain.
 fn newly_idle_balance_of(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let mut pulled = 0;
-    platform.touched.balances += 1;
-    platform.touched.queues += queues.domains().loads.len() as u64;
+    platform.work.balances += 1;
+    platform.work.queues += queues.domains().loads.len() as u64;
     while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
         let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
         pulled = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance).tasks;

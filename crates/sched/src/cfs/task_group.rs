@@ -2,15 +2,15 @@
 //!
 //! A group competes as one entity in its parent's queue, with its shares as weight, and hands what
 //! it gets to its own members. So fairness is between groups first. On several CPUs the shares are
-//! divided over the CPUs ([`shares`](super::shares)).
+//! divided over the CPUs ([`update_shares`](super::update_shares)).
 //!
 //! Queues are made when a CPU first needs one: thousands of groups on thousands of CPUs cost
 //! nothing where nobody runs. What the kernel would by then have written into the entity of such a
 //! CPU is the same for all CPUs that are balanced alike, and kept once ([`Group::absent_weight`]).
 
 use super::Cfs;
+use super::cfs_rq::CfsRq;
 use super::entity::{Entity, Load};
-use super::queue::CfsRq;
 use crate::classes::rbtree::NIL;
 use crate::classes::{Core, Pid};
 use alloc::string::String;

@@ -1,9 +1,9 @@
 //! Load balancing: which tasks are moved.
 
-use super::balance::{Migrate, Occasion, Pass};
+use super::class::Fair;
 use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
-use super::fair::Fair;
+use super::load_balance::{Migrate, Occasion, Pass};
 use crate::classes::{Core, Pid};
 use schedlab_core::{CpuId, Platform, Policy};
 
@@ -129,7 +129,7 @@ impl Fair {
         task: Pid,
         to: CpuId,
     ) {
-        platform.touched.moves += 1;
+        platform.work.moves += 1;
         self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
         self.set_task_cpu(core, platform, task, to, false);
     }

@@ -4,7 +4,7 @@
 //! to the CPU of the waker if that does not upset the balance (`wake_affine`).
 
 use super::Cfs;
-use super::versions::Feature;
+use super::releases::Feature;
 use crate::classes::{Core, Pid};
 use schedlab_core::{CpuId, Platform};
 
@@ -13,7 +13,7 @@ impl Cfs {
     #[inline]
     pub(super) fn source_load(&self, cpu: CpuId, index: u8) -> u64 {
         let present = self.weighted_load[cpu.index()];
-        if index == 0 || !self.knobs.has(Feature::LbBias) {
+        if index == 0 || !self.tunables.has(Feature::LbBias) {
             return present;
         }
         present.min(self.cpu_load[cpu.index()][index as usize - 1])
@@ -23,7 +23,7 @@ impl Cfs {
     #[inline]
     pub(super) fn target_load(&self, cpu: CpuId, index: u8) -> u64 {
         let present = self.weighted_load[cpu.index()];
-        if index == 0 || !self.knobs.has(Feature::LbBias) {
+        if index == 0 || !self.tunables.has(Feature::LbBias) {
             return present;
         }
         present.max(self.cpu_load[cpu.index()][index as usize - 1])
@@ -46,7 +46,7 @@ impl Cfs {
         sync: bool,
     ) -> CpuId {
         let (this, prev) = (core.this_cpu, core.cpu_of(pid));
-        if !self.knobs.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
+        if !self.tunables.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
             return prev;
         }
         if this == prev && self.groups.len() == 1 {
@@ -60,7 +60,7 @@ impl Cfs {
         let Some(level) = affine else {
             return prev;
         };
-        if self.knobs.has(Feature::LbSharesUpdate) {
+        if self.tunables.has(Feature::LbSharesUpdate) {
             self.update_shares(core, platform, level, this);
         }
         if this != prev && self.wake_affine(core, level, pid, sync) { this } else { prev }
@@ -73,10 +73,11 @@ impl Cfs {
         let index = params.wake_idx;
         let mut load = self.source_load(prev, index);
         let mut this_load = self.target_load(this, index);
-        let asym = self.knobs.has(Feature::AsymEffLoad);
+        let asym = self.tunables.has(Feature::AsymEffLoad);
         let e = self.entity_of(pid);
         let curr = core.curr(this);
-        let sync = self.believes_sync(core, curr, e, sync && self.knobs.has(Feature::SyncWakeups));
+        let sync =
+            self.believes_sync(core, curr, e, sync && self.tunables.has(Feature::SyncWakeups));
         if sync && let Some(waker) = self.entity_if_any(curr) {
             // The waker is about to sleep: count without it.
             let group = self.group_of(waker);
@@ -105,11 +106,12 @@ impl Cfs {
         let _ = core;
         let overlaps = [self.entity_if_any(waker), Some(woken)]
             .map(|e| e.map_or(0, |e| self.entities[e as usize].averages.avg_overlap as i64));
-        let cost = self.knobs.migration_cost_ns;
+        let cost = self.tunables.migration_cost_ns;
         if sync {
-            !(self.knobs.has(Feature::SyncLess) && overlaps.iter().any(|&overlap| overlap > cost))
+            !(self.tunables.has(Feature::SyncLess)
+                && overlaps.iter().any(|&overlap| overlap > cost))
         } else {
-            self.knobs.has(Feature::SyncMore) && overlaps.iter().all(|&overlap| overlap < cost)
+            self.tunables.has(Feature::SyncMore) && overlaps.iter().all(|&overlap| overlap < cost)
         }
     }
 
@@ -157,7 +159,7 @@ impl Cfs {
                 }
             };
             let power = self.group_power(level, cpus);
-            Some(cpus.iter().map(load).sum::<u64>() * super::balance::SCALE / power)
+            Some(cpus.iter().map(load).sum::<u64>() * super::load_balance::SCALE / power)
         };
         let own_load = load_of(own).unwrap_or(0);
         let others = (own + 1..span.groups.len()).chain(0..own);
@@ -211,7 +213,7 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Version, class_list};
+    use crate::cfs::{Version, core_2_6};
     use crate::classes::rt::RtVersion;
     use crate::random::Random;
     use alloc::vec::Vec;
@@ -222,7 +224,7 @@ mod tests {
         const CPUS: u32 = 70;
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
-        let mut list = class_list(Version::V2_6_32, RtVersion::V2_6_25, &config);
+        let mut list = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
         let (core, fair) = (&mut list.core, &mut list.fair);
         let anywhere = core.idle_thread(CpuId(0));
         core.thread_mut(anywhere).nr_cpus_allowed = CPUS;

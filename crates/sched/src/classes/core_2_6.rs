@@ -9,7 +9,7 @@
 //! 4. If nothing is left, balance: try to take something from elsewhere.
 //! 5. Put the thread away; ask the classes in order who is next.
 //! 6. Switch; the new thread's class may push work away (real-time).
-//! 7. If the new thread is marked (see [`runqueue`](super::runqueue)), start over.
+//! 7. If the new thread is marked (see [`rq`](super::rq)), start over.
 //!
 //! # A wakeup
 //!
@@ -23,8 +23,8 @@
 //! lies within one call of `schedule()`, so that the machine never sees it.
 
 use super::bandwidth::Quota;
+use super::rq::{ClassId, Settings, Thread, prio_of};
 use super::rt::{self, RealTime};
-use super::runqueue::{ClassId, Settings, Thread, prio_of};
 use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -336,12 +336,12 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             address_space: attr.address_space,
         };
         let cpu = match parent {
-            Parent::Outside => self.emptiest_cpu(&attr.allowed),
+            Parent::External => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
         };
         self.core.thread_mut(pid).cpu = cpu.0;
         self.core.act_on(cpu);
-        self.core.outsider = parent == Parent::Outside;
+        self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
@@ -370,7 +370,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
         let pid = self.core.pid(task);
         self.core.act_on(waker.cpu());
-        self.core.outsider = matches!(waker, Waker::Process { .. });
+        self.core.external = matches!(waker, Waker::Process { .. });
         let sync = waker.is_sync();
         let cpu = self.core.cpu_of(pid);
         self.core.update_rq_clock(platform, cpu);
@@ -612,7 +612,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             let counts = thread.on_rq
                 && match thread.class {
                     ClassId::Idle => false,
-                    ClassId::Fair => !self.fair.is_held_back(Pid(pid as u32)),
+                    ClassId::Fair => !self.fair.throttled_hierarchy(Pid(pid as u32)),
                     ClassId::Rt | ClassId::Deadline => true,
                 };
             if counts {

@@ -1,16 +1,16 @@
 //! The fair class: what the hooks of the kernel's `fair_sched_class` do, level by level of the
 //! groups.
 
-use super::balance::Balance;
+use super::cfs_rq::Queue;
 use super::domains::Near;
 use super::entity::{Entity, Info, NONE};
-use super::group::Group;
-use super::knobs::{BASE_SLICE_NS, scaling};
-use super::load::Attach;
-use super::queue::Queue;
-use super::tally::Tally;
-use super::tree::{self, Order};
-use super::version::{Features, Version};
+use super::lb_cache::LbCache;
+use super::load_avg::Attach;
+use super::load_balance::Balance;
+use super::releases::{Features, Version};
+use super::task_group::Group;
+use super::timeline::{self, Order};
+use super::tunables::{BASE_SLICE_NS, scaling};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::domains::Domains;
 use crate::classes::rbtree::Nodes;
@@ -61,7 +61,7 @@ pub struct Fair {
     /// Who is near whom.
     pub(super) near: Near,
     /// All CPUs together, as balancing sees them.
-    pub(super) tally: Tally,
+    pub(super) lb_cache: LbCache,
 }
 
 /// What the class keeps of a task besides its entity, in a cache line.
@@ -141,7 +141,7 @@ impl Fair {
             limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
             balance: Balance::new(domains, &near),
             near,
-            tally: Tally::new(domains),
+            lb_cache: LbCache::new(domains),
         }
     }
 
@@ -195,13 +195,13 @@ impl Fair {
     pub(super) fn tree_insert(&mut self, q: u32, e: u32) {
         let queue = &mut self.queues[q as usize];
         queue.count_in(&self.se[e as usize]);
-        tree::insert(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
+        timeline::insert(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
     }
 
     pub(super) fn tree_remove(&mut self, q: u32, e: u32) {
         let queue = &mut self.queues[q as usize];
         queue.count_out(&self.se[e as usize]);
-        tree::remove(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
+        timeline::remove(&mut self.nodes, &mut queue.tree, &mut self.se, self.order, e);
     }
 
     // ---- running ----
@@ -210,7 +210,7 @@ impl Fair {
     fn set_next_entity(&mut self, platform: &mut Platform, q: u32, e: u32) {
         self.clear_buddies(e);
         if self.se[e as usize].on_rq {
-            platform.touched.tree(self.queues[q as usize].nr_queued);
+            platform.work.tree(self.queues[q as usize].nr_queued);
             self.tree_remove(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
             self.set_protection(q, e);
@@ -227,7 +227,7 @@ impl Fair {
         }
         self.check_runtime(core, platform, q);
         if waits {
-            platform.touched.tree(self.queues[q as usize].nr_queued);
+            platform.work.tree(self.queues[q as usize].nr_queued);
             self.tree_insert(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
         }

@@ -2,11 +2,11 @@
 //!
 //! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
-//! ([`select`](super::select)).
+//! ([`select_task_rq`](super::select_task_rq)).
 
-use super::busiest::{Stats, Type, numa_tasks};
+use super::class::Fair;
 use super::domains::is_numa;
-use super::fair::Fair;
+use super::find_busiest_group::{Stats, Type, numa_tasks};
 use crate::classes::Core;
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet};
@@ -72,9 +72,9 @@ impl Fair {
                 stats
             })
         };
-        if self.tally.knows(number) && allowed.count(self.cpus) == self.cpus {
-            let idlest = self.tally.idlest(cpu)?;
-            let (here, there) = (self.tally.row(cpu), self.tally.row(idlest));
+        if self.lb_cache.knows(number) && allowed.count(self.cpus) == self.cpus {
+            let idlest = self.lb_cache.idlest(cpu)?;
+            let (here, there) = (self.lb_cache.row(cpu), self.lb_cache.row(idlest));
             return is_worth_going(here, there, u64::from(pct), None)
                 .then(|| span.group(idlest.index()));
         }

@@ -1,14 +1,14 @@
-//! When the averages of [`pelt`](crate::pelt) are brought up to date, and what becomes of them when
-//! tasks come and go.
+//! When the averages of [`pelt`](crate::classes::pelt) are brought up to date, and what becomes of
+//! them when tasks come and go.
 //!
 //! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
 //! kept.
 
+use super::cfs_rq::Removed;
+use super::class::Fair;
 use super::entity::{NONE, unscaled};
-use super::fair::Fair;
-use super::queue::Removed;
+use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{Core, Pid};
-use crate::pelt::{Average, PELT_MIN_DIVIDER};
 use schedlab_core::CpuId;
 
 /// What an update of an entity's averages does to its queue's besides.
@@ -95,7 +95,7 @@ impl Fair {
         changed |=
             queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
         if changed {
-            self.mark(q);
+            self.invalidate(q);
         }
     }
 
@@ -110,7 +110,7 @@ impl Fair {
 
     /// The entity takes the queue's time, and the queue the entity's averages.
     fn attach_load_avg(&mut self, e: u32) {
-        self.mark(self.queue_of(e));
+        self.invalidate(self.queue_of(e));
         let weight = u64::from(self.se[e as usize].weight);
         let info = &mut self.info[e as usize];
         let queue = &mut self.queues[info.queue as usize].avg;
@@ -132,7 +132,7 @@ impl Fair {
 
     /// The queue loses the entity's averages.
     fn detach_load_avg(&mut self, e: u32) {
-        self.mark(self.queue_of(e));
+        self.invalidate(self.queue_of(e));
         let weight = u64::from(self.se[e as usize].weight);
         let info = &self.info[e as usize];
         let (queue, avg) = (&mut self.queues[info.queue as usize].avg, &info.avg);
@@ -153,7 +153,7 @@ impl Fair {
         if self.cpus == 1 || info.queue == NONE {
             return;
         }
-        self.mark(info.queue);
+        self.invalidate(info.queue);
         let info = &mut self.info[e as usize];
         let old_weight = u64::from(self.se[e as usize].weight);
         let queue = &mut self.queues[info.queue as usize].avg;
@@ -240,14 +240,14 @@ impl Fair {
 
     /// The queue counts on what the task used when it last ran through.
     pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
-        self.tally.mark(cpu.0);
+        self.lb_cache.invalidate(cpu.0);
         self.queues[cpu.index()].util_est += u64::from(self.tasks[task.index()].util_est);
     }
 
     /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
     /// increases at once and decreases by quarters.
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
-        self.tally.mark(cpu.0);
+        self.lb_cache.invalidate(cpu.0);
         let row = &mut self.tasks[task.index()];
         let queue = &mut self.queues[cpu.index()];
         queue.util_est = queue.util_est.saturating_sub(u64::from(row.util_est));

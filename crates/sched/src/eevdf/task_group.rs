@@ -6,12 +6,12 @@
 //! A group's queue on a CPU comes into being when the first of its tasks comes there, so that
 //! thousands of groups on thousands of CPUs cost what is used of them.
 
+use super::cfs_rq::Queue;
+use super::class::Fair;
 use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
-use super::fair::Fair;
-use super::queue::Queue;
+use crate::classes::pelt::Average;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
 use crate::classes::{Core, Pid};
-use crate::pelt::Average;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -80,7 +80,7 @@ impl Fair {
             let q = self.groups[group as usize].queues[cpu as usize];
             if q != NONE {
                 let e = self.queues[q as usize].owner;
-                self.update_load_avg(platform.now_ns(), e, super::load::Attach::No);
+                self.update_load_avg(platform.now_ns(), e, super::load_avg::Attach::No);
                 self.update_group_weight(core, platform, e);
             }
         }

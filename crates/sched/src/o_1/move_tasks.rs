@@ -1,5 +1,5 @@
-//! 2.6.22: which tasks move when CPUs are balanced by weight ([`crate::domains_2622`] says when,
-//! from where and how much).
+//! 2.6.22: which tasks move when CPUs are balanced by weight
+//! ([`crate::classes::load_balance_2_6_22`] says when, from where and how much).
 //!
 //! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load
 //! is an average over some ticks, and what could not be moved for too long, because it was running
@@ -7,7 +7,7 @@
 
 use super::O1;
 use super::task::Pid;
-use crate::domains_2622::{Balanced, Domains, Moved};
+use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved};
 use schedlab_core::{CpuId, Platform};
 
 impl Balanced for O1 {

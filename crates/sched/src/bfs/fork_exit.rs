@@ -1,7 +1,7 @@
 //! How tasks begin, and what they leave when they end.
 
 use super::Bfs;
-use super::version::{RESCHED_US, Version};
+use super::releases::{RESCHED_US, Version};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {

@@ -1,7 +1,7 @@
 //! Who is busiest, and by how much: the arithmetic of a balancing pass.
 
 use super::Cfs;
-use super::balance::{Idleness, Pass, SCALE};
+use super::load_balance::{Idleness, Pass, SCALE};
 use crate::classes::Core;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;

@@ -1,7 +1,8 @@
-//! The fair class's knobs, under the kernel's names: numbers, and the switches of `sched/features`.
+//! The fair class's tunables, under the kernel's names: numbers, and the switches of
+//! `sched/features`.
 
-use super::fair::Fair;
-use super::version::FEATURES;
+use super::class::Fair;
+use super::releases::FEATURES;
 use crate::classes::bandwidth;
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
@@ -65,7 +66,7 @@ impl Fair {
         all
     }
 
-    /// Writes a knob; name and range have been checked.
+    /// Writes a tunable; name and range have been checked.
     pub(super) fn set_tunable(&mut self, name: &str, value: i64) {
         match name {
             "base_slice_ns" => {

@@ -2,7 +2,7 @@
 
 use super::entity::{self, Entity, before, max_vruntime};
 use super::timeline::Timeline;
-use super::{Cfs, versions::InverseRule};
+use super::{Cfs, releases::InverseRule};
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use schedlab_core::{CpuId, Platform};
@@ -215,8 +215,8 @@ impl Cfs {
         if wakeup {
             self.place_entity(q, e, false);
         }
-        platform.touched.enqueues += 1;
-        platform.touched.tree(self.queues[q as usize].nr_running);
+        platform.work.enqueues += 1;
+        platform.work.tree(self.queues[q as usize].nr_running);
         if self.queues[q as usize].curr != e {
             self.timeline_insert(q, e);
         }
@@ -228,9 +228,9 @@ impl Cfs {
         let q = self.entities[e as usize].cfs_rq;
         self.update_curr(core, platform, q);
         self.clear_buddies(e);
-        platform.touched.dequeues += 1;
+        platform.work.dequeues += 1;
         if self.queues[q as usize].curr != e {
-            platform.touched.tree(self.queues[q as usize].nr_running);
+            platform.work.tree(self.queues[q as usize].nr_running);
             self.timeline_remove(q, e);
         }
         self.account_dequeue(q, e);

@@ -4,7 +4,7 @@
 //! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
 //! answers are kept: for every CPU what was last seen of it (a row), and for each [`BLOCK`] of CPUs
 //! the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in
-//! its row marks the row ([`Tally::mark`]; [`Core`] marks what it changes itself), and before the
+//! its row marks the row ([`LbCache::mark`]; [`Core`] marks what it changes itself), and before the
 //! next answer the marked rows are read anew.
 //!
 //! The answers are exactly those of the long way ([`Fair::survey`], [`Fair::idlest_group`]), as
@@ -18,9 +18,9 @@
 //! This is for the machine that is one domain of single CPUs. Where domains have groups of several
 //! there are few groups.
 
-use super::busiest::{Stats, Survey};
+use super::class::Fair;
 use super::domains::is_numa;
-use super::fair::Fair;
+use super::find_busiest_group::{Stats, Survey};
 use crate::classes::Core;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ const NOBODY: u32 = u32::MAX;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct LbCache {
     /// Whether the machine is one domain of single CPUs, all on line; else nothing is kept.
     is_kept: bool,
     /// The domain's level, and its `imbalance_pct`.
@@ -62,16 +62,16 @@ struct Block {
     idlest: u32,
 }
 
-impl Tally {
+impl LbCache {
     /// All CPUs idle.
-    pub(super) fn new(domains: &Domains) -> Tally {
+    pub(super) fn new(domains: &Domains) -> LbCache {
         let cpus = domains.cpus() as usize;
         let mut level = domains.of(CpuId(0));
         let flat = level.next().filter(|&level| {
             let span = domains.level(level).span(CpuId(0));
             span.single_cpu_groups && span.cpus.len() == cpus && !is_numa(domains.level(level).kind)
         });
-        let mut tally = Tally {
+        let mut lb_cache = LbCache {
             is_kept: flat.is_some(),
             level: flat.unwrap_or(0),
             imbalance_pct: flat.map_or(0, |level| domains.level(level).params.imbalance_pct),
@@ -82,21 +82,21 @@ impl Tally {
             util: 0,
             waiting: 0,
         };
-        if tally.is_kept {
-            tally.rows = alloc::vec![Stats::default(); cpus];
-            tally.blocks = alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
-            (0..cpus as u32).for_each(|cpu| tally.mark(cpu));
+        if lb_cache.is_kept {
+            lb_cache.rows = alloc::vec![Stats::default(); cpus];
+            lb_cache.blocks = alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
+            (0..cpus as u32).for_each(|cpu| lb_cache.invalidate(cpu));
         }
-        tally
+        lb_cache
     }
 
     /// Something of `cpu` may have changed that its row tells.
     #[inline]
-    pub(super) fn mark(&mut self, cpu: u32) {
+    pub(super) fn invalidate(&mut self, cpu: u32) {
         self.marked[cpu as usize / 64] |= 1 << (cpu % 64);
     }
 
-    /// Whether the tally knows the domain of this level.
+    /// Whether the lb_cache knows the domain of this level.
     #[inline]
     pub(super) fn knows(&self, level: usize) -> bool {
         self.is_kept && self.level == level
@@ -179,34 +179,35 @@ fn is_idler(stats: &Stats, best: Option<&Stats>) -> bool {
 impl Fair {
     /// Something of queue `q` has changed that balancing reads.
     #[inline]
-    pub(super) fn mark(&mut self, q: u32) {
+    pub(super) fn invalidate(&mut self, q: u32) {
         // Of groups' queues it reads nothing.
         if q < self.cpus {
-            self.tally.mark(q);
+            self.lb_cache.invalidate(q);
         }
     }
 
-    /// Brings the tally up to date.
+    /// Brings the lb_cache up to date.
     pub(super) fn tally_up(&mut self, core: &mut Core) {
-        if !self.tally.is_kept {
+        if !self.lb_cache.is_kept {
             return;
         }
-        for word in 0..self.tally.marked.len() {
-            let mut bits = core::mem::take(&mut self.tally.marked[word]) | core.take_changed(word);
+        for word in 0..self.lb_cache.marked.len() {
+            let mut bits =
+                core::mem::take(&mut self.lb_cache.marked[word]) | core.take_changed(word);
             while bits != 0 {
                 let cpu = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let row = self.row_of(core, CpuId(cpu as u32));
-                self.tally.put(cpu, row);
+                self.lb_cache.put(cpu, row);
             }
         }
-        for block in 0..self.tally.blocks.len() {
-            if self.tally.blocks[block].marked {
-                let tally = &mut self.tally;
-                let cpus = || block * BLOCK..((block + 1) * BLOCK).min(tally.rows.len());
-                let busiest = tally.best(cpus(), NOBODY, is_busier);
-                let idlest = tally.best(cpus(), NOBODY, is_idler);
-                tally.blocks[block] = Block { marked: false, busiest, idlest };
+        for block in 0..self.lb_cache.blocks.len() {
+            if self.lb_cache.blocks[block].marked {
+                let lb_cache = &mut self.lb_cache;
+                let cpus = || block * BLOCK..((block + 1) * BLOCK).min(lb_cache.rows.len());
+                let busiest = lb_cache.best(cpus(), NOBODY, is_busier);
+                let idlest = lb_cache.best(cpus(), NOBODY, is_idler);
+                lb_cache.blocks[block] = Block { marked: false, busiest, idlest };
             }
         }
     }
@@ -214,30 +215,32 @@ impl Fair {
     /// What is to stand in the row of `cpu`.
     fn row_of(&self, core: &Core, cpu: CpuId) -> Stats {
         let mut row = self.sum_up(core, &[cpu]);
-        row.kind = row.type_by_numbers(self.tally.imbalance_pct);
+        row.kind = row.type_by_numbers(self.lb_cache.imbalance_pct);
         row
     }
 
     /// Whether every row that is not marked is right, and the sums are. For tests.
     pub(super) fn audit_tally(&self, core: &Core) -> bool {
-        let tally = &self.tally;
-        let is_marked = |cpu: CpuId| (tally.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
-        let sum = |of: fn(&Stats) -> u64| tally.rows.iter().map(of).sum::<u64>();
-        !tally.is_kept
+        let lb_cache = &self.lb_cache;
+        let is_marked = |cpu: CpuId| (lb_cache.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
+        let sum = |of: fn(&Stats) -> u64| lb_cache.rows.iter().map(of).sum::<u64>();
+        !lb_cache.is_kept
             || (0..self.cpus).map(CpuId).all(|cpu| {
-                is_marked(cpu) || core.is_changed(cpu) || *tally.row(cpu) == self.row_of(core, cpu)
+                is_marked(cpu)
+                    || core.is_changed(cpu)
+                    || *lb_cache.row(cpu) == self.row_of(core, cpu)
             }) && [
                 sum(|row| row.load),
                 sum(|row| row.util),
                 sum(|row| u64::from(row.has_waiting)),
-            ] == [tally.load, tally.util, u64::from(tally.waiting)]
+            ] == [lb_cache.load, lb_cache.util, u64::from(lb_cache.waiting)]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eevdf::balance::{Occasion, Pass};
+    use crate::eevdf::load_balance::{Occasion, Pass};
     use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
     use crate::random::Random;
@@ -263,8 +266,8 @@ mod tests {
                 fair.tally_up(core);
                 assert!(fair.audit_tally(core));
                 for here in (0..cpus).map(CpuId) {
-                    let pass = Pass::new(here, fair.tally.level, Occasion::Idle);
-                    let short = fair.tally.survey(here);
+                    let pass = Pass::new(here, fair.lb_cache.level, Occasion::Idle);
+                    let short = fair.lb_cache.survey(here);
                     assert_eq!(
                         short,
                         fair.survey(core, &pass),
@@ -272,9 +275,9 @@ mod tests {
                     );
                     found += u32::from(short.busiest.is_some());
                     let short = fair.idlest_group(core, &CpuSet::All, here, pass.level);
-                    fair.tally.is_kept = false;
+                    fair.lb_cache.is_kept = false;
                     let long = fair.idlest_group(core, &CpuSet::All, here, pass.level);
-                    fair.tally.is_kept = true;
+                    fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());
                 }
@@ -290,7 +293,7 @@ mod tests {
         assert!(fair.audit_tally(core));
         fair.queues[2].avg.load_avg = 7;
         assert!(!fair.audit_tally(core));
-        fair.mark(2);
+        fair.invalidate(2);
         assert!(fair.audit_tally(core));
     }
 }

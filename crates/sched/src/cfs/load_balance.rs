@@ -1,18 +1,18 @@
 //! Load balancing: when it happens, and what one pass does.
 //!
 //! A CPU balances for itself: from its tick, each domain at its interval, and when it goes idle. It
-//! looks for the busiest group of the domain ([`find_busiest`](super::find_busiest)), for the
-//! busiest CPU in it, and pulls tasks from there that are not running and not cache hot. If that
-//! fails several times in a row the busiest CPU's migration thread is woken to push the running
-//! task over (*active balancing*).
+//! looks for the busiest group of the domain ([`find_busiest_group`](super::find_busiest_group)),
+//! for the busiest CPU in it, and pulls tasks from there that are not running and not cache hot. If
+//! that fails several times in a row the busiest CPU's migration thread is woken to push the
+//! running task over (*active balancing*).
 
 use super::Cfs;
 use super::entity::Entity;
-use super::versions::Feature;
+use super::releases::Feature;
 use crate::classes::domains::DomainParams;
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::RealTime;
-use crate::classes::{Challenge, Class, Core, Dequeue, Enqueue, class_list};
+use crate::classes::{Challenge, Class, Core, Dequeue, Enqueue, core_2_6};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -204,7 +204,7 @@ impl Cfs {
         if pushes {
             core.rqs[busiest.index()].active_balance = true;
             core.rqs[busiest.index()].push_cpu = pass.this;
-            class_list::wake_migration_thread(self, core, rt, platform, busiest);
+            core_2_6::wake_migration_thread(self, core, rt, platform, busiest);
         }
         moved
     }
@@ -220,9 +220,9 @@ impl Cfs {
         pinned: &mut AllPinned,
     ) -> Option<(CpuId, bool)> {
         self.candidates.all();
-        platform.touched.balances += 1;
+        platform.work.balances += 1;
         loop {
-            platform.touched.queues +=
+            platform.work.queues +=
                 core.domains.level(pass.level).span(pass.this).cpus.len() as u64;
             self.update_shares(core, platform, pass.level, pass.this);
             let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
@@ -347,7 +347,7 @@ impl Cfs {
         let mut rest = max;
         let mut moved = 0;
         let mut e = self.queues[q as usize].newest_task;
-        let mut left = self.knobs.nr_migrate + 1;
+        let mut left = self.tunables.nr_migrate + 1;
         while rest > 0 && e != NIL && left > 0 {
             left -= 1;
             let Entity { load, older, .. } = self.entities[e as usize];
@@ -390,13 +390,13 @@ impl Cfs {
     /// `task_hot`: ran a moment ago, or is about to.
     fn is_cache_hot(&self, core: &Core, entity: &Entity) -> bool {
         let queue = &self.queues[entity.cfs_rq as usize];
-        if self.knobs.has(Feature::CacheHotBuddy) && core.nr_running[core.this_cpu.index()] > 0 {
+        if self.tunables.has(Feature::CacheHotBuddy) && core.nr_running[core.this_cpu.index()] > 0 {
             let e = self.entity_of(entity.pid);
             if queue.next == e || queue.last == e {
                 return true;
             }
         }
-        match self.knobs.migration_cost_ns {
+        match self.tunables.migration_cost_ns {
             -1 => true,
             0 => false,
             cost => (core.clock(queue.cpu).wrapping_sub(entity.exec_start) as i64) < cost,
@@ -407,7 +407,7 @@ impl Cfs {
     fn pull_task(&mut self, core: &mut Core, platform: &mut Platform, e: u32, this: CpuId) {
         let pid = self.entities[e as usize].pid;
         let from = core.cpu_of(pid);
-        platform.touched.moves += 1;
+        platform.work.moves += 1;
         self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
         core.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);

@@ -1,10 +1,10 @@
-//! Which tasks move when CPUs are balanced ([`crate::domains_2622`] says when, from where and how
-//! much).
+//! Which tasks move when CPUs are balanced ([`crate::classes::load_balance_2_6_22`] says when, from
+//! where and how much).
 
-use super::array::{self, PrioArray};
+use super::prio_array::{self, PrioArray};
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
-use crate::domains_2622::{Balanced, Domains, Moved};
+use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved};
 use schedlab_core::{CpuId, Platform};
 
 /// The level of the idle task, as one of nice 0 would have it. (It is never compared for
@@ -61,7 +61,7 @@ impl Staircase {
     ) -> bool {
         let mut at = self.array(go.from, object).tail(level);
         while let Some(p) = at {
-            at = array::prev(&self.links, p);
+            at = prio_array::prev(&self.links, p);
             let weight = i64::from(self.tasks[p.index()].load_weight);
             let mut skip = weight > go.rem;
             if skip && level < go.to_best {

@@ -15,9 +15,9 @@
 //! [`FAR`] away from it.
 
 use super::entity::{Entity, NONE};
-use super::tree;
+use super::timeline;
+use crate::classes::pelt::Average;
 use crate::classes::rbtree::{Nodes, Root};
-use crate::pelt::Average;
 use schedlab_core::CpuId;
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
@@ -212,7 +212,7 @@ impl Queue {
 
     /// Recounts the sums. For tests.
     pub fn audit_sums(&self, nodes: &Nodes, se: &[Entity]) -> bool {
-        let waiting = || tree::iter(nodes, &self.tree).map(|node| &se[node as usize]);
+        let waiting = || timeline::iter(nodes, &self.tree).map(|node| &se[node as usize]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
             && waiting().map(|entity| i64::from(entity.weight)).sum::<i64>() == self.sum_w
     }

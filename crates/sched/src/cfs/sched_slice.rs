@@ -6,12 +6,12 @@
 //! sets the period, and each level of groups above takes its share of that.
 
 use super::entity::{fair, inverse, scale};
-use super::versions::{PeriodRule, SliceRule};
-use super::{Cfs, Knobs, Version};
+use super::releases::{PeriodRule, SliceRule};
+use super::{Cfs, Tunables, Version};
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
 
-impl Knobs {
+impl Tunables {
     /// `__sched_period`.
     #[inline]
     pub(super) fn period(&self, nr_running: u64, rule: PeriodRule) -> u64 {
@@ -33,7 +33,7 @@ impl Cfs {
         let nr_running =
             u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
         let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
-        let mut slice = self.knobs.period(nr_running, period);
+        let mut slice = self.tunables.period(nr_running, period);
         if rule == SliceRule::Divide {
             return slice * entity.load.weight / self.queues[entity.cfs_rq as usize].load;
         }
@@ -63,7 +63,7 @@ impl Cfs {
                 let entity = &self.entities[e as usize];
                 let queue = &self.queues[entity.cfs_rq as usize];
                 let period =
-                    self.knobs.period(u64::from(queue.nr_running) + 1, self.version.period);
+                    self.tunables.period(u64::from(queue.nr_running) + 1, self.version.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

@@ -1,7 +1,7 @@
 //! Fork and exit, yield, changes of nice value and policy.
 
 use super::O1;
-use super::rules::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
+use super::releases::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
 use super::task::{Activated, ArrayId, Pid, State, Task};
 use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
@@ -168,7 +168,7 @@ impl O1 {
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
         let rq = &self.rqs[cpu as usize];
         let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
-        platform.touched.requeue();
+        platform.work.requeue();
         self.move_to(p, array);
         platform.resched(CpuId(cpu));
     }

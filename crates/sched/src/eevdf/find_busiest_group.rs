@@ -12,9 +12,9 @@
 //! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
 //! Between nodes two tasks are let be, so that they stay near their memory and each other.
 
-use super::balance::{Migrate, Occasion, Pass};
+use super::class::Fair;
 use super::domains::is_numa;
-use super::fair::Fair;
+use super::load_balance::{Migrate, Occasion, Pass};
 use crate::classes::Core;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
@@ -128,8 +128,8 @@ impl Fair {
     pub(super) fn find_source(&mut self, core: &mut Core, pass: &mut Pass) -> Option<CpuId> {
         self.tally_up(core);
         let core = &*core;
-        let Survey { local, whole, busiest } = match self.tally.knows(pass.level) {
-            true => self.tally.survey(pass.here),
+        let Survey { local, whole, busiest } = match self.lb_cache.knows(pass.level) {
+            true => self.lb_cache.survey(pass.here),
             false => self.survey(core, pass),
         };
         let level = core.domains.level(pass.level);

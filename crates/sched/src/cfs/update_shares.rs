@@ -6,7 +6,7 @@
 
 use super::Cfs;
 use super::entity::Load;
-use super::groups::SHARES;
+use super::task_group::SHARES;
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
@@ -40,7 +40,7 @@ impl Cfs {
     ) {
         let now_ns = platform.now_ns();
         let last_update = &mut self.balancing[level][cpu.index()].last_update_ns;
-        if now_ns - *last_update < self.knobs.shares_ratelimit_ns {
+        if now_ns - *last_update < self.tunables.shares_ratelimit_ns {
             return;
         }
         *last_update = now_ns;
@@ -78,7 +78,7 @@ impl Cfs {
             shares = row.shares;
         }
         let part = |load: u64| (shares * load / total).clamp(*SHARES.start(), *SHARES.end());
-        let thresh = self.knobs.shares_thresh;
+        let thresh = self.tunables.shares_thresh;
         for place in 0..row.queues.len() {
             let (other, q) = self.groups[group as usize].queues[place];
             if !core.is_online(other) || !core.domains.level(level).share(other, cpu) {

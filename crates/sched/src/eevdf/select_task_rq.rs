@@ -10,9 +10,9 @@
 //! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
 //! an idle thread of the last CPU's core is good enough.
 
+use super::class::Fair;
 use super::domains::round;
 use super::entity::NONE;
-use super::fair::Fair;
 use crate::classes::{Core, Pid};
 use schedlab_core::{CpuId, Platform, Waker};
 

@@ -5,8 +5,9 @@
 //! Now and then (every few ticks when idle, every 16 times that when busy), and whenever it is
 //! about to go idle, a CPU looks at the others, domain by domain from the smallest up
 //! ([`domains`](super::domains)). In each it compares the groups: who is busiest, and what should
-//! be moved, stands in [`busiest`](super::busiest). Then the tasks that have been on the source's
-//! list for longest are looked at, and go if they may ([`moving`](super::moving)).
+//! be moved, stands in [`find_busiest_group`](super::find_busiest_group). Then the tasks that have
+//! been on the source's list for longest are looked at, and go if they may
+//! ([`detach_tasks`](super::detach_tasks)).
 //!
 //! Of a group only one CPU balances for it: an idle one if there is one. When nothing could be
 //! moved several times in a row, the source's running task itself is pushed over (active
@@ -14,10 +15,10 @@
 //!
 //! The flat machine of the golden schedules is one domain, each CPU a group of its own.
 
+use super::class::Fair;
 use super::domains::{self, BUSY_FACTOR, Near};
 use super::entity::NONE;
-use super::fair::Fair;
-use super::tally::Tally;
+use super::lb_cache::LbCache;
 use crate::classes::domains::Domains;
 use crate::classes::{Core, Pid};
 use alloc::vec::Vec;
@@ -275,11 +276,11 @@ impl Fair {
     pub(super) fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
         self.online = core.online_cpus();
         self.near = Near::new(&core.domains);
-        self.tally = Tally::new(&core.domains);
+        self.lb_cache = LbCache::new(&core.domains);
         self.balance.restart(&core.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         if !self.base_slice_by_hand {
-            self.base_slice = self.base_slice_unscaled * super::knobs::scaling(self.online);
+            self.base_slice = self.base_slice_unscaled * super::tunables::scaling(self.online);
         }
     }
 
@@ -394,9 +395,9 @@ impl Fair {
     ) -> bool {
         let mut pass = Pass::new(here, level, why);
         let mut dropped = 0;
-        platform.touched.balances += 1;
+        platform.work.balances += 1;
         let moved = loop {
-            platform.touched.queues += u64::from(self.cpus);
+            platform.work.queues += u64::from(self.cpus);
             let Some(source) = self.find_source(core, &mut pass) else {
                 self.found_balanced(core, &pass);
                 break None;
@@ -413,7 +414,7 @@ impl Fair {
             if several && !moved && pass.all_pinned {
                 // All of them are bound elsewhere: look again without that CPU.
                 self.balance.dropped[source.index()] = true;
-                self.tally.mark(source.0);
+                self.lb_cache.invalidate(source.0);
                 dropped += 1;
                 let domain = core.domains.level(level);
                 let span = domain.span(here);
@@ -428,7 +429,7 @@ impl Fair {
         if dropped > 0 {
             for cpu in 0..self.cpus {
                 if core::mem::take(&mut self.balance.dropped[cpu as usize]) {
-                    self.tally.mark(cpu);
+                    self.lb_cache.invalidate(cpu);
                 }
             }
         }

@@ -164,7 +164,7 @@ pub struct Core {
     pub this_cpu: CpuId,
     /// The kernel acts there for somebody who is none of its threads (a parent outside the
     /// machine's workload).
-    pub outsider: bool,
+    pub external: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
     /// Tasks that a class other than the fair one has moved: who, from where. The class list tells
@@ -214,7 +214,7 @@ impl Core {
             is_online: alloc::vec![true; cpus as usize],
             online_cpus: cpus,
             this_cpu: CpuId(0),
-            outsider: false,
+            external: false,
             rt_avg_period_ns: 500_000_000,
             moved: Vec::with_capacity(64),
         }
@@ -327,7 +327,7 @@ impl Core {
     /// `update_rq_clock`: `cpu` reads the time.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
-        platform.touched.clock_reads += 1;
+        platform.work.clock_reads += 1;
         self.rqs[cpu.index()].clock = platform.now_ns();
     }
 
@@ -349,7 +349,7 @@ impl Core {
     /// `need_resched()`: whether the thread for which the kernel is acting is marked.
     #[inline]
     pub fn need_resched_here(&self) -> bool {
-        !self.outsider && self.resched_pending(self.this_cpu)
+        !self.external && self.resched_pending(self.this_cpu)
     }
 
     /// So many more threads on the runqueue of `cpu`.
@@ -424,7 +424,7 @@ impl Core {
     #[inline]
     pub fn act_on(&mut self, cpu: CpuId) {
         self.this_cpu = cpu;
-        self.outsider = false;
+        self.external = false;
     }
 
     /// `pid`, on no runqueue, belongs to `to` from now on. Returns where it came from.

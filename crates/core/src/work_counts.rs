@@ -11,7 +11,7 @@
 
 /// Counts of what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Touched {
+pub struct WorkCounts {
     /// Tasks that a linear scan looked at (goodness, counters, deadlines).
     pub scanned: u64,
     /// Tasks that were given new ticks in a recalculation loop.
@@ -38,7 +38,7 @@ pub struct Touched {
     pub double_locks: u64,
 }
 
-impl Touched {
+impl WorkCounts {
     /// A walk from the top to the bottom of a balanced tree of `entities`.
     #[inline]
     pub fn tree(&mut self, entities: u32) {
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn a_tree_twice_as_large_is_a_level_deeper() {
         let levels = |entities| {
-            let mut touched = Touched::default();
-            touched.tree(entities);
-            touched.levels
+            let mut work = WorkCounts::default();
+            work.tree(entities);
+            work.levels
         };
         assert_eq!([0, 1, 2, 3, 4, 1023, 1024].map(levels), [0, 1, 2, 2, 3, 10, 11]);
     }
@@ -86,9 +86,9 @@ mod tests {
     #[test]
     fn bitmaps_are_looked_through_word_by_word() {
         let words = |found| {
-            let mut touched = Touched::default();
-            touched.bitmap(found);
-            touched.words
+            let mut work = WorkCounts::default();
+            work.bitmap(found);
+            work.words
         };
         assert_eq!([0, 31, 32, 139].map(words), [1, 1, 2, 5]);
     }
