@@ -10,6 +10,7 @@
 //! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and
 //!   how CPUs hang together.
 //! * [`release`]: the names and releases of a scheduler, and what each release can.
+//! * [`index`]: typed indices, for the structures of a scheduler.
 //! * [`work_counts`]: what a scheduler's work consists of, for machines on which it costs time.
 //! * [`clairvoyant`]: the privilege of the textbook policies that know a burst's length.
 #![no_std]
@@ -19,6 +20,7 @@ extern crate alloc;
 pub mod clairvoyant;
 pub mod cpu_bits;
 pub mod cpu_set;
+pub mod index;
 pub mod interface;
 pub mod platform;
 pub mod release;

@@ -1,0 +1,156 @@
+//! Typed indices: numbers of entities, queues and groups that cannot be taken for each other.
+//!
+//! Structures that point at each other stand in vectors here, and point by index, as a kernel points
+//! by address. [`define_index!`](crate::define_index) makes a type for one kind of index: it is as
+//! small as a `u32`, and so is an `Option` of it, which stands for the kernel's null pointer.
+//! [`IndexVec`] is a vector that takes only its own kind.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
+
+/// A typed index. Made by [`define_index!`](crate::define_index).
+pub trait TypedIndex: Copy + Eq {
+    /// The index of row `row`.
+    ///
+    /// # Panics
+    /// If `row` is `u32::MAX` or more.
+    fn new(row: usize) -> Self;
+
+    /// The row.
+    fn index(self) -> usize;
+}
+
+/// Defines a type of index, with documentation and visibility as given:
+///
+/// ```
+/// schedlab_core::define_index! {
+///     /// A scheduling entity, by its row.
+///     pub struct EntityId;
+/// }
+/// use schedlab_core::index::{IndexVec, TypedIndex};
+/// let mut weights: IndexVec<EntityId, u64> = IndexVec::new();
+/// let entity = weights.push(1024);
+/// assert_eq!((entity, weights[entity]), (EntityId::new(0), 1024));
+/// assert_eq!(size_of::<Option<EntityId>>(), 4);
+/// ```
+#[macro_export]
+macro_rules! define_index {
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident;) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $visibility struct $name(core::num::NonZeroU32);
+
+        impl $crate::index::TypedIndex for $name {
+            #[inline]
+            fn new(row: usize) -> $name {
+                // One more, so that an `Option` takes no more room.
+                let row = u32::try_from(row + 1).expect("fewer rows than u32::MAX");
+                $name(core::num::NonZeroU32::new(row).expect("row + 1 is not 0"))
+            }
+
+            #[inline]
+            fn index(self) -> usize {
+                self.0.get() as usize - 1
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "{}({})", stringify!($name), $crate::index::TypedIndex::index(*self))
+            }
+        }
+    };
+}
+
+/// A vector whose rows are found by a typed index.
+#[derive(Clone)]
+pub struct IndexVec<I, T> {
+    rows: Vec<T>,
+    kind: PhantomData<fn(I)>,
+}
+
+impl<I: TypedIndex, T> IndexVec<I, T> {
+    /// An empty vector.
+    pub const fn new() -> IndexVec<I, T> {
+        IndexVec { rows: Vec::new(), kind: PhantomData }
+    }
+
+    /// Adds a row; its index.
+    pub fn push(&mut self, row: T) -> I {
+        let index = I::new(self.rows.len());
+        self.rows.push(row);
+        index
+    }
+
+    /// Number of rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Makes it `len` rows long; new rows are made by `make`.
+    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
+        self.rows.resize_with(len, make);
+    }
+
+    /// The indices, rising.
+    pub fn indices(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
+        (0..self.rows.len()).map(I::new)
+    }
+
+    /// The rows, rising.
+    pub fn iter(&self) -> core::slice::Iter<'_, T> {
+        self.rows.iter()
+    }
+
+    /// The rows, rising.
+    pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
+        self.rows.iter_mut()
+    }
+
+    /// The rows with their indices, rising.
+    pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
+        self.rows.iter().enumerate().map(|(row, value)| (I::new(row), value))
+    }
+}
+
+impl<I: TypedIndex, T> Default for IndexVec<I, T> {
+    fn default() -> IndexVec<I, T> {
+        IndexVec::new()
+    }
+}
+
+impl<I: TypedIndex, T> FromIterator<T> for IndexVec<I, T> {
+    fn from_iter<R: IntoIterator<Item = T>>(rows: R) -> IndexVec<I, T> {
+        IndexVec { rows: rows.into_iter().collect(), kind: PhantomData }
+    }
+}
+
+impl<I: TypedIndex, T> Index<I> for IndexVec<I, T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: I) -> &T {
+        &self.rows[index.index()]
+    }
+}
+
+impl<I: TypedIndex, T> IndexMut<I> for IndexVec<I, T> {
+    #[inline]
+    fn index_mut(&mut self, index: I) -> &mut T {
+        &mut self.rows[index.index()]
+    }
+}
+
+impl<I, T: fmt::Debug> fmt::Debug for IndexVec<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rows.fmt(f)
+    }
+}
