@@ -1,4 +1,5 @@
-//! Links of the documents: the file that a relative link names is there, and so is its heading.
+//! Links of the documents: the file that a relative link names is there, and so is its heading. A
+//! source file that a document names between backticks is there too, somewhere.
 
 use crate::Finding;
 use crate::repository::Repository;
@@ -13,8 +14,25 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
                 findings.push(Finding::new(&file.path, line, message));
             }
         }
+        for (line, name) in sources(&file.text) {
+            let wanted = format!("/{}", name.trim_start_matches("../"));
+            if !repository.files().any(|file| format!("/{}", file.path).ends_with(&wanted)) {
+                let message = format!("`{name}`: there is no such source file");
+                findings.push(Finding::new(&file.path, line, message));
+            }
+        }
     }
     findings
+}
+
+/// The source files that a document names, with their lines.
+fn sources(text: &str) -> Vec<(usize, String)> {
+    let quoted = |(number, line): (usize, &str)| -> Vec<(usize, String)> {
+        let names = line.split('`').skip(1).step_by(2);
+        let plain = |name: &&str| name.ends_with(".rs") && !name.contains([' ', '{', '*']);
+        names.filter(plain).map(|name| (number, name.to_string())).collect()
+    };
+    prose(text).flat_map(quoted).collect()
 }
 
 /// Whether `target` of the document `from` is there.
@@ -127,6 +145,15 @@ fn anchors(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn source_files_that_are_gone_are_found() {
+        let doc = ("a.md", "`b.rs` `c/b.rs` `../c/b.rs`\n`d.rs` and `b.rs` in `x/b.rs`\n");
+        let found = check(&Repository::of(&[doc, ("crates/c/b.rs", "")]));
+        let places: Vec<_> = found.iter().map(|f| (f.line, f.message.as_str())).collect();
+        let gone = |name| format!("`{name}`: there is no such source file");
+        assert_eq!(places, [(2, gone("d.rs").as_str()), (2, gone("x/b.rs").as_str())]);
+    }
 
     #[test]
     fn dead_links_and_anchors_are_found() {
