@@ -86,11 +86,10 @@ use entity::{Entity, update_avg};
 use interactive::Interactive;
 use load_balance::{Balancing, Candidates};
 pub use releases::Version;
-use schedlab_core::interface::Load as Workload;
-use schedlab_core::{Build, BuildConfig, Entry, Release};
+use schedlab_core::Load as Workload;
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
-    Tunable, TunableError,
+    BuildConfig, Capabilities, CpuId, Entry, GroupId, GroupStats, Origin, Parent, Platform, Policy,
+    Promises, Release, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 use task_group::{Group, ROOT};
 pub use tunables::Tunables;
@@ -108,9 +107,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: POLICIES,
-    groups: true,
-    nohz: true,
-    build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+    can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+    kernel: None,
+    build: |config| build(Version::V2_6_32, RtVersion::V2_6_25, config),
 };
 
 /// This scheduler in the registry.
@@ -118,20 +117,22 @@ pub static ENTRY: Entry = Entry {
     name: "cfs",
     title: "CFS, the Completely Fair Scheduler",
     summary: "runs the task that has had the least weighted CPU time",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
             version: "2.6.32.60",
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
             golden: &[],
-            build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "3.2",
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
             golden: &[],
-            build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
+            can: Capabilities { quotas: true, ..DEFAULT.can },
+            build: |config| build(Version::V3_2, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -139,7 +140,7 @@ pub static ENTRY: Entry = Entry {
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_31, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -147,7 +148,7 @@ pub static ENTRY: Entry = Entry {
             summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_29, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -155,7 +156,7 @@ pub static ENTRY: Entry = Entry {
             summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_28, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -163,8 +164,8 @@ pub static ENTRY: Entry = Entry {
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
             golden: &[("cfs", "2.6.24")],
             cpus_max: 1,
-            groups: false,
-            build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
+            can: Capabilities { nohz: true, ..Capabilities::BASIC },
+            build: |config| build(Version::V2_6_24, RtVersion::V2_6_23, config),
             ..DEFAULT
         },
         Release {
@@ -172,9 +173,9 @@ pub static ENTRY: Entry = Entry {
             summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
             golden: &[("cfs", "2.6.23")],
             cpus_max: 1,
-            groups: false,
-            nohz: false,
-            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
+            can: Capabilities::BASIC,
+            kernel: None,
+            build: |config| Box::new(wait_runtime::core_2_6(config)),
             ..DEFAULT
         },
     ],
@@ -185,6 +186,7 @@ pub static INTERACTIVE: Entry = Entry {
     name: "cfs_interactive",
     title: "CFS with a rule for interactivity",
     summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never in Linux",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.32",
         also: &[],
@@ -194,9 +196,9 @@ pub static INTERACTIVE: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: POLICIES,
-        groups: true,
-        nohz: true,
-        build: Build::Ordinary(|config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config)),
+        can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+        kernel: None,
+        build: |config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config),
     }],
 };
 

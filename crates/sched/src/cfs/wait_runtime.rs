@@ -40,10 +40,10 @@ use crate::classes::{
 };
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
-use schedlab_core::interface::Load as Workload;
+use schedlab_core::Load as Workload;
 use schedlab_core::{
-    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
+    BuildConfig, CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable,
+    TunableError,
 };
 
 /// log2 of [`NICE_0_LOAD`].
