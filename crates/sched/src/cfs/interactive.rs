@@ -26,7 +26,7 @@
 
 use super::Cfs;
 use super::entity::Load;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{Platform, Policy, SchedAttr, Tunable};
 
@@ -146,32 +146,32 @@ impl Cfs {
 
     /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last
     /// charged counts.
-    pub(super) fn judge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        if !matches!(core.thread(pid).policy, Policy::Other | Policy::Batch) {
+    pub(super) fn judge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
             return;
         }
         let e = self.entity_of(pid);
         let uncharged_ns =
-            core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
-        let sum_exec_ns = self.total_exec(core, e) + uncharged_ns;
+            rqs.clock(rqs.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
+        let sum_exec_ns = self.total_exec(rqs, e) + uncharged_ns;
         let row = &self.interactive.rows[pid.index()];
         if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {
             self.interactive.rows[pid.index()].nice_add += 1;
-            let load = self.load_of(pid, &core.settings[pid.index()].attr);
-            self.reweight_entity(core, platform, e, load);
+            let load = self.load_of(pid, &rqs.settings[pid.index()].attr);
+            self.reweight_entity(rqs, platform, e, load);
         }
     }
 
     /// `pid` goes to sleep.
-    pub(super) fn note_sleep(&mut self, core: &Core, pid: Pid) {
-        self.interactive.rows[pid.index()].asleep_since_ns = Some(core.clock(core.cpu_of(pid)));
+    pub(super) fn note_sleep(&mut self, rqs: &Rqs, pid: Pid) {
+        self.interactive.rows[pid.index()].asleep_since_ns = Some(rqs.clock(rqs.cpu_of(pid)));
     }
 
     /// `pid`, not yet on its queue, has been woken.
-    pub(super) fn note_wakeup(&mut self, core: &Core, pid: Pid) {
-        let now_ns = core.clock(core.cpu_of(pid));
+    pub(super) fn note_wakeup(&mut self, rqs: &Rqs, pid: Pid) {
+        let now_ns = rqs.clock(rqs.cpu_of(pid));
         let e = self.entity_of(pid);
-        let ran_ns = self.total_exec(core, e);
+        let ran_ns = self.total_exec(rqs, e);
         let row = &mut self.interactive.rows[pid.index()];
         let Some(since) = row.asleep_since_ns.take() else {
             return;
@@ -180,7 +180,7 @@ impl Cfs {
         row.sum_sleep_ns += slept_ns;
         if self.interactive.reset_ns > 0 && slept_ns >= self.interactive.reset_ns {
             *row = Row { exec_before_ns: ran_ns, ..Row::default() };
-            self.entities[e as usize].load = self.load_of(pid, &core.settings[pid.index()].attr);
+            self.entities[e as usize].load = self.load_of(pid, &rqs.settings[pid.index()].attr);
         }
     }
 }

@@ -25,7 +25,7 @@
 use super::bandwidth::Quota;
 use super::rq::{ClassId, Settings, Thread, prio_of};
 use super::rt::{self, RealTime};
-use super::{Challenge, Class, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select};
+use super::{Challenge, Class, Dequeue, Enqueue, FairClass, NoClass, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -38,7 +38,7 @@ use schedlab_core::{
 #[derive(Clone, Debug)]
 pub struct ClassList<F, D = NoClass> {
     /// Threads, runqueues, domains.
-    pub core: Core,
+    pub core: Rqs,
     /// The deadline class, if the release has it.
     pub deadline: D,
     /// The real-time class.
@@ -293,27 +293,27 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
 /// Wakes the migration thread of `cpu`, from within the fair class's balancing.
 pub fn wake_migration_thread<F: FairClass>(
     fair: &mut F,
-    core: &mut Core,
+    rqs: &mut Rqs,
     rt: &mut RealTime,
     platform: &mut Platform,
     cpu: CpuId,
 ) {
-    let pid = core.migration_thread(cpu);
-    if core.thread(pid).runnable {
+    let pid = rqs.migration_thread(cpu);
+    if rqs.thread(pid).runnable {
         return;
     }
-    core.update_rq_clock(platform, cpu);
-    core.thread_mut(pid).runnable = true;
-    if !core.thread(pid).on_rq {
-        rt.enqueue_task(core, platform, cpu, pid, Enqueue::Wakeup);
-        core.thread_mut(pid).on_rq = true;
-        core.add_nr_running(cpu, 1);
+    rqs.update_rq_clock(platform, cpu);
+    rqs.thread_mut(pid).runnable = true;
+    if !rqs.thread(pid).on_rq {
+        rt.enqueue_task(rqs, platform, cpu, pid, Enqueue::Wakeup);
+        rqs.thread_mut(pid).on_rq = true;
+        rqs.add_nr_running(cpu, 1);
     }
     let challenge = Challenge::Wakeup { sync: false };
-    match core.thread(core.curr(cpu)).class {
-        ClassId::Fair => fair.check_preempt_curr(core, platform, cpu, pid, challenge),
-        ClassId::Rt => rt.check_preempt_curr(core, platform, cpu, pid, challenge),
-        ClassId::Idle | ClassId::Deadline => core.resched_curr(platform, cpu),
+    match rqs.thread(rqs.curr(cpu)).class {
+        ClassId::Fair => fair.check_preempt_curr(rqs, platform, cpu, pid, challenge),
+        ClassId::Rt => rt.check_preempt_curr(rqs, platform, cpu, pid, challenge),
+        ClassId::Idle | ClassId::Deadline => rqs.resched_curr(platform, cpu),
     }
 }
 
@@ -467,8 +467,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         };
         if self.core.thread(pid).on_rq {
             self.core.rqs[cpu.index()].migration_queue.push((pid, to));
-            let Self { core, rt, fair, .. } = self;
-            wake_migration_thread(fair, core, rt, platform, cpu);
+            let Self { core: rqs, rt, fair, .. } = self;
+            wake_migration_thread(fair, rqs, rt, platform, cpu);
         } else {
             self.set_task_cpu(platform, pid, to);
         }

@@ -88,7 +88,7 @@ pub mod tunables;
 pub use kernel::Eevdf;
 pub use releases::Version;
 
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::deadline::Deadline;
 use crate::classes::rt::{RealTime, RtVersion};
 use alloc::boxed::Box;
@@ -161,7 +161,7 @@ impl Eevdf {
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);
         Eevdf {
-            core: Core::new(domains),
+            core: Rqs::new(domains),
             deadline,
             rt: RealTime::new(real_time, cpus, config.hz),
             fair,
