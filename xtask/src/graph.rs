@@ -135,7 +135,8 @@ fn compare(
                 findings.push(Finding::new(&manifest(name), 0, message));
             }
             for missing in may.difference(is) {
-                let message = format!("`{name}` no longer {kind} `{missing}`: take it from the row");
+                let message =
+                    format!("`{name}` no longer {kind} `{missing}`: take it from the row");
                 findings.push(Finding::new(DOCUMENT, row.line, message));
             }
         }
@@ -233,7 +234,8 @@ mod tests {
     #[test]
     fn the_ground_floor_stands_on_nothing() {
         let core = "[dependencies]\nserde = \"1\"\n";
-        let machine = "[dependencies]\nschedlab-core = {}\n[dev-dependencies]\nschedlab-sched = {}\n";
+        let machine =
+            "[dependencies]\nschedlab-core = {}\n[dev-dependencies]\nschedlab-sched = {}\n";
         let found = messages(DOC, &[("core", core), ("sched", SCHED_TOML), ("machine", machine)]);
         assert_eq!(found, ["uses `serde`; it must stand on nothing from elsewhere"]);
     }

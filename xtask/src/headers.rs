@@ -19,8 +19,10 @@ mod tests {
 
     #[test]
     fn a_file_without_a_header_is_found() {
-        let repository =
-            Repository::of(&[("crates/a/src/a.rs", "//! Good.\n"), ("crates/a/src/b.rs", "// b\n")]);
+        let repository = Repository::of(&[
+            ("crates/a/src/a.rs", "//! Good.\n"),
+            ("crates/a/src/b.rs", "// b\n"),
+        ]);
         assert_eq!(check(&repository).len(), 1);
     }
 }

@@ -26,9 +26,8 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 
 fn too_wide(file: &File, number: usize, line: &str) -> Option<Finding> {
     let width = line.chars().count();
-    (width > WIDTH).then(|| {
-        Finding::new(&file.path, number, format!("{width} columns; at most {WIDTH}"))
-    })
+    (width > WIDTH)
+        .then(|| Finding::new(&file.path, number, format!("{width} columns; at most {WIDTH}")))
 }
 
 fn rust(file: &File, findings: &mut Vec<Finding>) {

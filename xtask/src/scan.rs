@@ -140,6 +140,9 @@ mod tests {
     fn raw_texts_end_where_their_hashes_do() {
         let text = "f(r#\"a \"b\" // c\"#); r2(b\"\\\"\"); g('\\'', '\"')";
         let code = only(text, &[Part::Code]);
-        assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["f(", ");", "r2(b", ");", "g(", ",", ")"]);
+        assert_eq!(
+            code.split_whitespace().collect::<Vec<_>>(),
+            ["f(", ");", "r2(b", ");", "g(", ",", ")"]
+        );
     }
 }

@@ -7,11 +7,10 @@ use crate::Finding;
 use crate::repository::Repository;
 
 /// The word in small letters, and what the field says.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 7] = [
     ("knob", "tunable"),
     ("knobs", "tunables"),
     ("spine", "the rule's own name: place, pick, preempt"),
-    ("tally", "cache, count"),
     ("foresee", "next_burst"),
     ("outsider", "external"),
     ("nominate", "set_next_buddy, set_last_buddy"),
