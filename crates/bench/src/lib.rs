@@ -68,3 +68,8 @@ pub const ALL: &[&dyn Benchmark] = &[
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
     ALL.iter().copied().find(|benchmark| benchmark.name() == name)
 }
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

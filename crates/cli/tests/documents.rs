@@ -1,9 +1,9 @@
 //! Every command that a document shows is run, as a reader would paste it.
 //!
-//! The commands of `README.md` and of all files below `docs/` that stand in blocks marked `sh` or
-//! `console` (there, behind `$ `) are given to a shell, line by line, in a directory of their own
-//! that has the repository's examples, experiments and golden schedules. `schedlab` and
-//! `cargo run --release --` are the program under test. A command must end with status 0.
+//! The commands of `README.md`, `CONTRIBUTING.md` and all files below `docs/` that stand in blocks
+//! marked `sh` or `console` (there, behind `$ `) are given to a shell, line by line, in a directory
+//! of their own that has the repository's examples, experiments and golden schedules. `schedlab`
+//! and `cargo run --release --` are the program under test. A command must end with status 0.
 //!
 //! A comment in the line before a block says what is different about it:
 //!
@@ -52,7 +52,7 @@ fn root() -> PathBuf {
 #[test]
 fn every_command_of_the_documents_works() {
     let root = root();
-    let mut documents = vec![PathBuf::from("README.md")];
+    let mut documents: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md"].map(PathBuf::from).into();
     find_documents(&root, Path::new("docs"), &mut documents);
     assert!(documents.len() > 10, "the documents are not where they were");
 

@@ -48,3 +48,8 @@ pub use vm::{
     AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
     EVENTS_AT_ONE_INSTANT_TOGETHER, Log, LogLine, Options, ThreadInfo, Vm, WaitingThread, WaitsFor,
 };
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
