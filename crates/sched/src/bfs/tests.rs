@@ -308,7 +308,7 @@ fn in_0_316_an_equal_offset_is_won_by_the_own_cpu() {
 }
 
 #[test]
-fn knobs_are_checked() {
+fn tunables_are_checked() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[]);
     assert!(matches!(
         bfs.set_tunable(&mut platform, "rr_interval", 0),

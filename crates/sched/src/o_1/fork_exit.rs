@@ -1,8 +1,9 @@
 //! Fork and exit, yield, changes of nice value and policy.
 
 use super::O1;
+use super::prio::{realtime_prio, static_prio};
 use super::releases::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
-use super::task::{Activated, ArrayId, Pid, State, Task};
+use super::task::{Activated, Pid, State, Task};
 use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
@@ -32,19 +33,20 @@ impl O1 {
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         self.enqueue_runnable(self.tasks.pid(task));
         // Whatever runs there.
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
     }
 
     /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
-    fn start_cpu(&self, attr: &TaskAttr) -> u32 {
+    fn start_cpu(&self, attr: &TaskAttr) -> CpuId {
         let running = self.loads.all_running();
         if attr.allowed == CpuSet::All {
             // Two plain passes are faster than one that looks at everything.
             let fewest = running.iter().copied().min().unwrap_or(0);
-            return running.iter().position(|&count| count == fewest).unwrap_or(0) as u32;
+            let first = running.iter().position(|&count| count == fewest);
+            return CpuId(first.unwrap_or(0) as u32);
         }
-        let allowed = (0..self.cpus).filter(|&cpu| attr.allowed.contains(CpuId(cpu)));
-        allowed.min_by_key(|&cpu| running[cpu as usize]).unwrap_or(0)
+        let allowed = attr.allowed.iter(self.cpus);
+        allowed.min_by_key(|cpu| running[cpu.index()]).unwrap_or(CpuId(0))
     }
 
     /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy
@@ -58,7 +60,7 @@ impl O1 {
         task: TaskId,
         attr: &TaskAttr,
         parent: TaskId,
-        cpu: u32,
+        cpu: CpuId,
     ) {
         let now = platform.now_ns();
         let is_thread = attr.address_space == self.tasks.address_space(parent);
@@ -70,11 +72,11 @@ impl O1 {
         let bonus = self.rules.bonus(self.tasks[parent].sleep_avg);
         self.tasks[parent].sleep_avg = u64::from(bonus) * self.rules.bonus_step_ns;
         let mut child = Task {
-            cpu: if attr.allowed.contains(CpuId(cpu)) {
+            cpu: if attr.allowed.contains(cpu) {
                 cpu
             } else {
                 // It never was the parent's mask; there is no balancing at fork.
-                attr.allowed.first(self.cpus).map_or(cpu, |cpu| cpu.0)
+                attr.allowed.first(self.cpus).unwrap_or(cpu)
             },
             time_slice,
             first_time_slice: true,
@@ -84,7 +86,7 @@ impl O1 {
             last_ran: now,
             ..self.tasks[parent].clone()
         };
-        child.array = ArrayId::None;
+        child.array = None;
         child.state = State::Running;
         child.prio = self.rules.effective_prio(&child);
         let child_cpu = child.cpu;
@@ -101,13 +103,13 @@ impl O1 {
             self.enqueue_runnable(child);
         } else {
             self.enqueue_before_parent(child, parent);
-            platform.resched(CpuId(cpu));
+            platform.resched(cpu);
         }
         self.set_attr_of(platform, child, &attr.sched);
     }
 
     /// Parent and child share what is left of the parent's slice. Returns the child's part.
-    fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: u32) -> u32 {
+    fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: CpuId) -> u32 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
@@ -126,12 +128,12 @@ impl O1 {
     /// the parent would write until then would have to be copied.
     fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
         let Task { cpu, prio, array, .. } = self.tasks[parent];
-        if !self.tasks[parent].is_queued() {
+        let Some(array) = array else {
             return self.enqueue_runnable(child);
-        }
+        };
         self.tasks[child].prio = prio;
-        self.rqs[cpu as usize].arrays[array.index()].enqueue_before(&mut self.tasks, child, parent);
-        self.tasks[child].array = array;
+        self.rqs[cpu.index()].array_mut(array).enqueue_before(&mut self.tasks, child, parent);
+        self.tasks[child].array = Some(array);
         self.count_in(child);
     }
 
@@ -165,12 +167,15 @@ impl O1 {
 
     /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of
     /// its own priority.
-    pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
-        let rq = &self.rqs[cpu as usize];
-        let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
+    pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
+        let rq = &self.rqs[cpu.index()];
+        let array = match self.tasks[p].array {
+            Some(array) if self.tasks[p].is_rt() => array,
+            _ => rq.expired(),
+        };
         platform.work.requeue();
         self.move_to(p, array);
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
     }
 
     /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own:
@@ -205,20 +210,19 @@ impl O1 {
             if !self.is_current(p) {
                 self.check_preempt(platform, p);
             } else if new_prio > old_prio {
-                platform.resched(CpuId(self.tasks[p].cpu));
+                platform.resched(self.tasks[p].cpu);
             }
         }
     }
 
     fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, nice: i32) {
         let queued_in = self.tasks[p].array;
-        let was_queued = self.tasks[p].is_queued();
         if self.tasks[p].is_rt() {
             // Only for when it is no longer.
             self.tasks[p].static_prio = static_prio(nice);
             return;
         }
-        if was_queued {
+        if queued_in.is_some() {
             self.deactivate_task(p);
         }
         let task = &mut self.tasks[p];
@@ -231,11 +235,11 @@ impl O1 {
         };
         task.load_weight = self.rules.load_weight(task);
         let (cpu, new_prio) = (task.cpu, task.prio);
-        if was_queued {
-            self.enqueue_task(p, queued_in.index());
+        if let Some(array) = queued_in {
+            self.enqueue_task(p, array);
             self.count_in(p);
             if new_prio < old_prio || (new_prio > old_prio && self.is_current(p)) {
-                platform.resched(CpuId(cpu));
+                platform.resched(cpu);
             }
         }
     }
@@ -245,7 +249,7 @@ impl O1 {
         task.policy = attr.policy;
         task.rt_priority = attr.rt_priority.min(99) as u8;
         if attr.policy.is_realtime() {
-            task.prio = 99 - task.rt_priority;
+            task.prio = realtime_prio(task.rt_priority);
         }
     }
 
@@ -258,9 +262,4 @@ impl O1 {
         task.load_weight = self.rules.load_weight(task);
         task.activated = Activated::No;
     }
-}
-
-/// 100..139 for nice -20..19.
-fn static_prio(nice: i32) -> u8 {
-    (120 + nice.clamp(-20, 19)) as u8
 }

@@ -48,6 +48,7 @@
 //! changed one thing after another; their complete rules are not known well enough here to offer
 //! them.
 
+mod audit;
 mod estimator;
 mod fork_exit;
 mod load_balance;
@@ -55,6 +56,7 @@ mod loads;
 mod migration_thread;
 mod move_tasks;
 mod nodes;
+mod prio;
 mod prio_array;
 mod releases;
 mod runqueue;
@@ -65,62 +67,28 @@ mod tests;
 mod tick;
 mod wakeup;
 
-pub use releases::Version;
+pub use releases::{ENTRY, Version};
 
 use crate::classes::load_balance_2_6_22::Domains;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
-use nodes::Nodes;
+use nodes::{NodeId, Nodes};
 use releases::Rules;
 use runqueue::Runqueue;
+use schedlab_core::BuildConfig;
+use schedlab_core::index::IndexVec;
 use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
+    BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::{Build, BuildConfig, Entry, Release};
-use task::{Pid, State, Tasks};
-
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "2.6.0",
-    also: &["2.6.0-test9"],
-    summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
-    golden: &[("o_1", "2.6.0")],
-    hz_default: 1000,
-    hz_range: (100, 1024),
-    cpus_max: schedlab_core::topology::CPUS_MAX,
-    policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-    groups: false,
-    nohz: false,
-    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "o_1",
-    title: "O(1) scheduler",
-    summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "2.6.22",
-            also: &[],
-            summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
-            golden: &[("o_1_2622", "2.6.22")],
-            policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
-            ..DEFAULT
-        },
-    ],
-};
+use task::{State, Tasks};
 
 /// Linux 2.6.0 or 2.6.22.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct O1 {
     rules: Rules,
     cpus: u32,
@@ -131,8 +99,8 @@ pub struct O1 {
     loads: Loads,
     /// 2.6.0: the machine's memory nodes.
     nodes: Nodes,
-    /// 2.6.0: by node, what each CPU saw when it last balanced with it.
-    history: Vec<LoadHistory>,
+    /// 2.6.0: what each CPU saw of the node when it last balanced with it.
+    history: IndexVec<NodeId, LoadHistory>,
     /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
     own_length: Vec<u32>,
     /// 2.6.22: the weights on the CPUs, and the domains.
@@ -149,17 +117,14 @@ impl O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
         let nodes = Nodes::new(&config.topology);
-        let node_of = config.topology.iter().map(|cpu| config.topology.place(cpu).node);
         O1 {
             rules: Rules::new(version, config.hz),
             cpus,
             online: cpus,
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
-            loads: Loads::new(node_of.collect()),
-            history: (0..nodes.count())
-                .map(|node| LoadHistory::new(rows, nodes.cpus(node)))
-                .collect(),
+            loads: Loads::new(nodes.by_cpu().to_vec()),
+            history: nodes.iter().map(|node| LoadHistory::new(cpus, nodes.cpus(node))).collect(),
             own_length: vec![0; rows],
             nodes,
             domains: Domains::new(&config.topology, config.hz),
@@ -190,7 +155,7 @@ impl Scheduler for O1 {
         match parent {
             Parent::External => self.fork_from_outside(platform, task, attr),
             Parent::Task { task: parent, cpu } => {
-                self.fork_by_parent(platform, task, attr, parent, cpu.0)
+                self.fork_by_parent(platform, task, attr, parent, cpu)
             }
         }
     }
@@ -211,19 +176,16 @@ impl Scheduler for O1 {
 
     #[inline]
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
-        self.scheduler_tick(platform, cpu.0);
+        self.scheduler_tick(platform, cpu);
     }
 
     #[inline]
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
-        match self.schedule_cpu(platform, cpu.0) {
-            Pid::NONE => None,
-            next => Some(self.tasks.task_id(next)),
-        }
+        self.schedule_cpu(platform, cpu).map(|next| self.tasks.task_id(next))
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
-        self.sched_yield(platform, cpu.0, self.tasks.pid(task));
+        self.sched_yield(platform, cpu, self.tasks.pid(task));
     }
 
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
@@ -269,7 +231,7 @@ impl Scheduler for O1 {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        CpuId(self.tasks[self.tasks.pid(task)].cpu)
+        self.tasks[self.tasks.pid(task)].cpu
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -348,26 +310,6 @@ impl Scheduler for O1 {
     }
 
     fn audit(&self) -> Result<(), String> {
-        for cpu in 0..self.cpus as usize {
-            self.audit_queue(cpu)?;
-        }
-        let queued: u32 = self.loads.all_running().iter().sum();
-        let rows = (0..self.tasks.len() as u32).map(Pid);
-        let marked = rows.filter(|&p| self.tasks[p].is_queued()).count();
-        if marked != queued as usize {
-            return Err(alloc::format!("{marked} tasks think that they are queued, {queued} are"));
-        }
-        self.loads.audit()?;
-        self.domains.audit()?;
-        for number in 0..self.tasks.len() as u32 {
-            let task = &self.tasks[Pid(number)];
-            if task.sleep_avg > self.rules.ns_max_sleep_avg || task.interactive_credit.abs() > 101 {
-                return Err(alloc::format!("row {number} is out of bounds: {task:?}"));
-            }
-            if task.state == State::Running && !task.is_queued() {
-                return Err(alloc::format!("row {number} is runnable and on no queue: {task:?}"));
-            }
-        }
-        Ok(())
+        self.audit_all()
     }
 }

@@ -1,7 +1,44 @@
-//! The numbers of a release: constants by HZ, and what follows from a nice value.
+//! The releases, and their numbers: constants by HZ, and what follows from a nice value.
 
+use super::O1;
 use super::task::Task;
-use schedlab_core::Policy;
+use alloc::boxed::Box;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Build, Entry, Policy, Release};
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "2.6.0",
+    also: &["2.6.0-test9"],
+    summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
+    golden: &[("o_1", "2.6.0")],
+    hz_default: 1000,
+    hz_range: (100, 1024),
+    cpus_max: CPUS_MAX,
+    policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
+    groups: false,
+    nohz: false,
+    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "o_1",
+    title: "O(1) scheduler",
+    summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "2.6.22",
+            also: &[],
+            summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
+            golden: &[("o_1_2622", "2.6.22")],
+            policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
+            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
+            ..DEFAULT
+        },
+    ],
+};
 
 /// The release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,23 +9,23 @@ use schedlab_core::{CpuId, Platform};
 impl O1 {
     /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That
     /// thread does its work in no time and sleeps again.
-    pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+    pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         loop {
-            let next = self.schedule_once(platform, cpu);
+            let next = self.schedule_once(platform, cpu)?;
             if next != Tasks::migration_thread(cpu) {
-                return next;
+                return Some(next);
             }
             self.run_migration_thread(platform, cpu);
             self.tasks[next].state = State::Interruptible;
         }
     }
 
-    fn schedule_once(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+    fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let now = platform.now_ns();
         platform.work.clock_reads += 1;
-        let prev = self.rqs[cpu as usize].curr;
+        let prev = self.rqs[cpu.index()].curr;
         let mut run_time = 0;
-        if prev != Pid::NONE {
+        if let Some(prev) = prev {
             run_time = self.rules.run_time(&self.tasks[prev], now);
             if self.tasks[prev].state != State::Running {
                 self.deactivate_task(prev);
@@ -35,20 +35,20 @@ impl O1 {
         let next = self.pick_next(platform, cpu, now);
         // Whatever has asked for this reschedule since it began (a pull, while `prev` was still
         // current) has been served.
-        platform.clear_resched(CpuId(cpu));
-        if prev != Pid::NONE {
+        platform.clear_resched(cpu);
+        if let Some(prev) = prev {
             let prev = &mut self.tasks[prev];
             self.rules.charge(prev, run_time);
             prev.timestamp = now;
             prev.last_ran = now;
         }
-        if next != Pid::NONE {
-            self.tasks[next].last_ran = now;
+        if let Some(p) = next {
+            self.tasks[p].last_ran = now;
             if next != prev {
-                self.tasks[next].timestamp = now;
+                self.tasks[p].timestamp = now;
             }
         }
-        let rq = &mut self.rqs[cpu as usize];
+        let rq = &mut self.rqs[cpu.index()];
         rq.most_recent_timestamp = now;
         rq.curr = next;
         next
@@ -56,35 +56,36 @@ impl O1 {
 
     /// The head of the best list of the active array; if there is none, of what expired; if that is
     /// empty, of what can be had from other CPUs; else the idle task.
-    fn pick_next(&mut self, platform: &mut Platform, cpu: u32, now: u64) -> Pid {
-        if self.loads.nr_running(cpu as usize) == 0 {
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
+        if self.loads.nr_running(cpu) == 0 {
             self.idle_balance(platform, cpu);
-            if self.loads.nr_running(cpu as usize) == 0 {
-                self.rqs[cpu as usize].expired_timestamp = 0;
-                return Pid::NONE;
+            if self.loads.nr_running(cpu) == 0 {
+                self.rqs[cpu.index()].expired_timestamp = 0;
+                return None;
             }
         }
-        let rq = &mut self.rqs[cpu as usize];
-        if rq.arrays[rq.active()].nr_active == 0 {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.array(rq.active()).nr_active == 0 {
             rq.swap_arrays();
             platform.work.swaps += 1;
         }
-        let next = rq.arrays[rq.active()]
+        let next = rq
+            .array(rq.active())
             .first()
             .expect("a queue with runnable tasks has one in the active array after a swap");
         platform.work.bitmap(self.tasks[next].prio);
         self.requeue_on_pick(platform, next, now);
         self.tasks[next].activated = Activated::No;
-        next
+        Some(next)
     }
 
     /// The queue of `cpu` is empty: it asks the others.
-    fn idle_balance(&mut self, platform: &mut Platform, cpu: u32) {
+    fn idle_balance(&mut self, platform: &mut Platform, cpu: CpuId) {
         match self.rules.version {
             _ if self.cpus == 1 => {}
             Version::V2_6_0 => self.load_balance(platform, cpu, true),
             Version::V2_6_22 => {
-                load_balance_2_6_22::newly_idle_balance(self, platform, CpuId(cpu));
+                load_balance_2_6_22::newly_idle_balance(self, platform, cpu);
             }
         }
     }
@@ -100,7 +101,9 @@ impl O1 {
         // Negative if a pull has shifted the timestamp beyond the present.
         let waited = (now.wrapping_sub(task.timestamp) as i64).max(0) as u64;
         let until = task.timestamp.wrapping_add(self.rules.wait_that_counts(task, waited));
-        let array = task.array.index();
+        let Some(array) = task.array else {
+            unreachable!("the task that was picked is queued");
+        };
         match self.rules.version {
             Version::V2_6_0 => {
                 // Real-time tasks too, and even if nothing changes: it moves to the tail.

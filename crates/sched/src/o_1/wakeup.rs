@@ -19,7 +19,7 @@ impl O1 {
             Version::V2_6_0 => {
                 self.pull_to_sync_waker(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
-                if waker.is_sync() && self.tasks[p].cpu == waker.cpu().0 {
+                if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
                     // The waker has promised to sleep: no preemption, and no time for the estimator
                     // either.
                     self.enqueue_runnable(p);
@@ -31,9 +31,9 @@ impl O1 {
             Version::V2_6_22 => {
                 self.wake_affine(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
-                let now = self.queue_time(platform, waker.cpu().0, self.tasks[p].cpu);
+                let now = self.queue_time(platform, waker.cpu(), self.tasks[p].cpu);
                 self.activate_task(p, now, waker);
-                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu().0) {
+                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu()) {
                     self.check_preempt(platform, p);
                 }
             }
@@ -65,7 +65,7 @@ impl O1 {
     /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker takes the task to its own. All
     /// others leave it where it slept, be that CPU ever so busy.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        let this = waker.cpu().0;
+        let this = waker.cpu();
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
             self.set_task_cpu(platform, p, this);
         }
@@ -73,31 +73,30 @@ impl O1 {
 
     /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        let (this, own) = (waker.cpu(), CpuId(self.tasks[p].cpu));
-        if this == own || !self.tasks.may_run_on(p, this.0) {
+        let (this, own) = (waker.cpu(), self.tasks[p].cpu);
+        if this == own || !self.tasks.may_run_on(p, this) {
             return;
         }
         let curr = self.rqs[this.index()].curr;
-        let leaving = if waker.is_sync() && curr != Pid::NONE {
+        let leaving = match curr {
             // As good as asleep.
-            u64::from(self.tasks[curr].load_weight)
-        } else {
-            0
+            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr].load_weight),
+            _ => 0,
         };
         let weight = u64::from(self.tasks[p].load_weight);
         if self.domains.wakes_here(this, own, weight, leaving) {
-            self.set_task_cpu(platform, p, this.0);
+            self.set_task_cpu(platform, p, this);
         }
     }
 
     /// 2.6.22: the present by the clock of queue `of`, as CPU `by` can tell it. Every queue's clock
     /// stands still between its own ticks and `schedule()` calls, and CPUs do not trust each
     /// other's.
-    pub(super) fn queue_time(&self, platform: &Platform, by: u32, of: u32) -> u64 {
+    pub(super) fn queue_time(&self, platform: &Platform, by: CpuId, of: CpuId) -> u64 {
         if by == of {
             return platform.now_ns();
         }
-        let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;
+        let clock = |cpu: CpuId| self.rqs[cpu.index()].most_recent_timestamp;
         platform.now_ns().wrapping_sub(clock(by)).wrapping_add(clock(of))
     }
 }

@@ -22,7 +22,7 @@ impl Staircase {
                     }
                     let mut at = array.head(level);
                     while let Some(p) = at {
-                        let task = &self.tasks[p.index()];
+                        let task = &self.tasks[p];
                         let place = ArrayRef { cpu, object: object as u8 };
                         if !task.queued
                             || task.array != place
@@ -49,7 +49,7 @@ impl Staircase {
                     (on_cpu, weight, idleprio)
                 ));
             }
-            if rq.curr.is_some_and(|curr| !self.tasks[curr.index()].queued) {
+            if rq.curr.is_some_and(|curr| !self.tasks[curr].queued) {
                 return Err(format!("CPU {number}: its running task is not queued"));
             }
         }
@@ -58,10 +58,10 @@ impl Staircase {
         if queued != listed as usize {
             return Err(format!("{queued} tasks think that they are queued, {listed} are"));
         }
-        if let Some((number, task)) =
-            self.tasks.iter().enumerate().find(|(_, task)| task.runnable && !task.queued)
+        if let Some((p, task)) =
+            self.tasks.enumerate().find(|(_, task)| task.runnable && !task.queued)
         {
-            return Err(format!("task {number} is runnable but not queued: {task:?}"));
+            return Err(format!("{p:?} is runnable but not queued: {task:?}"));
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Staircase {
 
     /// `can_migrate_task`.
     fn can_migrate(&mut self, p: Pid, go: &mut Move) -> bool {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         if !task.allowed.contains(go.to) {
             return false;
         }
@@ -62,7 +62,7 @@ impl Staircase {
         let mut at = self.array(go.from, object).tail(level);
         while let Some(p) = at {
             at = prio_array::prev(&self.links, p);
-            let weight = i64::from(self.tasks[p.index()].load_weight);
+            let weight = i64::from(self.tasks[p].load_weight);
             let mut skip = weight > go.rem;
             if skip && level < go.to_best {
                 skip = !go.seen && level == go.from_best;
@@ -104,7 +104,7 @@ impl Staircase {
 
     /// `pull_task`.
     fn pull_task(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
-        let weight = u64::from(self.tasks[p.index()].load_weight);
+        let weight = u64::from(self.tasks[p].load_weight);
         self.dequeue_task(from, p);
         self.domains.dec_nr_running(from, weight);
         self.set_task_cpu(platform, p, to);
@@ -134,7 +134,7 @@ impl Staircase {
             );
         }
         let thread = self.migration_thread(cpu);
-        self.tasks[thread.index()].runnable = false;
+        self.tasks[thread].runnable = false;
         platform.resched(cpu);
     }
 }
@@ -156,7 +156,7 @@ impl Balanced for Staircase {
             return Moved { tasks: 0, all_pinned: false };
         }
         let source = &self.cpus[from.index()];
-        let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr.index()].prio);
+        let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr].prio);
         let from_best = self.best_prio(from);
         let mut go = Move {
             to,
@@ -179,13 +179,13 @@ impl Balanced for Staircase {
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
         self.cpus[busiest.index()]
             .curr
-            .is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
+            .is_some_and(|curr| self.tasks[curr].allowed.contains(cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
         let thread = self.migration_thread(cpu);
-        self.tasks[thread.index()].runnable = true;
-        if !self.tasks[thread.index()].queued {
+        self.tasks[thread].runnable = true;
+        if !self.tasks[thread].queued {
             self.activate_task(cpu, thread);
             if self.preempts_curr(thread) {
                 platform.resched(cpu);

@@ -29,7 +29,7 @@ impl Staircase {
         self.carry_over_rotation(cpu, p);
         let rq = &mut self.cpus[cpu.index()];
         let (active, expired) = (rq.active(cpu), rq.expired(cpu));
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation != rq.prio_rotation {
             task.rotation = rq.prio_rotation;
             task.bitmap = 0;
@@ -60,7 +60,7 @@ impl Staircase {
     /// To the expired array, at its own level.
     pub(super) fn rsdl_expire(&mut self, cpu: CpuId, p: Pid) {
         let rq = &mut self.cpus[cpu.index()];
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         let column = task.user_prio();
         task.rotation = rq.prio_rotation;
         task.array = rq.expired(cpu);
@@ -73,7 +73,7 @@ impl Staircase {
 
     /// The second charge: to the quota of the level at which the task runs.
     pub(super) fn rsdl_charge_level(&mut self, cpu: CpuId, p: Pid, used_us: i32) {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         if !task.is_realtime() && task.array.cpu == cpu {
             let array = &mut self.cpus[cpu.index()].arrays[usize::from(task.array.object)];
             array.level_quota[usize::from(task.prio - 100)] -= i64::from(used_us);
@@ -99,7 +99,7 @@ impl Staircase {
             if level == MAX_PRIO - 1 {
                 self.rsdl_expire(cpu, p);
             } else {
-                let task = &mut self.tasks[p.index()];
+                let task = &mut self.tasks[p];
                 task.prio = level + 1;
                 task.bitmap |= 1 << (level + 1 - 100);
                 let quota = &mut self.cpus[cpu.index()].active_mut().level_quota;
@@ -122,12 +122,12 @@ impl Staircase {
             }
             let rq = &mut self.cpus[cpu.index()];
             let next = rq.active_mut().head(level).expect("its bit is set");
-            if self.tasks[next.index()].time_slice <= 0 {
+            if self.tasks[next].time_slice <= 0 {
                 self.task_expired_entitlement(cpu, next);
                 continue;
             }
             rq.level_reached = rq.level_reached.max(level);
-            self.tasks[next.index()].rotation = rq.prio_rotation;
+            self.tasks[next].rotation = rq.prio_rotation;
             return next;
         }
     }

@@ -35,7 +35,7 @@ impl Staircase {
     /// `recalc_task_prio`: where an ordinary task goes on `cpu`, its level and its array. It may be
     /// given a new quota.
     pub(super) fn recalc_task_prio(&mut self, cpu: CpuId, p: Pid) {
-        if self.tasks[p.index()].policy == Policy::Idle {
+        if self.tasks[p].policy == Policy::Idle {
             self.place_idle(cpu, p);
             return;
         }
@@ -43,7 +43,7 @@ impl Staircase {
         let rq = &self.cpus[cpu.index()];
         let (active, expired) = (rq.active(cpu), rq.expired(cpu));
         let rotation = rq.prio_rotation;
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation == rotation && task.array == expired {
             self.queue_expired(cpu, p);
             return;
@@ -60,7 +60,7 @@ impl Staircase {
         match self.next_entitled_slot(cpu, p) {
             MAX_PRIO => self.queue_expired(cpu, p),
             slot => {
-                let task = &mut self.tasks[p.index()];
+                let task = &mut self.tasks[p];
                 task.prio = slot;
                 task.bitmap |= 1 << (slot - 100);
             }
@@ -72,7 +72,7 @@ impl Staircase {
     /// levels, in the next rotation.
     fn place_idle(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.uninterruptible {
             task.prio = MAX_PRIO - 1;
             task.array = expired;
@@ -92,12 +92,12 @@ impl Staircase {
     /// A task that comes from another CPU within that one's present rotation counts as being within
     /// this one's.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
-        let from = self.tasks[p.index()].array.cpu;
+        let from = self.tasks[p].array.cpu;
         if from == cpu {
             return;
         }
         let (there, here) = (&self.cpus[from.index()], &self.cpus[cpu.index()]);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation == there.prio_rotation {
             task.rotation = here.prio_rotation;
             task.array = if task.array == there.expired(from) {
@@ -112,7 +112,7 @@ impl Staircase {
 
     /// `task_new_array`: a fresh staircase and a full quota.
     pub(super) fn task_new_array(&mut self, cpu: CpuId, p: Pid, array: ArrayRef) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.bitmap = 0;
         task.rotation = self.cpus[cpu.index()].prio_rotation;
         task.time_slice = task.quota;
@@ -125,7 +125,7 @@ impl Staircase {
     pub(super) fn queue_expired(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         self.task_new_array(cpu, p, expired);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.prio = if task.policy == Policy::Batch {
             task.static_prio
         } else {
@@ -138,7 +138,7 @@ impl Staircase {
     /// `next_entitled_slot`: the best level that the task may still take in this rotation; 140 =
     /// none.
     fn next_entitled_slot(&mut self, cpu: CpuId, p: Pid) -> u8 {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         let (static_prio, u) = (task.static_prio, task.user_prio());
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
@@ -196,12 +196,12 @@ impl Staircase {
             }
             let rq = &mut self.cpus[cpu.index()];
             let next = rq.active_mut().head(level).expect("its bit is set");
-            if self.tasks[next.index()].time_slice <= 0 {
+            if self.tasks[next].time_slice <= 0 {
                 self.task_expired_entitlement(cpu, next);
                 level = self.cpus[cpu.index()].active_mut().best_from(100);
                 continue;
             }
-            let task = &mut self.tasks[next.index()];
+            let task = &mut self.tasks[next];
             task.rotation = rq.prio_rotation;
             let best = &mut rq.active_mut().best_static_prio;
             *best = (*best).min(task.static_prio);

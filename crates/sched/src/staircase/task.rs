@@ -1,20 +1,12 @@
 //! What the kernel keeps of a task, and what a nice level is worth.
 
 use super::{Edition, ISO_PRIO, MAX_PRIO};
-use schedlab_core::{CpuId, CpuSet, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Policy, TaskId, define_index};
 
-/// A task by the number under which we keep it. Each CPU's migration thread is a task like any
-/// other: they come first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pid(pub(super) u32);
-
-impl Pid {
-    pub(super) const NONE: Pid = Pid(u32::MAX);
-
-    #[inline]
-    pub(super) const fn index(self) -> usize {
-        self.0 as usize
-    }
+define_index! {
+    /// A task of the kernel: first the migration thread of each CPU, in order, then the workload's
+    /// tasks.
+    pub(super) struct Pid;
 }
 
 /// One of a CPU's two array objects.

@@ -57,7 +57,7 @@ fn sleep(sched: &mut Staircase, platform: &mut Platform, task: u32, reason: Bloc
 
 fn row(sched: &mut Staircase, task: u32) -> &mut Task {
     let p = sched.pid(TaskId(task));
-    &mut sched.tasks[p.index()]
+    &mut sched.tasks[p]
 }
 
 fn running(sched: &Staircase, cpu: CpuId) -> Option<u32> {
@@ -357,7 +357,7 @@ fn rsdl_nobody_enters_above_the_level_that_is_reached() {
 }
 
 #[test]
-fn knobs_are_checked() {
+fn tunables_are_checked() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[]);
     for (name, wrong) in [
         ("rr_interval", 0),

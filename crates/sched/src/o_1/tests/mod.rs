@@ -5,17 +5,18 @@ mod rules_of_2_6_0;
 mod rules_of_2_6_22;
 mod stress;
 
-use super::task::{Pid, Task};
+use super::task::{ArrayId, Pid, Task};
 use super::{O1, Version};
 use alloc::vec;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Waker,
+    BlockReason, BuildConfig, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler,
+    TaskAttr, TaskId, Waker,
 };
 
 const MS: u64 = 1_000_000;
+const CPU0: CpuId = CpuId(0);
+const CPU1: CpuId = CpuId(1);
 /// A run without end.
 const EVER: u64 = u64::MAX;
 
@@ -235,7 +236,7 @@ impl Rig {
     }
 
     /// The order of the tasks in list `prio` of the active array of `cpu`.
-    fn list(&self, cpu: usize, array: usize, prio: u8) -> Vec<u32> {
+    fn list(&self, cpu: usize, array: ArrayId, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();
         let rq = &self.sched.rqs[cpu];
         let mut each = |p: Pid, list: u8| {
@@ -244,7 +245,7 @@ impl Rig {
             }
             Ok(())
         };
-        rq.arrays[array].audit(&self.sched.tasks, &mut each).unwrap();
+        rq.array(array).audit(&self.sched.tasks, &mut each).unwrap();
         found
     }
 
