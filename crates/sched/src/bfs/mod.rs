@@ -68,8 +68,7 @@ use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::idle_map::IdleMap;
 use self::locality::Locality;
 use self::releases::RESCHED_US;
-pub use self::releases::Version;
-use alloc::boxed::Box;
+pub use self::releases::{ENTRY, Version};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -78,43 +77,7 @@ use schedlab_core::{
     BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
     TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::{Build, BuildConfig, Entry, Release};
-
-const POLICIES: &[Policy] =
-    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
-
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "0.404",
-    also: &["2.6.38"],
-    summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
-    golden: &[("bfs", "2.6.38 with BFS 0.404")],
-    hz_default: 1000,
-    hz_range: (100, 1000),
-    cpus_max: 4096,
-    policies: POLICIES,
-    groups: false,
-    nohz: true,
-    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "bfs",
-    title: "BFS",
-    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "0.316",
-            also: &["2.6.33"],
-            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
-            golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
-            ..DEFAULT
-        },
-    ],
-};
+use schedlab_core::BuildConfig;
 
 /// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
 /// those here are stale.

@@ -1,7 +1,46 @@
-//! What differs between the releases: the length of a slice, what nice is worth, and in which unit
-//! deadlines are counted.
+//! The releases, and what differs between them: the length of a slice, what nice is worth, and in
+//! which unit deadlines are counted.
 
-use schedlab_core::Policy;
+use super::Bfs;
+use alloc::boxed::Box;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Build, Entry, Policy, Release};
+
+const POLICIES: &[Policy] =
+    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "0.404",
+    also: &["2.6.38"],
+    summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
+    golden: &[("bfs", "2.6.38 with BFS 0.404")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: CPUS_MAX,
+    policies: POLICIES,
+    groups: false,
+    nohz: true,
+    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "bfs",
+    title: "BFS",
+    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "0.316",
+            also: &["2.6.33"],
+            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
+            golden: &[("bfs316", "2.6.33 with BFS 0.316")],
+            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
+            ..DEFAULT
+        },
+    ],
+};
 
 /// The release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
