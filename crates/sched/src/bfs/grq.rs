@@ -245,7 +245,8 @@ impl GlobalQueue {
             self.audit_bit(level, self.realtime[usize::from(level)].head.is_none())?;
             for task in self.realtime_tasks(level) {
                 queued += 1;
-                let here = matches!(self.places[task], Place::Realtime { level: of, .. } if of == level);
+                let here =
+                    matches!(self.places[task], Place::Realtime { level: of, .. } if of == level);
                 if !here || queued > self.qnr {
                     return Err(format!("level {level}: its list is damaged at task {}", task.0));
                 }

@@ -72,12 +72,12 @@ pub use self::releases::{ENTRY, Version};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
 use schedlab_core::interface::Load;
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
     TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::BuildConfig;
 
 /// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
 /// those here are stale.

@@ -64,13 +64,13 @@ use self::task::{ArrayRef, Pid, Task};
 use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance};
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::BuildConfig;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::Load;
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
     TaskId, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::BuildConfig;
 
 /// The level of `SCHED_ISO`; what is better is real-time.
 const ISO_PRIO: u8 = 99;
@@ -374,9 +374,7 @@ impl Staircase {
         let rq = &self.cpus[task.cpu.index()];
         match rq.curr {
             None => true,
-            Some(curr) => {
-                task.array == rq.active(task.cpu) && task.prio < self.tasks[curr].prio
-            }
+            Some(curr) => task.array == rq.active(task.cpu) && task.prio < self.tasks[curr].prio,
         }
     }
 

@@ -177,9 +177,7 @@ impl Balanced for Staircase {
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
-        self.cpus[busiest.index()]
-            .curr
-            .is_some_and(|curr| self.tasks[curr].allowed.contains(cpu))
+        self.cpus[busiest.index()].curr.is_some_and(|curr| self.tasks[curr].allowed.contains(cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
