@@ -15,7 +15,7 @@ impl OrderN {
     /// dead child's ticks are taken over up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
-        if self.rules.keeps_the_sum { saved.max(self.max_counter()) } else { saved }
+        if self.version.keeps_the_sum { saved.max(self.max_counter()) } else { saved }
     }
 
     /// On one CPU:

@@ -46,7 +46,7 @@ mod task;
 mod tests;
 mod wakeup;
 
-pub use releases::{ENTRY, Rules, Slices};
+pub use releases::{ENTRY, Slices, Version};
 
 use alloc::string::String;
 use alloc::vec;
@@ -84,7 +84,7 @@ struct Cpu {
 /// Linux 2.4, or 2.2, on a machine of any number of CPUs. One CPU is a UP build.
 #[derive(Debug)]
 pub struct OrderN {
-    rules: Rules,
+    version: Version,
     hz: u32,
     /// [`PROC_CHANGE_PENALTY`], or 0 in a UP build.
     proc_change_penalty: i32,
@@ -106,10 +106,10 @@ pub struct OrderN {
 
 impl OrderN {
     /// An idle machine.
-    pub fn new(rules: Rules, config: &BuildConfig) -> OrderN {
+    pub fn new(version: Version, config: &BuildConfig) -> OrderN {
         let cpus = config.topology.cpus() as usize;
         OrderN {
-            rules,
+            version,
             hz: config.hz,
             proc_change_penalty: if cpus > 1 { PROC_CHANGE_PENALTY } else { 0 },
             tasks: TaskTable::new(),
@@ -119,7 +119,7 @@ impl OrderN {
             cpus: vec![Cpu::default(); cpus],
             busy_cpus: 0,
             queued_on: vec![0; cpus],
-            siblings: if rules.knows_siblings {
+            siblings: if version.knows_siblings {
                 wakeup::siblings(&config.topology)
             } else {
                 Vec::new()
@@ -134,7 +134,7 @@ impl OrderN {
 
     /// The ticks that a task of this nice value gets in each epoch.
     fn slice(&self, nice: i32) -> i32 {
-        self.rules.slice(self.hz, nice)
+        self.version.slice(self.hz, nice)
     }
 
     /// The most ticks that a parent can have after taking over those of a dead child
@@ -164,7 +164,7 @@ impl OrderN {
     #[inline]
     fn candidate(&self, task: TaskId) -> Candidate {
         let p = &self.tasks[task];
-        Candidate { task, weight: p.weight(&self.rules), processor: p.processor, mm: p.mm }
+        Candidate { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
     }
 
     /// Renews the walk's copy of `task`, of which something has changed that goodness is made of.
@@ -192,7 +192,7 @@ impl OrderN {
 
     fn enqueue(&mut self, task: TaskId) {
         let candidate = self.candidate(task);
-        if self.rules.enqueues_at_head {
+        if self.version.enqueues_at_head {
             self.run_queue.push_head(candidate);
         } else {
             self.run_queue.push_tail(candidate);
@@ -238,10 +238,10 @@ impl OrderN {
     fn recalculate(&mut self) {
         for &task in &self.task_list {
             let p = &mut self.tasks[task];
-            p.counter = (p.counter >> 1) + self.rules.slice(self.hz, i32::from(p.nice));
+            p.counter = (p.counter >> 1) + self.version.slice(self.hz, i32::from(p.nice));
         }
         for p in self.run_queue.iter_mut() {
-            p.weight = self.tasks[p.task].weight(&self.rules);
+            p.weight = self.tasks[p.task].weight(&self.version);
         }
     }
 
@@ -261,7 +261,7 @@ impl OrderN {
         }
         platform.work.recalculated += self.task_list.len() as u64;
         self.recalculate();
-        if !self.rules.picks_again_after_epoch {
+        if !self.version.picks_again_after_epoch {
             return next;
         }
         platform.work.scanned += self.run_queue.len() as u64;
@@ -270,7 +270,7 @@ impl OrderN {
 
     /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
     fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
-        if self.rules.has_lazy_mm {
+        if self.version.has_lazy_mm {
             return self.cpus[cpu.index()].active_mm;
         }
         // That of `prev` itself: the idle task has none, and a task that exits has dropped its own.
@@ -312,7 +312,7 @@ impl OrderN {
         let yielded = self.forget_yield(prev);
         let preempted = self.tasks[prev].state == State::Running && !yielded;
         let smp = self.cpus.len() > 1;
-        if preempted && smp && self.rules.looks_at_all_cpus {
+        if preempted && smp && self.version.looks_at_all_cpus {
             self.reschedule_idle(platform, prev);
         }
     }
@@ -336,7 +336,7 @@ impl OrderN {
 
     fn set_allowed(&mut self, task: TaskId, allowed: &CpuSet) {
         let cpus = self.cpus.len() as u32;
-        self.tasks[task].bound = self.rules.has_affinity && allowed.count(cpus) < cpus;
+        self.tasks[task].bound = self.version.has_affinity && allowed.count(cpus) < cpus;
         self.rest[task].allowed = allowed.clone();
     }
 }
@@ -345,16 +345,16 @@ impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (counter, processor) = match parent {
             Parent::External => {
-                let allowed = if self.rules.has_affinity { &attr.allowed } else { &CpuSet::All };
+                let allowed = if self.version.has_affinity { &attr.allowed } else { &CpuSet::All };
                 // As much as a parent that has slept for long gives: half of 2 * slice - 1, rounded
                 // up.
                 (self.slice(attr.sched.nice), self.emptiest(allowed))
             }
             Parent::Task { task: parent, cpu } => {
-                let (kept, given) = self.rules.divide(self.tasks[parent].counter);
+                let (kept, given) = self.version.divide(self.tasks[parent].counter);
                 self.tasks[parent].counter = kept;
                 self.weigh_again(parent);
-                if kept == 0 && self.rules.keeps_the_sum {
+                if kept == 0 && self.version.keeps_the_sum {
                     platform.resched(cpu);
                 }
                 (given, self.tasks[parent].processor)
@@ -396,9 +396,9 @@ impl Scheduler for OrderN {
         };
         let p = &mut self.tasks[current];
         p.counter -= 1;
-        if p.counter < self.rules.least_counter {
+        if p.counter < self.version.least_counter {
             p.counter = 0;
-            if p.policy != Policy::Fifo || self.rules.tick_asks_fifo {
+            if p.policy != Policy::Fifo || self.version.tick_asks_fifo {
                 platform.resched(cpu);
             }
         }
@@ -436,7 +436,7 @@ impl Scheduler for OrderN {
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
-        if self.rules.yield_counts_waiting && self.run_queue.len() == self.busy_cpus {
+        if self.version.yield_counts_waiting && self.run_queue.len() == self.busy_cpus {
             // No task waits.
             return;
         }
@@ -460,7 +460,7 @@ impl Scheduler for OrderN {
             return;
         }
         // sched_setscheduler: it is the caller that reschedules, not the task.
-        if self.rules.setscheduler_moves_first && self.run_queue.contains(task) {
+        if self.version.setscheduler_moves_first && self.run_queue.contains(task) {
             self.move_first(task);
         }
         platform.resched(by);
@@ -478,7 +478,7 @@ impl Scheduler for OrderN {
     }
 
     fn honours_affinity(&self) -> bool {
-        self.rules.has_affinity
+        self.version.has_affinity
     }
 
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
@@ -491,7 +491,7 @@ impl Scheduler for OrderN {
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
         let inherited = self.tasks[task].counter;
         if let Some(parent) = parent
-            && self.rules.keeps_the_sum
+            && self.version.keeps_the_sum
         {
             let most = self.max_counter();
             let counter = &mut self.tasks[parent].counter;

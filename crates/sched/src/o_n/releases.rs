@@ -24,7 +24,7 @@ const DEFAULT: Release = Release {
     policies: POLICIES,
     groups: false,
     nohz: false,
-    build: Build::Ordinary(|config| Box::new(OrderN::new(Rules::V2_4_19, config))),
+    build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
 };
 
 /// This scheduler in the registry.
@@ -39,7 +39,7 @@ pub static ENTRY: Entry = Entry {
             also: &[],
             summary: "as 2.4.19, but a hyper-threaded core whose two CPUs idle is not preferred",
             golden: &[],
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Rules::V2_4_16, config))),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
             ..DEFAULT
         },
         Release {
@@ -51,7 +51,7 @@ pub static ENTRY: Entry = Entry {
             ],
             summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
             golden: &[("o_n", "2.4.22")],
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Rules::V2_4_22, config))),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
             ..DEFAULT
         },
         Release {
@@ -60,15 +60,15 @@ pub static ENTRY: Entry = Entry {
             summary: "slices of 210 ms; a woken task is compared with the waker only; no affinity",
             golden: &[],
             hz_range: (100, 100),
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Rules::V2_2, config))),
+            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
             ..DEFAULT
         },
     ],
 };
 
-/// The rules of a release: what differs between them, by name.
+/// A release: what differs between them, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rules {
+pub struct Version {
     /// The release.
     pub name: &'static str,
     /// How long slices are.
@@ -113,9 +113,9 @@ pub enum Slices {
     NiceToTicks,
 }
 
-impl Rules {
+impl Version {
     /// 2.4.17 to 2.4.19.
-    pub const V2_4_19: Rules = Rules {
+    pub const V2_4_19: Version = Version {
         name: "2.4.19",
         slices: Slices::NiceToTicks,
         yielded_goodness: -1,
@@ -133,19 +133,20 @@ impl Rules {
     };
 
     /// 2.4.16.
-    pub const V2_4_16: Rules = Rules { name: "2.4.16", knows_siblings: false, ..Rules::V2_4_19 };
+    pub const V2_4_16: Version =
+        Version { name: "2.4.16", knows_siblings: false, ..Version::V2_4_19 };
 
     /// 2.4.20 and after.
-    pub const V2_4_22: Rules = Rules {
+    pub const V2_4_22: Version = Version {
         name: "2.4.22",
         tick_asks_fifo: false,
         enqueues_at_head: false,
         setscheduler_moves_first: false,
-        ..Rules::V2_4_19
+        ..Version::V2_4_19
     };
 
     /// 2.2.1. (Later 2.2 releases went over to something close to 2.4's.)
-    pub const V2_2: Rules = Rules {
+    pub const V2_2: Version = Version {
         name: "2.2",
         slices: Slices::Priority,
         yielded_goodness: 0,

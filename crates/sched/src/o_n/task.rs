@@ -1,6 +1,6 @@
 //! What the kernel keeps of a task.
 
-use super::Rules;
+use super::Version;
 use schedlab_core::{CpuId, CpuSet, Policy};
 
 /// Goodness of real-time tasks, but for their priority.
@@ -72,9 +72,9 @@ impl Default for Task {
 impl Task {
     /// The part of its goodness that is the same on all CPUs.
     #[inline]
-    pub(super) fn weight(&self, rules: &Rules) -> i32 {
+    pub(super) fn weight(&self, version: &Version) -> i32 {
         if self.yielded {
-            rules.yielded_goodness
+            version.yielded_goodness
         } else if self.policy.is_realtime() {
             REALTIME_BASE + i32::from(self.rt_priority)
         } else if self.counter == 0 {

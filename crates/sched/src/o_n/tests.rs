@@ -18,14 +18,18 @@ struct Bench {
     switches: Vec<(u32, u64, Option<TaskId>)>,
 }
 
-fn bench(rules: Rules, cpus: u32) -> Bench {
+fn bench(version: Version, cpus: u32) -> Bench {
     let config = BuildConfig::flat(cpus, 100);
-    Bench { sched: OrderN::new(rules, &config), platform: config.platform(), switches: Vec::new() }
+    Bench {
+        sched: OrderN::new(version, &config),
+        platform: config.platform(),
+        switches: Vec::new(),
+    }
 }
 
 /// An idle CPU 0 with a task for each nice value, waiting in the runqueue.
-fn waiting(rules: Rules, nices: &[i32]) -> Bench {
-    let mut bench = bench(rules, 1);
+fn waiting(version: Version, nices: &[i32]) -> Bench {
+    let mut bench = bench(version, 1);
     for &nice in nices {
         bench.start(SchedAttr::nice(nice));
     }
@@ -137,8 +141,8 @@ impl Bench {
     }
 }
 
-const V2_4: Rules = Rules::V2_4_19;
-const LATE: Rules = Rules::V2_4_22;
+const V2_4: Version = Version::V2_4_19;
+const LATE: Version = Version::V2_4_22;
 
 // ---- Slices and goodness ----
 
@@ -148,7 +152,7 @@ fn slices_of_nice_values_at_100_hz() {
         [-20, -19, -16, -15, -12, -11, -8, -7, -4, -3, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 19];
     let slices = nices.map(|nice| V2_4.slice(100, nice));
     assert_eq!(slices, [11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]);
-    assert_eq!([-20, 0, 19].map(|nice| Rules::V2_2.slice(100, nice)), [40, 20, 1]);
+    assert_eq!([-20, 0, 19].map(|nice| Version::V2_2.slice(100, nice)), [40, 20, 1]);
 }
 
 #[test]
@@ -196,7 +200,7 @@ fn goodness_of_the_special_cases() {
     assert_eq!(goodness(&bench, 0), 1007);
     bench.change(A, |p| (p.policy, p.counter, p.yielded) = (Policy::Other, 6, true));
     assert_eq!(goodness(&bench, 0), -1);
-    assert_eq!(bench.sched.tasks[A].weight(&Rules::V2_2), 0);
+    assert_eq!(bench.sched.tasks[A].weight(&Version::V2_2), 0);
 }
 
 // ---- Epochs ----
@@ -295,8 +299,8 @@ fn threads_of_the_running_process_have_the_bonus() {
 
 #[test]
 fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
-    for (rules, first) in [(V2_4, A), (Rules::V2_2, B)] {
-        let mut bench = bench(rules, 1);
+    for (version, first) in [(V2_4, A), (Version::V2_2, B)] {
+        let mut bench = bench(version, 1);
         bench.start(SchedAttr::nice(0));
         bench.settle();
         bench.block(A);
@@ -306,7 +310,7 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();
-        assert_eq!(bench.sched.cpus[0].current, Some(first), "{}", rules.name);
+        assert_eq!(bench.sched.cpus[0].current, Some(first), "{}", version.name);
     }
 }
 
@@ -430,14 +434,14 @@ fn one_woken_before_it_was_put_away_stays_where_it_stands() {
 
 #[test]
 fn a_fifo_task_loses_to_an_equal_newcomer_until_2_4_20() {
-    for (rules, then) in [(V2_4, B), (LATE, A)] {
-        let mut bench = bench(rules, 1);
+    for (version, then) in [(V2_4, B), (LATE, A)] {
+        let mut bench = bench(version, 1);
         bench.start(SchedAttr::realtime(Policy::Fifo, 10));
         bench.settle();
         bench.start(SchedAttr::realtime(Policy::Fifo, 10));
         assert_eq!(bench.asks(), [0_u32; 0], "equal is not better");
         bench.run_to(100);
-        assert_eq!(bench.sched.cpus[0].current, Some(then), "{}", rules.name);
+        assert_eq!(bench.sched.cpus[0].current, Some(then), "{}", version.name);
         assert_eq!(bench.sched.counter(A), 0, "ticks are counted in any case");
     }
 }
@@ -539,8 +543,8 @@ fn a_realtime_task_that_yields_goes_last_among_its_equals() {
 
 #[test]
 fn setpriority_is_for_the_next_epoch_and_setscheduler_moves_first() {
-    for (rules, order) in [(V2_4, [A, C, B]), (LATE, [A, B, C])] {
-        let mut bench = waiting(rules, &[0, 0, 0]);
+    for (version, order) in [(V2_4, [A, C, B]), (LATE, [A, B, C])] {
+        let mut bench = waiting(version, &[0, 0, 0]);
         bench.settle();
         let before = bench.order();
         bench.sched.set_attr(&mut bench.platform, A, &SchedAttr::nice(5), CpuId(0));
@@ -595,7 +599,7 @@ fn promises_of_one_cpu() {
 
 #[test]
 fn in_2_2_twenty_ticks_last_twenty_one() {
-    let mut bench = waiting(Rules::V2_2, &[0, 0]);
+    let mut bench = waiting(Version::V2_2, &[0, 0]);
     bench.run_to(300);
     assert_eq!(bench.on(0), [(0, B), (210, A)]);
 }
@@ -603,7 +607,7 @@ fn in_2_2_twenty_ticks_last_twenty_one() {
 #[test]
 fn in_2_2_the_pick_is_not_repeated_after_an_epoch() {
     // The first of the list runs, although the other one now has four times the ticks.
-    let mut bench = waiting(Rules::V2_2, &[-20, 10]);
+    let mut bench = waiting(Version::V2_2, &[-20, 10]);
     for task in [A, B] {
         bench.change(task, |p| p.counter = 0);
     }
@@ -615,7 +619,7 @@ fn in_2_2_the_pick_is_not_repeated_after_an_epoch() {
 #[test]
 fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
     for (ahead, asks) in [(3, alloc::vec![]), (4, alloc::vec![0])] {
-        let mut bench = bench(Rules::V2_2, 2);
+        let mut bench = bench(Version::V2_2, 2);
         bench.start(SchedAttr::nice(0));
         bench.start(SchedAttr::nice(0));
         bench.settle();
@@ -636,7 +640,7 @@ fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
 
 #[test]
 fn in_2_2_an_idle_cpu_is_found_from_the_top() {
-    let mut bench = bench(Rules::V2_2, 4);
+    let mut bench = bench(Version::V2_2, 4);
     bench.start(SchedAttr::nice(0));
     bench.settle();
     let child = bench.fork(A);
@@ -653,7 +657,7 @@ fn in_2_2_an_idle_cpu_is_found_from_the_top() {
 
 #[test]
 fn in_2_2_forks_lose_odd_ticks_and_the_dead_give_none_back() {
-    let mut bench = waiting(Rules::V2_2, &[0]);
+    let mut bench = waiting(Version::V2_2, &[0]);
     bench.settle();
     bench.change(A, |p| p.counter = 11);
     bench.fork(A);
@@ -665,7 +669,7 @@ fn in_2_2_forks_lose_odd_ticks_and_the_dead_give_none_back() {
 
 #[test]
 fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
-    let mut bench = waiting(Rules::V2_2, &[0, 0]);
+    let mut bench = waiting(Version::V2_2, &[0, 0]);
     bench.settle();
     bench.change(A, |p| p.counter = 0);
     bench.sched.yield_now(&mut bench.platform, CpuId(0), B);
@@ -673,7 +677,7 @@ fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
     assert_eq!(bench.sched.cpus[0].current, Some(A));
     assert_eq!(bench.counters(), [20, 30]);
 
-    let mut bench = waiting(Rules::V2_2, &[0]);
+    let mut bench = waiting(Version::V2_2, &[0]);
     bench.settle();
     bench.sched.yield_now(&mut bench.platform, CpuId(0), A);
     assert_eq!(bench.asks(), [0], "nobody counts who waits");
@@ -683,7 +687,7 @@ fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
 
 #[test]
 fn in_2_2_there_is_no_affinity() {
-    let mut bench = bench(Rules::V2_2, 2);
+    let mut bench = bench(Version::V2_2, 2);
     bench.start_on(1);
     bench.settle();
     assert!(!bench.sched.honours_affinity());
@@ -696,16 +700,16 @@ fn in_2_2_there_is_no_affinity() {
 
 #[test]
 fn the_books_stay_in_order_whatever_happens() {
-    for rules in [Rules::V2_2, Rules::V2_4_16, V2_4, LATE] {
+    for version in [Version::V2_2, Version::V2_4_16, V2_4, LATE] {
         for cpus in [1, 2, 5] {
-            riot(rules, cpus, 4_000);
+            riot(version, cpus, 4_000);
         }
     }
 }
 
 /// Calls hooks at random. `settle` audits.
-fn riot(rules: Rules, cpus: u32, steps: u32) {
-    let mut bench = bench(rules, cpus);
+fn riot(version: Version, cpus: u32, steps: u32) {
+    let mut bench = bench(version, cpus);
     let mut state: u64 = 99 + u64::from(cpus);
     let mut random = move |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

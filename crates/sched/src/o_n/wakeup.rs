@@ -51,7 +51,7 @@ impl OrderN {
         }
         self.enqueue(p);
         platform.work.enqueues += 1;
-        if !self.rules.looks_at_all_cpus {
+        if !self.version.looks_at_all_cpus {
             self.reschedule_idle_2_2(platform, p, here);
         } else if !(sync && self.may_run(p, here)) {
             // After a synchronous wakeup the waker sleeps at once, and then its CPU walks the
