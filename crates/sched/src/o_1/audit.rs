@@ -1,7 +1,7 @@
 //! Checks the books: lists against bits, counts, weights and the tasks' own records.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{ArrayId, State};
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,8 @@ impl O1 {
         self.loads.audit()?;
         self.domains.audit()?;
         for (p, task) in self.tasks.iter() {
-            if task.sleep_avg > self.rules.ns_max_sleep_avg || task.interactive_credit.abs() > 101 {
+            if task.sleep_avg > self.params.ns_max_sleep_avg || task.interactive_credit.abs() > 101
+            {
                 return Err(format!("{p:?} is out of bounds: {task:?}"));
             }
             if task.state == State::Running && !task.is_queued() {
@@ -58,7 +59,7 @@ impl O1 {
             return Err(format!("CPU {}: {running} tasks are queued, counted {counted}", cpu.0));
         }
         let load = self.domains.load(cpu);
-        if self.rules.version == Version::V2_6_22
+        if self.params.version.balancing == Balancing::ByWeight
             && (running, weight) != (load.nr_running(), load.raw_weighted_load())
         {
             return Err(format!(

@@ -1,8 +1,9 @@
 //! Fork and exit, yield, changes of nice value and policy.
 
 use super::O1;
+use super::params::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS};
 use super::prio::{realtime_prio, static_prio};
-use super::releases::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
+use super::releases::ExitRule;
 use super::task::{Activated, Pid, State, Task};
 use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
@@ -28,7 +29,7 @@ impl O1 {
         self.set_policy(&mut child, &attr.sched);
         child.static_prio = static_prio(attr.sched.nice);
         self.derive_prio(&mut child);
-        child.time_slice = self.rules.task_timeslice(&child);
+        child.time_slice = self.params.task_timeslice(&child);
         let cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         self.enqueue_runnable(self.tasks.pid(task));
@@ -69,13 +70,13 @@ impl O1 {
 
         // Both lose what is left of a step of bonus, the child a little more, so that forking does
         // not multiply it.
-        let bonus = self.rules.bonus(self.tasks[parent].sleep_avg);
-        self.tasks[parent].sleep_avg = u64::from(bonus) * self.rules.bonus_step_ns;
+        let bonus = self.params.bonus(self.tasks[parent].sleep_avg);
+        self.tasks[parent].sleep_avg = u64::from(bonus) * self.params.bonus_step_ns;
         let mut child = Task {
             cpu: if attr.allowed.contains(cpu) {
                 cpu
             } else {
-                // It never was the parent's mask; there is no balancing at fork.
+                // A mask that is not the parent's; there is no balancing at fork.
                 attr.allowed.first(self.cpus).unwrap_or(cpu)
             },
             time_slice,
@@ -88,16 +89,16 @@ impl O1 {
         };
         child.array = None;
         child.state = State::Running;
-        child.prio = self.rules.effective_prio(&child);
+        child.prio = self.params.effective_prio(&child);
         let child_cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         let child = self.tasks.pid(task);
 
-        let is_thread = is_thread && self.rules.version == Version::V2_6_22;
+        let runs_on = is_thread && self.params.version.threads_run_on_after_fork;
         if child_cpu != cpu {
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
-        } else if is_thread {
+        } else if runs_on {
             // No preemption: parent and child share their memory, so nothing is won by the child's
             // running first.
             self.enqueue_runnable(child);
@@ -113,12 +114,13 @@ impl O1 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole
-            // tick, so that the CPU may balance once more.
+            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 it pays with a
+            // whole tick, in which the CPU may balance.
             self.tasks[parent].time_slice = 1;
-            match self.rules.version {
-                Version::V2_6_0 => self.scheduler_tick(platform, cpu),
-                Version::V2_6_22 => self.charge_tick(platform, cpu, parent),
+            if self.params.version.last_jiffy_costs_a_tick {
+                self.scheduler_tick(platform, cpu);
+            } else {
+                self.charge_tick(platform, cpu, parent);
             }
         }
         whole.div_ceil(2)
@@ -139,16 +141,16 @@ impl O1 {
 
     /// The estimate of a child whose parent has `bonus`, ns: 95 percent of it in whole steps.
     fn child_sleep_avg(&self, bonus: u32) -> u64 {
-        u64::from(bonus * CHILD_PENALTY / 100) * self.rules.bonus_step_ns
+        u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
 
     /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one
     /// that was a hog is held against its parent.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
-        let (gives_back, most) = match self.rules.version {
-            Version::V2_6_0 => (true, self.rules.max_timeslice),
-            Version::V2_6_22 => (child.cpu == parent_now.cpu, self.rules.task_timeslice(child)),
+        let (gives_back, most) = match self.params.version.exit {
+            ExitRule::UpToMaxTimeslice => (true, self.params.max_timeslice),
+            ExitRule::SameCpu => (child.cpu == parent_now.cpu, self.params.task_timeslice(child)),
         };
         let time_slice = if child.first_time_slice && gives_back {
             (parent_now.time_slice + child.time_slice).min(most)
@@ -202,7 +204,7 @@ impl O1 {
             // The bonus is lost until the next wakeup or end of slice.
             task.prio = task.static_prio;
         }
-        task.load_weight = self.rules.load_weight(&task);
+        task.load_weight = self.params.load_weight(&task);
         let new_prio = task.prio;
         self.tasks[p] = task;
         if was_queued {
@@ -228,12 +230,12 @@ impl O1 {
         let task = &mut self.tasks[p];
         let old_prio = task.prio;
         task.static_prio = static_prio(nice);
-        task.prio = match self.rules.version {
-            // The bonus is lost until the next wakeup or end of slice.
-            Version::V2_6_0 => task.static_prio,
-            Version::V2_6_22 => self.rules.effective_prio(task),
+        task.prio = if self.params.version.nice_drops_bonus {
+            task.static_prio
+        } else {
+            self.params.effective_prio(task)
         };
-        task.load_weight = self.rules.load_weight(task);
+        task.load_weight = self.params.load_weight(task);
         let (cpu, new_prio) = (task.cpu, task.prio);
         if let Some(array) = queued_in {
             self.enqueue_task(p, array);
@@ -257,9 +259,9 @@ impl O1 {
     fn derive_prio(&self, task: &mut Task) {
         if !task.policy.is_realtime() {
             task.prio = task.static_prio;
-            task.prio = self.rules.effective_prio(task);
+            task.prio = self.params.effective_prio(task);
         }
-        task.load_weight = self.rules.load_weight(task);
+        task.load_weight = self.params.load_weight(task);
         task.activated = Activated::No;
     }
 }

@@ -176,7 +176,7 @@ impl O1 {
         if self.cpus == 1 {
             return;
         }
-        let every = u64::from(if idle { self.rules.hz / 1000 } else { self.rules.hz / 5 });
+        let every = u64::from(if idle { self.params.hz / 1000 } else { self.params.hz / 5 });
         self.rebalance_nodes(platform, this, idle, every);
         if every <= 1 || platform.jiffies().is_multiple_of(every) {
             self.load_balance(platform, this, idle);
@@ -266,8 +266,8 @@ impl O1 {
     fn can_migrate_task(&self, platform: &Platform, p: Pid, this: CpuId, idle: bool) -> bool {
         let task = &self.tasks[p];
         let cold = || {
-            let since = self.rules.long(platform.now_ns().wrapping_sub(task.timestamp));
-            since > self.cache_decay_ticks * self.rules.jiffy_ns
+            let since = self.params.long(platform.now_ns().wrapping_sub(task.timestamp));
+            since > self.cache_decay_ticks * self.params.jiffy_ns
         };
         (idle || cold()) && !self.is_current(p) && self.tasks.may_run_on(p, this)
     }

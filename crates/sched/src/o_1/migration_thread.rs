@@ -6,13 +6,13 @@
 //! but weighs nothing.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{Pid, State, Tasks};
 use schedlab_core::{CpuId, CpuSet, Platform, TaskId, Waker};
 
 impl O1 {
-    /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or
-    /// runs on a CPU that it may not use any more is moved by that CPU's migration thread.
+    /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. The migration
+    /// thread moves a task that waits or runs on a CPU that is now forbidden to it.
     pub(super) fn set_cpus_allowed(
         &mut self,
         platform: &mut Platform,
@@ -62,7 +62,7 @@ impl O1 {
         self.tasks[thread].array = Some(active);
     }
 
-    /// What the migration thread of `cpu` does once it has the CPU.
+    /// The work of the migration thread of `cpu`, once it has the CPU.
     pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
         if let Some(to) = self.domains.take_push_cpu(cpu) {
             self.active_load_balance(platform, cpu, to);
@@ -91,7 +91,7 @@ impl O1 {
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, to);
         let mut now = platform.now_ns();
-        if self.rules.version == Version::V2_6_22 {
+        if self.params.version.balancing == Balancing::ByWeight {
             self.shift_timestamp(p, from, to);
             now = self.queue_time(platform, from, to);
         }

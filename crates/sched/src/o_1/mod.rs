@@ -28,18 +28,20 @@
 //! | file | what |
 //! |---|---|
 //! | `prio_array` | the lists and the bitmap |
-//! | `rules` | constants, and what follows from a nice value: slices, thresholds, weights |
+//! | `prio`, `params` | priorities; constants, and what follows from a nice value: slices, thresholds, weights |
 //! | `estimator` | `sleep_avg`: who counts as interactive |
 //! | `task`, `runqueue` | what is kept of a task and of a CPU |
 //! | `schedule` | pick next, put previous |
 //! | `tick` | the end of a slice: active or expired? |
 //! | `wakeup` | where a woken task goes, and whether it preempts |
-//! | `life` | fork, exit, yield, nice, policy |
+//! | `fork_exit` | fork, exit, yield, nice, policy |
 //! | `migration_thread` | affinity |
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
 //! | `nodes` | 2.6.0: when other memory nodes are looked at |
-//! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::classes::load_balance_2_6_22`]) |
+//! | `move_tasks` | which tasks move in 2.6.22, which balances by weight ([`crate::classes::load_balance_2_6_22`]) |
+//! | `releases` | what differs between the releases, by name |
+//! | `audit` | checks of the books |
 //!
 //! # Releases
 //!
@@ -56,6 +58,7 @@ mod loads;
 mod migration_thread;
 mod move_tasks;
 mod nodes;
+mod params;
 mod prio;
 mod prio_array;
 mod releases;
@@ -67,7 +70,7 @@ mod tests;
 mod tick;
 mod wakeup;
 
-pub use releases::{ENTRY, Version};
+pub use releases::{Balancing, ENTRY, Estimator, ExitRule, Slices, Version, WakeCpu};
 
 use crate::classes::load_balance_2_6_22::Domains;
 use alloc::string::String;
@@ -76,7 +79,7 @@ use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
 use nodes::{NodeId, Nodes};
-use releases::Rules;
+use params::Params;
 use runqueue::Runqueue;
 use schedlab_core::BuildConfig;
 use schedlab_core::index::IndexVec;
@@ -90,7 +93,7 @@ use task::{State, Tasks};
 /// Linux 2.6.0 or 2.6.22.
 #[derive(Debug)]
 pub struct O1 {
-    rules: Rules,
+    params: Params,
     cpus: u32,
     /// How many of them are on line.
     online: u32,
@@ -118,7 +121,7 @@ impl O1 {
         let rows = cpus as usize;
         let nodes = Nodes::new(&config.topology);
         O1 {
-            rules: Rules::new(version, config.hz),
+            params: Params::new(version, config.hz),
             cpus,
             online: cpus,
             tasks: Tasks::new(cpus),
@@ -235,14 +238,14 @@ impl Scheduler for O1 {
     }
 
     fn tunables(&self) -> Vec<Tunable> {
-        let cache = match self.rules.version {
-            Version::V2_6_0 => Tunable {
+        let cache = match self.params.version.balancing {
+            Balancing::ByNumber => Tunable {
                 name: "cache_decay_ticks",
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
                 help: "a busy CPU takes no task that ran within this many jiffies (the kernel reckons it from the cache size)",
             },
-            Version::V2_6_22 => Tunable {
+            Balancing::ByWeight => Tunable {
                 name: "cache_hot_time_ns",
                 value: self.cache_hot_time_ns as i64,
                 range: (0, 1_000_000_000_000),
@@ -251,7 +254,7 @@ impl Scheduler for O1 {
         };
         let bits = Tunable {
             name: "bits_per_long",
-            value: if self.rules.long_max == u64::MAX { 64 } else { 32 },
+            value: if self.params.long_max == u64::MAX { 64 } else { 32 },
             range: (32, 64),
             help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums wrap; or 64",
         };
@@ -273,8 +276,8 @@ impl Scheduler for O1 {
         match (name, value) {
             ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
             ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
-            ("bits_per_long", 32) => self.rules.long_max = u64::from(u32::MAX),
-            ("bits_per_long", 64) => self.rules.long_max = u64::MAX,
+            ("bits_per_long", 32) => self.params.long_max = u64::from(u32::MAX),
+            ("bits_per_long", 64) => self.params.long_max = u64::MAX,
             _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
         }
         Ok(())
@@ -284,21 +287,23 @@ impl Scheduler for O1 {
     fn promises(&self, load: &Load) -> Promises {
         // A hog loses its interactive status for good once it has used up its estimate, 1 ns a ns
         // in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each hog one slice.
-        let slice = self.rules.slice_at_nice(load.nice_min);
-        let privilege = if !self.rules.can_be_interactive(load.nice_min) {
+        let slice = self.params.slice_at_nice(load.nice_min);
+        let privilege = if !self.params.can_be_interactive(load.nice_min) {
             0
         } else {
-            match self.rules.version {
-                Version::V2_6_0 => self.rules.ns_max_sleep_avg,
-                Version::V2_6_22 => self.rules.ns_max_sleep_avg * u64::from(releases::MAX_BONUS),
+            match self.params.version.estimator {
+                Estimator::InteractiveCredit => self.params.ns_max_sleep_avg,
+                Estimator::DividedCost => {
+                    self.params.ns_max_sleep_avg * u64::from(params::MAX_BONUS)
+                }
             }
         };
         Promises {
             // An idle CPU looks only at the longest queue (2.6.0), or not at loads too small to
-            // reckon with (2.6.22): if affinity forbids what is there it may idle for ever.
+            // count (2.6.22): if affinity forbids what is there it may idle for ever.
             idle_beside_waiting_ns: (load.cpus == 1).then_some(0),
-            // Whoever wakes or is born goes to the active array, starvation limit or not. If that
-            // goes on without end, those in expired wait without end.
+            // Woken and new tasks go to the active array, starvation limit or not. If they come
+            // without end, the tasks in expired wait without end.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
             real_time_first: true,
@@ -306,7 +311,7 @@ impl Scheduler for O1 {
     }
 
     fn describe_domains(&self) -> Option<String> {
-        (self.rules.version == Version::V2_6_22).then(|| self.domains.describe())
+        (self.params.version.balancing == Balancing::ByWeight).then(|| self.domains.describe())
     }
 
     fn audit(&self) -> Result<(), String> {

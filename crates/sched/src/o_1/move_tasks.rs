@@ -133,7 +133,7 @@ impl O1 {
             return;
         }
         // Any task's weight is within this.
-        let max_weight = i64::from(self.rules.rt_load_weight(100));
+        let max_weight = i64::from(self.params.rt_load_weight(100));
         self.pull_tasks(platform, cpu, to, 1, max_weight);
     }
 }

@@ -3,7 +3,7 @@
 use super::O1;
 use super::prio::MAX_PRIO;
 use super::prio_array::PrioArray;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{ArrayId, Pid};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
@@ -97,7 +97,7 @@ impl O1 {
     /// stood in expired before it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
     pub(super) fn enqueue_runnable(&mut self, p: Pid) {
         let rq = &self.rqs[self.tasks[p].cpu.index()];
-        let array = if self.rules.version == Version::V2_6_22 && self.tasks[p].is_batch() {
+        let array = if self.params.version.batch && self.tasks[p].is_batch() {
             rq.expired()
         } else {
             rq.active()
@@ -111,7 +111,7 @@ impl O1 {
     pub(super) fn count_in(&mut self, p: Pid) {
         let task = &self.tasks[p];
         self.loads.add(task.cpu);
-        if self.rules.version == Version::V2_6_22 {
+        if self.params.version.balancing == Balancing::ByWeight {
             self.domains.inc_nr_running(task.cpu, u64::from(task.load_weight));
         }
     }
@@ -121,7 +121,7 @@ impl O1 {
     pub(super) fn deactivate_task(&mut self, p: Pid) {
         let task = &self.tasks[p];
         self.loads.remove(task.cpu);
-        if self.rules.version == Version::V2_6_22 {
+        if self.params.version.balancing == Balancing::ByWeight {
             self.domains.dec_nr_running(task.cpu, u64::from(task.load_weight));
         }
         self.dequeue_task(p);

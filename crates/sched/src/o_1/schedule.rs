@@ -1,7 +1,7 @@
 //! `schedule()`: put the current task away, pick the next.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{Activated, Pid, State, Tasks};
 use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform};
@@ -26,7 +26,7 @@ impl O1 {
         let prev = self.rqs[cpu.index()].curr;
         let mut run_time = 0;
         if let Some(prev) = prev {
-            run_time = self.rules.run_time(&self.tasks[prev], now);
+            run_time = self.params.run_time(&self.tasks[prev], now);
             if self.tasks[prev].state != State::Running {
                 self.deactivate_task(prev);
                 platform.work.dequeues += 1;
@@ -38,7 +38,7 @@ impl O1 {
         platform.clear_resched(cpu);
         if let Some(prev) = prev {
             let prev = &mut self.tasks[prev];
-            self.rules.charge(prev, run_time);
+            self.params.charge(prev, run_time);
             prev.timestamp = now;
             prev.last_ran = now;
         }
@@ -81,10 +81,10 @@ impl O1 {
 
     /// The queue of `cpu` is empty: it asks the others.
     fn idle_balance(&mut self, platform: &mut Platform, cpu: CpuId) {
-        match self.rules.version {
+        match self.params.version.balancing {
             _ if self.cpus == 1 => {}
-            Version::V2_6_0 => self.load_balance(platform, cpu, true),
-            Version::V2_6_22 => {
+            Balancing::ByNumber => self.load_balance(platform, cpu, true),
+            Balancing::ByWeight => {
                 load_balance_2_6_22::newly_idle_balance(self, platform, cpu);
             }
         }
@@ -100,32 +100,29 @@ impl O1 {
         }
         // Negative if a pull has shifted the timestamp beyond the present.
         let waited = (now.wrapping_sub(task.timestamp) as i64).max(0) as u64;
-        let until = task.timestamp.wrapping_add(self.rules.wait_that_counts(task, waited));
+        let until = task.timestamp.wrapping_add(self.params.wait_that_counts(task, waited));
         let Some(array) = task.array else {
             unreachable!("the task that was picked is queued");
         };
-        match self.rules.version {
-            Version::V2_6_0 => {
-                // Real-time tasks too, and even if nothing changes: it moves to the tail.
-                platform.work.requeue();
-                self.dequeue_task(next);
-                self.rules.recalc_task_prio(&mut self.tasks[next], until);
-                self.enqueue_task(next, array);
-            }
-            Version::V2_6_22 => {
-                if task.is_rt() {
-                    return;
-                }
-                let queued_by = task.prio;
-                self.rules.recalc_task_prio(task, until);
-                let prio = core::mem::replace(&mut task.prio, queued_by);
-                if prio != queued_by {
-                    platform.work.requeue();
-                    self.dequeue_task(next);
-                    self.tasks[next].prio = prio;
-                    self.enqueue_task(next, array);
-                }
-            }
+        if self.params.version.requeues_every_pick {
+            // Real-time tasks too, and even if nothing changes: it moves to the tail.
+            platform.work.requeue();
+            self.dequeue_task(next);
+            self.params.recalc_task_prio(&mut self.tasks[next], until);
+            self.enqueue_task(next, array);
+            return;
+        }
+        if task.is_rt() {
+            return;
+        }
+        let queued_by = task.prio;
+        self.params.recalc_task_prio(task, until);
+        let prio = core::mem::replace(&mut task.prio, queued_by);
+        if prio != queued_by {
+            platform.work.requeue();
+            self.dequeue_task(next);
+            self.tasks[next].prio = prio;
+            self.enqueue_task(next, array);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! changes array.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{ArrayId, Pid};
 use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Policy};
@@ -11,14 +11,14 @@ impl O1 {
     pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         let curr = self.rqs[cpu.index()].curr;
         let idle = curr.is_none();
-        match self.rules.version {
-            Version::V2_6_0 => {
+        match self.params.version.balancing {
+            Balancing::ByNumber => {
                 if let Some(curr) = curr {
                     self.charge_tick(platform, cpu, curr);
                 }
                 self.rebalance_tick(platform, cpu, idle);
             }
-            Version::V2_6_22 => {
+            Balancing::ByWeight => {
                 let now = platform.now_ns();
                 self.rqs[cpu.index()].most_recent_timestamp = now;
                 if let Some(curr) = curr {
@@ -31,7 +31,7 @@ impl O1 {
         }
     }
 
-    /// Whoever runs when the tick comes pays a whole jiffy, however short it ran.
+    /// Charges the task that the tick finds running: a whole jiffy, however short it ran.
     #[inline]
     pub(super) fn charge_tick(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let active = self.rqs[cpu.index()].active();
@@ -50,7 +50,7 @@ impl O1 {
         task.time_slice = task.time_slice.saturating_sub(1);
         if task.time_slice == 0 {
             self.slice_end(platform, cpu, p);
-        } else if task.prio <= self.rules.level(task).interactive_prio {
+        } else if task.prio <= self.params.level(task).interactive_prio {
             self.split_slice(platform, cpu, p);
         }
     }
@@ -61,7 +61,7 @@ impl O1 {
         let task = &mut self.tasks[p];
         task.time_slice = task.time_slice.saturating_sub(1);
         if task.time_slice == 0 {
-            task.time_slice = self.rules.task_timeslice(task);
+            task.time_slice = self.params.task_timeslice(task);
             task.first_time_slice = false;
             platform.resched(cpu);
             platform.work.requeue();
@@ -72,17 +72,17 @@ impl O1 {
     /// The slice is used up: a new one, and a new priority; then to expired, unless the task is
     /// interactive and those in expired have not been waiting too long.
     ///
-    /// The estimate does not yet know of the time run since the task was switched in (`schedule()`
-    /// takes that), so the priority lags by up to a slice.
+    /// The estimate does not yet include the time run since the task was switched in
+    /// (`schedule()` charges that), so the priority lags by up to a slice.
     fn slice_end(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         platform.work.requeue();
         self.dequeue_task(p);
         platform.resched(cpu);
         let task = &mut self.tasks[p];
-        task.prio = self.rules.effective_prio(task);
-        task.time_slice = self.rules.task_timeslice(task);
+        task.prio = self.params.effective_prio(task);
+        task.time_slice = self.params.task_timeslice(task);
         task.first_time_slice = false;
-        let interactive = self.rules.is_interactive(task);
+        let interactive = self.params.is_interactive(task);
 
         let rq = &mut self.rqs[cpu.index()];
         if rq.expired_timestamp == 0 {
@@ -100,19 +100,19 @@ impl O1 {
         self.enqueue_task(p, array);
     }
 
-    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like
-    /// everybody, because those in expired have waited long enough. The more tasks are runnable,
+    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like all
+    /// others, because the tasks in expired have waited long enough. The more tasks are runnable,
     /// the longer that takes.
     pub(super) fn expired_starving(&self, platform: &Platform, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
-        if self.rules.version == Version::V2_6_22
+        if self.params.version.better_expired_starves
             && let Some(curr) = rq.curr
             && self.tasks[curr].static_prio > rq.best_expired_prio
         {
-            // Nobody waits in expired for one of worse nice value.
+            // A task in expired does not wait for one of worse nice value.
             return true;
         }
-        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running(cpu));
+        let limit = self.params.starvation_limit * u64::from(self.loads.nr_running(cpu));
         rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 
@@ -120,19 +120,19 @@ impl O1 {
     /// every so often (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
     fn split_slice(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
-        let granularity = self.rules.timeslice_granularity(task, self.online);
+        let granularity = self.params.timeslice_granularity(task, self.online);
         // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes
         // it wrap.
-        let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
+        let used = self.params.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;
         }
         platform.resched(cpu);
         platform.work.requeue();
         self.dequeue_task(p);
-        if self.rules.version == Version::V2_6_0 {
+        if self.params.version.split_renews_prio {
             let task = &mut self.tasks[p];
-            task.prio = self.rules.effective_prio(task);
+            task.prio = self.params.effective_prio(task);
         }
         self.enqueue_task(p, self.rqs[cpu.index()].active());
     }

@@ -226,7 +226,7 @@ impl Rig {
     fn recalc(&mut self, task: TaskId) {
         let now = self.platform.now_ns();
         let p = self.sched.tasks.pid(task);
-        self.sched.rules.recalc_task_prio(&mut self.sched.tasks[p], now);
+        self.sched.params.recalc_task_prio(&mut self.sched.tasks[p], now);
     }
 
     /// The weight on each CPU.

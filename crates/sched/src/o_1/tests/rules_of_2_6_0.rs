@@ -181,15 +181,15 @@ fn credit_falls_when_the_estimate_is_exactly_used_up() {
     let mut rig = rig(1);
     let task = rig.hog(0);
     rig.run_to(1);
-    let rules = rig.sched.rules.clone();
+    let params = rig.sched.params.clone();
     let row = rig.row(task);
     row.sleep_avg = 5 * MS;
-    rules.charge(row, 5 * MS - 1);
+    params.charge(row, 5 * MS - 1);
     assert_eq!((row.sleep_avg, row.interactive_credit), (1, 0));
-    rules.charge(row, 1);
+    params.charge(row, 1);
     assert_eq!((row.sleep_avg, row.interactive_credit), (0, -1));
     for _ in 0..200 {
-        rules.charge(row, 0);
+        params.charge(row, 0);
     }
     assert_eq!(row.interactive_credit, -101);
 }
