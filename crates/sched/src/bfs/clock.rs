@@ -2,11 +2,12 @@
 //!
 //! # Niffies (0.404)
 //!
-//! The clocks of several CPUs do not agree exactly, so deadlines are counted on a clock of BFS's own
-//! that never stands still and never jumps: each *refresh* adds the time that its CPU has seen pass
-//! and that no other CPU has added yet, if jiffies allow that much, and otherwise the least that
-//! they allow. So niffies are nearly the time; but a second refresh in one nanosecond adds 1 ns all
-//! the same. This matters: tasks that start together get deadlines in the order of their starts.
+//! The clocks of several CPUs do not agree exactly, so deadlines are counted on a clock of BFS's
+//! own that never stands still and never jumps: each *refresh* adds the time that its CPU has seen
+//! pass and that no other CPU has added yet, if jiffies allow that much, and otherwise the least
+//! that they allow. So niffies are nearly the time; but a second refresh in one nanosecond adds 1
+//! ns all the same. This matters: tasks that start together get deadlines in the order of their
+//! starts.
 //!
 //! Each reschedule, each wakeup and start (by the task's last CPU), and each change of nice or
 //! policy refreshes niffies. Ticks do not.

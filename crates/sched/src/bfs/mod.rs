@@ -16,8 +16,8 @@
 //! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
 //! a slice is used up it is filled again, with a new deadline, and the task queues with the others.
 //! A task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
-//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts whoever in
-//! the whole machine has the *latest* deadline, if that is later than its own.
+//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts the running
+//! task with the *latest* deadline of the whole machine, if that is later than its own.
 //!
 //! That is all. No task waits longer than the deadline distance of its nice level and the slices of
 //! those before it.
@@ -48,8 +48,8 @@
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes
-//! with it has nothing to limit. Frequency scaling.
+//! `SCHED_ISO`: the interface has no such policy, so the allowance that goes with it limits no
+//! task. Frequency scaling.
 
 mod audit;
 mod clock;
@@ -574,7 +574,8 @@ impl Scheduler for Bfs {
                 name: "sched_iso_cpu",
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
+                       here",
             },
         ]
     }
@@ -592,7 +593,8 @@ impl Scheduler for Bfs {
             self.set_rr_interval(value);
         } else {
             return Err(TunableError::Refused(format!(
-                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's 32-bit product"
+                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's \
+                 32-bit product"
             )));
         }
         Ok(())

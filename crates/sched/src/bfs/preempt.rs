@@ -7,8 +7,8 @@ use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
     /// `try_preempt`: asks an idle CPU to reschedule for `task`; without one, the CPU whose running
-    /// task is the least entitled, if it is less entitled than `task`. The reschedule then takes the
-    /// task with the earliest deadline, which may be another one.
+    /// task is the least entitled, if it is less entitled than `task`. The reschedule then takes
+    /// the task with the earliest deadline, which may be another one.
     pub(super) fn try_preempt(&mut self, platform: &mut Platform, task: TaskId) {
         self.tasks[task].sticky = false;
         if self.resched_suitable_idle(platform, task) {
@@ -53,8 +53,8 @@ impl Bfs {
                 latest = Some((CpuId(number as u32), key));
             }
         }
-        // Of equal levels, also real-time ones, whose deadlines mean nothing, the earlier deadline
-        // wins.
+        // Of equal levels, the earlier deadline wins: also of real-time levels, where deadlines
+        // mean nothing.
         if let Some((cpu, key)) = latest
             && (row.prio, row.deadline) < key
         {
@@ -85,9 +85,9 @@ impl Bfs {
         }
     }
 
-    /// 0.404: `cpu` puts `task` away although it is runnable. It becomes the CPU's sticky task, whose
-    /// deadline other CPUs see later by the longest distance. The former sticky task, if it still
-    /// waits, is no longer sticky.
+    /// 0.404: `cpu` puts `task` away although it is runnable. It becomes the CPU's sticky task,
+    /// whose deadline other CPUs see later by the longest distance. The former sticky task, if it
+    /// still waits, is no longer sticky.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let former = self.cpus[cpu.index()].sticky_task;
         if former == Some(task) {

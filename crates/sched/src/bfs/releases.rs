@@ -34,7 +34,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "0.316",
             also: &["2.6.33"],
-            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
+            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache \
+                      distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
             build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
             ..DEFAULT

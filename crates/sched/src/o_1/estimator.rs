@@ -7,7 +7,7 @@
 //! and still count as interactive, so sleep must count for more than running. 2.6.0 multiplies the
 //! gain from sleep, by up to 10 for tasks with a low estimate ([`Params::recalc_2_6_0`]), and has a
 //! second, slow memory, `interactive_credit`, for tasks whose behaviour is settled. 2.6.22 divides
-//! the cost of running, by up to 10 for tasks with a high estimate ([`Params::run_time`]), and needs
+//! the cost of running, by up to 10 for tasks with a high estimate ([`Params::run_time`]), and has
 //! no credit.
 
 use super::params::{MAX_BONUS, Params};

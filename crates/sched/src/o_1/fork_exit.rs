@@ -99,8 +99,8 @@ impl O1 {
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
         } else if runs_on {
-            // No preemption: parent and child share their memory, so nothing is won by the child's
-            // running first.
+            // No preemption: parent and child share their memory, so it is no gain if the child
+            // runs first.
             self.enqueue_runnable(child);
         } else {
             self.enqueue_before_parent(child, parent);
@@ -126,8 +126,8 @@ impl O1 {
         whole.div_ceil(2)
     }
 
-    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and what
-    /// the parent would write until then would have to be copied.
+    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and pages
+    /// that the parent writes until then would have to be copied.
     fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
         let Task { cpu, prio, array, .. } = self.tasks[parent];
         let Some(array) = array else {
@@ -144,8 +144,8 @@ impl O1 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
 
-    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one
-    /// that was a hog is held against its parent.
+    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and a
+    /// child with a lower estimate lowers its parent's.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
         let (gives_back, most) = match self.params.version.exit {
@@ -167,8 +167,8 @@ impl O1 {
         parent.sleep_avg = sleep_avg;
     }
 
-    /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of
-    /// its own priority.
+    /// `sched_yield`: `p` goes behind all others, into the expired array; a real-time task behind
+    /// those of its own priority.
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let rq = &self.rqs[cpu.index()];
         let array = match self.tasks[p].array {

@@ -1,12 +1,11 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
-//! Who has too little to do looks for the longest queue of the machine and takes from it. A CPU
-//! does so when it is about to go idle, at every tick while it idles, and every 200 ms while it is
-//! busy. A busy CPU wants to see the imbalance twice: it goes by the smaller of a queue's length
-//! now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
+//! A CPU with too few tasks looks for the longest queue and pulls from it. It does so when it is
+//! about to go idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU
+//! acts on an imbalance only if it sees it twice: it compares with the smaller of a queue's length
+//! now and at its previous attempt (`prev_cpu_load`). An idle CPU pulls one task at once.
 //!
-//! All that is within the CPU's memory node; [`nodes`](super::nodes) says when another one is
-//! looked at.
+//! All that is within the CPU's memory node; [`nodes`](super::nodes) has the rules for other nodes.
 //!
 //! # The ping-pong quirk
 //!
@@ -41,8 +40,8 @@ struct View {
 /// balance with them (`prev_cpu_load`).
 ///
 /// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick
-/// of every idle CPU. But CPUs that look while nothing changes see the same, so here they share
-/// what they saw; the contents are the kernel's to the number.
+/// of every idle CPU. CPUs that look while nothing changes see the same, so here they share a view;
+/// the contents are the kernel's to the number.
 #[derive(Debug)]
 pub(super) struct LoadHistory {
     /// The CPUs of the node, rising.
@@ -93,7 +92,7 @@ impl LoadHistory {
         }
     }
 
-    /// A view of the present, in place of one that is not needed any more.
+    /// Makes a view of the present, in place of one that is no longer needed.
     fn new_view(&mut self, cpu: CpuId, loads: &Loads) -> ViewId {
         let own = self.of_cpu[cpu.index()];
         let view = if self.views[own].seen_by == 1 {
@@ -153,9 +152,9 @@ impl LoadHistory {
         longest
     }
 
-    /// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw
-    /// last time and of what it is now: more than one task, the lowest CPU among equals, `this`
-    /// apart. And its length in those eyes.
+    /// The longest queue as a busy CPU sees it, which counts each as the smaller of its length now
+    /// and at the previous attempt: more than one task, the lowest CPU among equals, `this` apart.
+    /// And that length.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
         let seen = self.seen(this);
         let (mut longest, mut most) = (None, 1);
@@ -170,7 +169,7 @@ impl LoadHistory {
 }
 
 impl O1 {
-    /// `rebalance_tick`: is it time?
+    /// `rebalance_tick`: balances if the interval is over.
     #[inline]
     pub(super) fn rebalance_tick(&mut self, platform: &mut Platform, this: CpuId, idle: bool) {
         if self.cpus == 1 {
@@ -227,8 +226,8 @@ impl O1 {
         }
     }
 
-    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth
-    /// anything.
+    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth a
+    /// move.
     pub(super) fn find_busiest_queue(
         &mut self,
         this: CpuId,
@@ -251,7 +250,7 @@ impl O1 {
 
         let (busiest, most) = found?;
         let imbalance = i64::from(most) - i64::from(mine);
-        // A busy CPU does not care for less than a quarter.
+        // A busy CPU ignores an imbalance of less than a quarter.
         if !idle && imbalance * 4 < i64::from(most) {
             return None;
         }

@@ -12,11 +12,11 @@
 //! The nice value is only the middle of a task's priority. A **bonus** of 5 better to 5 worse comes
 //! from an estimate, `sleep_avg`, of how much the task sleeps. One whose bonus is big enough is
 //! *interactive*: at the end of its slice it goes back to the active array, unless those in expired
-//! have been waiting too long. The running task stays in its list, so that the head of the best
-//! list, whoever that is by then, is what each `schedule` picks.
+//! have been waiting too long. The running task stays in its list, so that each `schedule` picks
+//! the task that is then at the head of the best list.
 //!
-//! CPUs with too little to do take tasks from those with much, from their ticks and when they are
-//! about to go idle.
+//! CPUs with too few tasks pull from those with many, at their ticks and when they are about to go
+//! idle.
 //!
 //! # Cost
 //!
@@ -28,8 +28,9 @@
 //! | file | what |
 //! |---|---|
 //! | `prio_array` | the lists and the bitmap |
-//! | `prio`, `params` | priorities; constants, and what follows from a nice value: slices, thresholds, weights |
-//! | `estimator` | `sleep_avg`: who counts as interactive |
+//! | `prio` | the scale of priorities |
+//! | `params` | constants, and what follows from a nice value: slices, thresholds, weights |
+//! | `estimator` | `sleep_avg`: which tasks count as interactive |
 //! | `task`, `runqueue` | what is kept of a task and of a CPU |
 //! | `schedule` | pick next, put previous |
 //! | `tick` | the end of a slice: active or expired? |
@@ -39,9 +40,11 @@
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
 //! | `nodes` | 2.6.0: when other memory nodes are looked at |
-//! | `move_tasks` | which tasks move in 2.6.22, which balances by weight ([`crate::classes::load_balance_2_6_22`]) |
+//! | `move_tasks` | which tasks move in 2.6.22, by [`load_balance_2_6_22`] |
 //! | `releases` | what differs between the releases, by name |
 //! | `audit` | checks of the books |
+//!
+//! [`load_balance_2_6_22`]: crate::classes::load_balance_2_6_22
 //!
 //! # Releases
 //!
@@ -104,7 +107,7 @@ pub struct O1 {
     nodes: Nodes,
     /// 2.6.0: what each CPU saw of the node when it last balanced with it.
     history: IndexVec<NodeId, LoadHistory>,
-    /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
+    /// 2.6.0: by CPU, the length of its own queue when it last balanced.
     own_length: Vec<u32>,
     /// 2.6.22: the weights on the CPUs, and the domains.
     domains: Domains,
@@ -138,17 +141,17 @@ impl O1 {
 
     /// The interactivity estimate of `task`, ns.
     pub fn sleep_avg_ns(&self, task: TaskId) -> u64 {
-        self.tasks[self.tasks.pid(task)].sleep_avg
+        self.tasks[task].sleep_avg
     }
 
     /// The dynamic priority of `task`, 0 (best) to 139.
     pub fn prio(&self, task: TaskId) -> u8 {
-        self.tasks[self.tasks.pid(task)].prio
+        self.tasks[task].prio
     }
 
     /// What is left of the slice of `task`, jiffies.
     pub fn time_slice(&self, task: TaskId) -> u32 {
-        self.tasks[self.tasks.pid(task)].time_slice
+        self.tasks[task].time_slice
     }
 }
 
@@ -234,7 +237,7 @@ impl Scheduler for O1 {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        self.tasks[self.tasks.pid(task)].cpu
+        self.tasks[task].cpu
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -243,20 +246,23 @@ impl Scheduler for O1 {
                 name: "cache_decay_ticks",
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
-                help: "a busy CPU takes no task that ran within this many jiffies (the kernel reckons it from the cache size)",
+                help: "a busy CPU takes no task that ran within this many jiffies (the kernel \
+                       reckons it from the cache size)",
             },
             Balancing::ByWeight => Tunable {
                 name: "cache_hot_time_ns",
                 value: self.cache_hot_time_ns as i64,
                 range: (0, 1_000_000_000_000),
-                help: "no CPU takes a task that ran within this time, until it has failed twice (the kernel measures it at boot)",
+                help: "no CPU takes a task that ran within this time, until it has failed twice \
+                       (the kernel measures it at boot)",
             },
         };
         let bits = Tunable {
             name: "bits_per_long",
             value: if self.params.long_max == u64::MAX { 64 } else { 32 },
             range: (32, 64),
-            help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums wrap; or 64",
+            help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums \
+                   wrap; or 64",
         };
         vec![cache, bits]
     }
@@ -270,7 +276,7 @@ impl Scheduler for O1 {
         value: i64,
     ) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
-        if self.tasks.len() > self.cpus as usize {
+        if !self.tasks.is_empty() {
             return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
         }
         match (name, value) {

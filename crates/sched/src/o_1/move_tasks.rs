@@ -1,5 +1,5 @@
-//! 2.6.22: which tasks move when CPUs are balanced by weight
-//! ([`crate::classes::load_balance_2_6_22`] says when, from where and how much).
+//! 2.6.22: which tasks move when CPUs are balanced by weight.
+//! ([`crate::classes::load_balance_2_6_22`] decides when, from where and how much.)
 //!
 //! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load
 //! is an average over some ticks, and what could not be moved for too long, because it was running
@@ -97,8 +97,7 @@ impl O1 {
         moved
     }
 
-    /// Whether `this` CPU may take `p` from `busiest`. Takes back `all_pinned` if affinity does not
-    /// forbid it.
+    /// Whether `this` CPU may take `p` from `busiest`. Clears `all_pinned` if affinity allows it.
     fn can_migrate_to(&self, p: Pid, busiest: CpuId, this: CpuId, all_pinned: &mut bool) -> bool {
         if !self.tasks.may_run_on(p, this) {
             return false;
@@ -126,8 +125,8 @@ impl O1 {
         self.pull_task(platform, p, this, array);
     }
 
-    /// What the migration thread of `cpu`, which is current there, does for a balancing CPU: pushes
-    /// one task `to` it. Now the one that was running can be moved too.
+    /// The migration thread of `cpu`, which is current there, pushes one task to the CPU `to`,
+    /// which asked for it. Now the task that was running can be moved too.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
         if self.loads.nr_running(cpu) <= 1 {
             return;

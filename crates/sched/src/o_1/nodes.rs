@@ -1,11 +1,10 @@
 //! 2.6.0: memory nodes.
 //!
-//! A CPU evens out queues with the other CPUs of its own node. Five times as seldom when it idles,
-//! and twice as seldom when it is busy, it looks at the other nodes first: at how many tasks each
-//! has for each of its CPUs, ten times that so that it can be reckoned with in integers, half of
-//! what it made of the node the last time added. A node with a quarter more than its own
-//! (`NODE_THRESHOLD`) counts as one whose CPUs are next door, and the longest queue there is taken
-//! from as if it were.
+//! A CPU balances with the other CPUs of its own node. Five times as seldom when it idles, and
+//! twice as seldom when it is busy, it compares nodes first. The load of a node is 10 times its
+//! number of tasks divided by its number of CPUs (in integers), plus half of the load that this CPU
+//! computed for the node the last time. If some other node has a quarter more than the CPU's own
+//! (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it does with its own.
 //!
 //! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle
 //! looks in its own node only. (At exec a task would go to the emptiest node, too; workloads know
@@ -20,9 +19,9 @@ use schedlab_core::{CpuId, Platform, Topology, define_index};
 
 /// Another node must have this much more than the own one, per cent.
 const NODE_THRESHOLD: u32 = 125;
-/// An idle CPU looks at other nodes this many times as seldom as at its own.
+/// An idle CPU compares nodes this many times as seldom as it balances in its own.
 const IDLE_NODE_REBALANCE: u64 = 5;
-/// A busy CPU.
+/// The same for a busy CPU.
 const BUSY_NODE_REBALANCE: u64 = 2;
 
 define_index! {
@@ -30,7 +29,7 @@ define_index! {
     pub(super) struct NodeId;
 }
 
-/// The nodes, and what CPUs have made of them.
+/// The nodes, and the loads that CPUs have computed for them.
 #[derive(Debug)]
 pub(super) struct Nodes {
     /// By CPU.
@@ -115,8 +114,8 @@ impl Nodes {
 }
 
 impl O1 {
-    /// The tick of `this` CPU: every how many jiffies it balances within its node is `every`. Is it
-    /// time for the other nodes?
+    /// At the tick of `this` CPU: balances with another node if it is time. `every` is the interval
+    /// of balancing within its own node, jiffies.
     pub(super) fn rebalance_nodes(
         &mut self,
         platform: &mut Platform,

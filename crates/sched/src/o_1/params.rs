@@ -81,8 +81,8 @@ impl Params {
             granularity: jiffies(10),
             starvation_limit: u64::from(max_sleep_avg),
             ns_max_sleep_avg: u64::from(max_sleep_avg) * jiffy_ns,
-            // (sleep_avg in jiffies) * 10 / max_sleep_avg, whose two divisions come to this one, as
-            // the latter is ten slices.
+            // (sleep_avg in jiffies) * 10 / max_sleep_avg; its two divisions are equal to this one,
+            // as max_sleep_avg is ten slices.
             bonus_step_ns: u64::from(avg_timeslice) * jiffy_ns,
             long_max: u64::MAX,
             levels: [NiceLevel::default(); 40],

@@ -30,7 +30,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "2.6.22",
             also: &[],
-            summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
+            summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, \
+                      SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
             build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
@@ -114,7 +115,7 @@ pub struct Version {
     /// A thread's fork does not preempt it; otherwise every child runs before its parent.
     pub threads_run_on_after_fork: bool,
     /// A parent that gives away its last jiffy pays with a whole tick, balancing included;
-    /// otherwise with the charge of one.
+    /// otherwise with the charge of a tick.
     pub last_jiffy_costs_a_tick: bool,
     /// A change of nice takes the bonus away until the next wakeup or end of slice.
     pub nice_drops_bonus: bool,

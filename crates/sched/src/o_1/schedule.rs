@@ -33,8 +33,8 @@ impl O1 {
             }
         }
         let next = self.pick_next(platform, cpu, now);
-        // Whatever has asked for this reschedule since it began (a pull, while `prev` was still
-        // current) has been served.
+        // A request that was made since this reschedule began (by a pull, while `prev` was still
+        // current) is served by it.
         platform.clear_resched(cpu);
         if let Some(prev) = prev {
             let prev = &mut self.tasks[prev];
@@ -79,7 +79,7 @@ impl O1 {
         Some(next)
     }
 
-    /// The queue of `cpu` is empty: it asks the others.
+    /// The queue of `cpu` is empty: it tries to pull from the others.
     fn idle_balance(&mut self, platform: &mut Platform, cpu: CpuId) {
         match self.params.version.balancing {
             _ if self.cpus == 1 => {}
@@ -90,9 +90,9 @@ impl O1 {
         }
     }
 
-    /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become
-    /// better by waiting. It runs now in any case, but from its new place in the lists: at the next
-    /// `schedule()` whoever is then the first is picked.
+    /// The wait of a task that was woken counts, wholly or in part, as sleep: its priority may have
+    /// become better by waiting. It runs now in any case, but from its new place in the lists: the
+    /// next `schedule()` picks the task that is then the first.
     fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {

@@ -1,14 +1,27 @@
 //! What the kernel keeps of a task.
 
 use super::prio::MAX_RT_PRIO;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
-use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable, define_index};
+use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
-define_index! {
-    /// A task of the kernel: first the migration thread of each CPU, in order, then the workload's
-    /// tasks.
-    pub(super) struct Pid;
+/// A task of the kernel: 1 for the migration thread of CPU 0, then those of the other CPUs, in
+/// order, then the workload's tasks. (0 is the idle task, as in the kernel; here it is `None`.)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pid(NonZeroU32);
+
+impl Pid {
+    /// The task in row `row` behind that of the idle task.
+    #[inline]
+    const fn behind_idle(row: u32) -> Pid {
+        Pid(NonZeroU32::MIN.saturating_add(row))
+    }
+
+    #[inline]
+    const fn row(self) -> usize {
+        self.0.get() as usize
+    }
 }
 
 /// One of a runqueue's two arrays. The two swap roles (active and expired), so these are their
@@ -153,7 +166,8 @@ struct Cold {
 /// All tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
-    rows: IndexVec<Pid, Task>,
+    /// By `Pid`; the first row, that of the idle task, is not used.
+    rows: Vec<Task>,
     /// By the workload's numbers; migration threads have none.
     cold: TaskTable<Cold>,
     /// Number of migration threads.
@@ -171,49 +185,49 @@ impl Tasks {
             static_prio: 120,
             ..Task::default()
         };
-        Tasks { rows: (0..cpus).map(thread).collect(), cold: TaskTable::new(), cpus }
+        let idle = core::iter::once(Task::default());
+        Tasks { rows: idle.chain((0..cpus).map(thread)).collect(), cold: TaskTable::new(), cpus }
     }
 
     /// The migration thread of `cpu`.
     #[inline]
     pub(super) fn migration_thread(cpu: CpuId) -> Pid {
-        Pid::new(cpu.index())
+        Pid::behind_idle(cpu.0)
     }
 
     #[inline]
     pub(super) fn pid(&self, task: TaskId) -> Pid {
-        Pid::new((self.cpus + task.0) as usize)
+        Pid::behind_idle(self.cpus + task.0)
     }
 
     /// The workload's number of `p`, which is not a migration thread.
     #[inline]
     pub(super) fn task_id(&self, p: Pid) -> TaskId {
-        TaskId(p.index() as u32 - self.cpus)
+        TaskId(p.0.get() - 1 - self.cpus)
     }
 
     /// A new task, which takes the row of its number.
     pub(super) fn insert(&mut self, task: TaskId, row: Task, allowed: CpuSet, address_space: u32) {
         let p = self.pid(task);
-        if p.index() >= self.rows.len() {
-            self.rows.resize_with(p.index() + 1, Task::default);
+        if p.row() >= self.rows.len() {
+            self.rows.resize_with(p.row() + 1, Task::default);
         }
-        self.rows[p] = row;
+        self.rows[p.row()] = row;
         self.cold.insert(task, Cold { allowed, address_space });
     }
 
     /// Whether there is such a task, alive.
     pub(super) fn is_alive(&self, task: TaskId) -> bool {
-        let p = self.pid(task);
-        p.index() < self.rows.len() && self.rows[p].state != State::Dead
+        self.rows.get(self.pid(task).row()).is_some_and(|row| row.state != State::Dead)
     }
 
     /// Whether `p` may run on `cpu`.
     #[inline]
     pub(super) fn may_run_on(&self, p: Pid, cpu: CpuId) -> bool {
-        match (p.index() as u32).checked_sub(self.cpus) {
-            None => p.index() == cpu.index(),
-            Some(number) => self.cold[TaskId(number)].allowed.contains(cpu),
+        if p.0.get() <= self.cpus {
+            return p == Tasks::migration_thread(cpu);
         }
+        self.cold[self.task_id(p)].allowed.contains(cpu)
     }
 
     pub(super) fn allowed(&self, task: TaskId) -> &CpuSet {
@@ -230,12 +244,20 @@ impl Tasks {
 
     /// All tasks, migration threads first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pid, &Task)> {
-        self.rows.enumerate()
+        (0..).map(Pid::behind_idle).zip(&self.rows[1..])
     }
 
-    /// Number of rows, migration threads included.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
+    /// Whether there are none but the migration threads.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cold.is_empty()
+    }
+}
+
+impl Index<TaskId> for Tasks {
+    type Output = Task;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Task {
+        &self.rows[(1 + self.cpus + task.0) as usize]
     }
 }
 
@@ -243,13 +265,13 @@ impl Index<Pid> for Tasks {
     type Output = Task;
     #[inline]
     fn index(&self, p: Pid) -> &Task {
-        &self.rows[p]
+        &self.rows[p.row()]
     }
 }
 
 impl IndexMut<Pid> for Tasks {
     #[inline]
     fn index_mut(&mut self, p: Pid) -> &mut Task {
-        &mut self.rows[p]
+        &mut self.rows[p.row()]
     }
 }

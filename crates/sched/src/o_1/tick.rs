@@ -121,8 +121,8 @@ impl O1 {
     fn split_slice(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         let granularity = self.params.timeslice_granularity(task, self.online);
-        // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes
-        // it wrap.
+        // Unsigned in the kernel too: a slice longer than the full one (with a dead child's rest)
+        // makes it wrap.
         let used = self.params.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;

@@ -29,7 +29,7 @@ impl OrderN {
     ///   all others.
     /// * `hog_spread_ns`. Two hogs of equal nice value get the same ticks in each epoch, and both
     ///   have used up all they had when it ends: they are apart by what they began with, and a
-    ///   slice. (Where nothing but hogs runs. The tick is charged to whoever is current: tasks that
+    ///   slice. (Where nothing but hogs runs. The tick is charged to the current task: tasks that
     ///   run between ticks can take more from one hog's time than from the other's.)
     ///
     /// On several CPUs it promises nothing. Two tasks that wake at once can ask the same idle CPU,

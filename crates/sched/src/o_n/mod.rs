@@ -17,11 +17,11 @@
 //! The largest wins, the first in the list among equals. A running task stays in the list; those
 //! that run on other CPUs are passed over.
 //!
-//! When the best is 0, all tasks that could run have used up their ticks: a new epoch begins. *Every*
-//! task in the system, asleep or not, keeps half of what it had left and gets a slice on top (6
-//! ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so has up
-//! to twice its slice, and that much more goodness than a hog: this is the whole interactivity
-//! heuristic.
+//! When the best is 0, all tasks that could run have used up their ticks: a new epoch begins.
+//! *Every* task in the system, asleep or not, keeps half of what it had left and gets a slice on
+//! top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so
+//! has up to twice its slice, and that much more goodness than a hog: this is the whole
+//! interactivity heuristic.
 //!
 //! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A
 //! woken task is compared with what the CPUs run now, and asks at most one of them. There is no
@@ -217,8 +217,8 @@ impl OrderN {
 
     // ---- schedule() ----
 
-    /// Walks the runqueue: the largest goodness for `cpu`, and the task that has it. None is the idle
-    /// task.
+    /// Walks the runqueue: the largest goodness for `cpu`, and the task that has it. None is the
+    /// idle task.
     fn walk(&self, cpu: CpuId, mm: Option<u32>) -> (i32, Option<TaskId>) {
         let mut best = NOTHING_FOUND;
         let mut next = None;
@@ -245,8 +245,8 @@ impl OrderN {
         }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if no task has ticks
-    /// left.
+    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if no task has
+    /// ticks left.
     fn pick(
         &mut self,
         platform: &mut Platform,

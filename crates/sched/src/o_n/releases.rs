@@ -31,7 +31,8 @@ const DEFAULT: Release = Release {
 pub static ENTRY: Entry = Entry {
     name: "o_n",
     title: "The O(n) scheduler",
-    summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, nice, last CPU, same memory",
+    summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, \
+              nice, last CPU, same memory",
     releases: &[
         DEFAULT,
         Release {
@@ -49,7 +50,8 @@ pub static ENTRY: Entry = Entry {
                 "2.4.29", "2.4.30", "2.4.31", "2.4.32", "2.4.33", "2.4.34", "2.4.35", "2.4.36",
                 "2.4.37",
             ],
-            summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
+            summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks \
+                      alone",
             golden: &[("o_n", "2.4.22")],
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
             ..DEFAULT

@@ -3,8 +3,8 @@
 //! The kernel links the tasks themselves into a ring. Here the list is an array with room at both
 //! ends. A task that leaves makes a hole in it. The array holds a copy of what goodness is made of,
 //! so that a walk reads memory in a row instead of following links. All else stays O(1): the holes
-//! are swept out when they are about a quarter of the list, so that a sweep costs O(1) for each task
-//! that has left.
+//! are swept out when they are about a quarter of the list, so that a sweep costs O(1) for each
+//! task that has left.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -190,7 +190,7 @@ impl RunQueue {
         let listed = self.slot_of.iter().filter(|(_, slot)| slot.is_some()).count();
         if found != self.len || listed != self.len {
             return Err(alloc::format!(
-                "nr_running is {}, but {found} tasks stand in the runqueue and {listed} have a slot",
+                "nr_running is {}, but {found} tasks stand in the list and {listed} have a slot",
                 self.len
             ));
         }

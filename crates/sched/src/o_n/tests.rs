@@ -14,7 +14,7 @@ const C: TaskId = TaskId(2);
 struct Bench {
     sched: OrderN,
     platform: Platform,
-    /// Each switch: CPU, ms, to whom.
+    /// Each switch: CPU, ms, to which task.
     switches: Vec<(u32, u64, Option<TaskId>)>,
 }
 
@@ -131,7 +131,7 @@ impl Bench {
         self.sched.run_queue.iter().collect()
     }
 
-    /// Switches on `cpu`: ms, to whom.
+    /// Switches on `cpu`: ms, to which task.
     fn on(&self, cpu: u32) -> Vec<(u64, TaskId)> {
         self.switches
             .iter()
@@ -169,7 +169,7 @@ fn example_e_goodness_on_two_cpus() {
     }
     bench.settle();
     bench.platform.clear_resched(CpuId(0));
-    // Put who runs where as the example has it.
+    // Put the tasks on the CPUs of the example.
     let (zero, one) = (bench.sched.cpus[0].current.unwrap(), bench.sched.cpus[1].current.unwrap());
     let p = *[A, B, C].iter().find(|&&task| task != zero && task != one).unwrap();
     for (task, counter, nice) in [(zero, 3, 0), (one, 1, 10), (p, 4, 5)] {
@@ -305,8 +305,8 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.settle();
         bench.block(A);
         bench.settle();
-        // While A sleeps nobody runs; then it comes back at the same time as B, which stands before
-        // it.
+        // While A sleeps the CPU idles; then it comes back at the same time as B, which stands
+        // before it.
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();

@@ -7,8 +7,8 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Staircase {
-    /// Everybody is where he thinks he is, and everything that is counted is there.
-    pub(super) fn check_books(&self) -> Result<(), String> {
+    /// Checks that every task stands where its record says, and that all counts are right.
+    pub(super) fn audit_all(&self) -> Result<(), String> {
         let mut listed = 0;
         for (number, rq) in self.cpus.iter().enumerate() {
             let cpu = CpuId(number as u32);
@@ -30,7 +30,7 @@ impl Staircase {
                             || task.cpu != cpu
                         {
                             return Err(format!(
-                                "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
+                                "CPU {number} array {object} level {level} holds {p:?}: {task:?}"
                             ));
                         }
                         weight += u64::from(task.load_weight);
@@ -56,7 +56,7 @@ impl Staircase {
         self.domains.audit()?;
         let queued = self.tasks.iter().filter(|task| task.queued).count();
         if queued != listed as usize {
-            return Err(format!("{queued} tasks think that they are queued, {listed} are"));
+            return Err(format!("{queued} tasks are marked as queued, {listed} are"));
         }
         if let Some((p, task)) =
             self.tasks.enumerate().find(|(_, task)| task.runnable && !task.queued)

@@ -1,4 +1,4 @@
-//! How tasks begin, where they wake, and what they leave when they end.
+//! Fork and exit: where tasks start and wake, and what happens to their slices.
 
 use super::Staircase;
 use super::task::Pid;
@@ -18,8 +18,8 @@ impl Staircase {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }
 
-    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU
-    /// would leave it a fresh staircase.
+    /// Starts a task whose parent does not matter: with a fresh staircase, as from a parent that
+    /// has not run in this rotation of the CPU.
     pub(super) fn start(&mut self, platform: &mut Platform, p: Pid) {
         let cpu = self.tasks[p].cpu;
         self.tasks[p].array = self.cpus[cpu.index()].active(cpu);
@@ -32,7 +32,7 @@ impl Staircase {
         platform.resched(cpu);
     }
 
-    /// The child of a running task: it stands where its parent does, and has half of what that has
+    /// Starts the child of a running task: at its parent's place, with half of what the parent has
     /// left.
     pub(super) fn start_beside(
         &mut self,
@@ -80,8 +80,8 @@ impl Staircase {
         }
     }
 
-    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load
-    /// that it may as well come there. No idle CPU is looked for.
+    /// The CPU on which a woken task is queued: its last one, or the waker's, if that does not
+    /// upset the balance. There is no search for an idle CPU.
     pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
         let task = &self.tasks[p];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);

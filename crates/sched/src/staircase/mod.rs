@@ -4,16 +4,16 @@
 //!
 //! # The algorithm (SD)
 //!
-//! Nobody estimates who is interactive. Each CPU lives through **rotations**. In a rotation every
+//! There is no estimate of interactivity. Each CPU lives through **rotations**. In a rotation every
 //! task may use certain **slots**, which are priority levels: the better its nice value, the more
 //! of them. In each it may run for one **quota** (6 ms). When the quota is used up it steps *down*
-//! to its next slot. After the last one it waits on the **expired** array until everybody on that
-//! CPU is through; then the arrays are swapped, and a new rotation begins.
+//! to its next slot. After the last one it waits on the **expired** array until all tasks of that
+//! CPU have used their slots; then the arrays are swapped, and a new rotation begins.
 //!
 //! ```text
-//! level 101  A B          A: 6 ms here, then to 103       nice 0 may use 101, 103, 105, ... 139: 20 slots
-//! level 103      C        B: the same                     nice 10 may use 103, 107, 111, ... 139: 10 slots
-//! level 105               C, A, B run at 103, ...
+//! level 101  A B      A: 6 ms here, then to 103   nice 0: 101, 103, 105, ... 139: 20 slots
+//! level 103      C    B: the same                 nice 10: 103, 107, 111, ... 139: 10 slots
+//! level 105           C, A, B run at 103, ...
 //! ```
 //!
 //! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left,
@@ -34,15 +34,16 @@
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and
-//! the way down, `rsdl.rs` what RSDL does instead; `task.rs` what a nice level is worth; `array.rs`
-//! the queues; `life.rs` starts, forks, exits and where tasks wake; `attributes.rs` changes of nice
-//! and policy; `moving.rs` and [`crate::classes::load_balance_2_6_22`] several CPUs.
+//! This file: the hooks, first of all [`Scheduler::schedule`] and [`Scheduler::tick`]. `sd.rs`: the
+//! slots and the way down. `rsdl.rs`: what RSDL does instead. `task.rs`: what a nice level is
+//! worth. `prio_array.rs`: the queues. `fork_exit.rs`: starts, forks, exits, and where tasks wake.
+//! `syscalls.rs`: changes of nice and policy. `move_tasks.rs` and
+//! [`crate::classes::load_balance_2_6_22`]: several CPUs.
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always
-//! empty and its allowance limits nobody. Hyperthreads and NUMA.
+//! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
+//! limits no task. Hyperthreads and NUMA.
 
 mod audit;
 mod fork_exit;
@@ -223,7 +224,7 @@ impl Staircase {
         rq.nr_idleprio += u32::from(task.prio == MAX_PRIO);
     }
 
-    /// Finds the task its place, and puts it there.
+    /// Chooses the level and the array of the task, and queues it there.
     fn enqueue_task(&mut self, cpu: CpuId, p: Pid) {
         if self.tasks[p].is_realtime() {
             self.tasks[p].array = self.cpus[cpu.index()].active(cpu);
@@ -271,8 +272,8 @@ impl Staircase {
         self.domains.inc_nr_running(cpu, u64::from(self.tasks[p].load_weight));
     }
 
-    /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it
-    /// wakes up with.
+    /// Is no longer runnable. It keeps bitmap, rotation, rest of the slice, level and array until
+    /// it wakes.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
         self.domains.dec_nr_running(cpu, u64::from(self.tasks[p].load_weight));
@@ -289,9 +290,9 @@ impl Staircase {
 
     // Running.
 
-    /// `update_cpu_clock`: takes from the running task's slot what it has run. Fractions of a
-    /// microsecond are lost, and what cannot be is made a tick (at a tick) or a microsecond (at a
-    /// reschedule: so one in the nanosecond of a tick costs 1 µs).
+    /// `update_cpu_clock`: charges the running task's slot for what it has run. Fractions of a
+    /// microsecond are lost. An impossible time is charged as a tick (at a tick) or a microsecond
+    /// (at a reschedule: so a reschedule in the nanosecond of a tick costs 1 µs).
     fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
         let rq = &mut self.cpus[cpu.index()];
         rq.most_recent_timestamp = now_ns;
@@ -333,7 +334,7 @@ impl Staircase {
         self.tasks[p].time_slice += overrun;
     }
 
-    /// Everybody is through: the expired array becomes the active one.
+    /// All slots are used: the expired array becomes the active one.
     fn major_rotation(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].active ^= 1;
         self.new_rotation(cpu);
@@ -350,7 +351,7 @@ impl Staircase {
     /// The task that `cpu` should run; none = idle.
     fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
         if self.domains.load(cpu).nr_running() == 0 {
-            // An idle moment ends the rotation: whoever wakes next has a full staircase.
+            // An idle moment ends the rotation: the next task that wakes has a full staircase.
             match self.edition {
                 Edition::Rsdl => self.major_rotation(cpu),
                 Edition::Sd => self.new_rotation(cpu),
@@ -422,7 +423,7 @@ impl Scheduler for Staircase {
         let p = self.pid(task);
         self.tasks[p].runnable = true;
         if self.tasks[p].queued {
-            // It has not got round to leaving its CPU.
+            // It has not been switched away yet.
             self.tasks[p].uninterruptible = false;
             return;
         }
@@ -431,7 +432,7 @@ impl Scheduler for Staircase {
         self.activate_task(cpu, p);
         platform.work.enqueues += 1;
         self.tasks[p].uninterruptible = false;
-        // A waker that is about to sleep need not be told to leave its CPU.
+        // A waker that is about to sleep leaves its CPU anyway.
         if !(waker.is_sync() && waker.cpu() == cpu) {
             self.resched_if_preempted(platform, p);
         }
@@ -493,7 +494,7 @@ impl Scheduler for Staircase {
         platform.work.swaps += u64::from(self.cpus[cpu.index()].active != active);
         // What was pulled may have asked for this very reschedule.
         platform.clear_resched(cpu);
-        // Only now, so the charge has no say in the choice.
+        // Charged only now, so the charge has no influence on the pick.
         self.update_cpu_clock(now_ns, cpu, false);
         if next != prev {
             if let Some(p) = next {
@@ -503,7 +504,7 @@ impl Scheduler for Staircase {
         }
         let next = next?;
         if next == self.migration_thread(cpu) {
-            // It takes no time. The CPU reschedules again at once, and passes for idle till then.
+            // It takes no time. The CPU reschedules again at once, and counts as idle till then.
             self.migration_thread_runs(platform, cpu);
         }
         self.task_id(next)
@@ -589,7 +590,8 @@ impl Scheduler for Staircase {
             name: "cache_hot_time_ns",
             value: self.cache_hot_time_ns,
             range: (0, i64::MAX),
-            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot on real machines)",
+            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot \
+                   on real machines)",
         };
         if self.edition == Edition::Rsdl {
             return alloc::vec![cache_hot_time];
@@ -599,19 +601,22 @@ impl Scheduler for Staircase {
                 name: "rr_interval",
                 value: self.rr_interval,
                 range: (1, 1000),
-                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next wakeup on",
+                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next \
+                       wakeup on",
             },
             Tunable {
                 name: "sched_interactive",
                 value: i64::from(self.sched_interactive),
                 range: (0, 1),
-                help: "1: a woken task may take slots above those that its nice level has reached in this rotation",
+                help: "1: a woken task may take slots above those that its nice level has reached \
+                       in this rotation",
             },
             Tunable {
                 name: "sched_iso_cpu",
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
+                       here",
             },
             Tunable {
                 name: "sched_iso_period",
@@ -652,7 +657,7 @@ impl Scheduler for Staircase {
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),
-            // At worst everybody has all of this rotation before it, and all of the next. (No new
+            // At worst all others have all of this rotation before it, and all of the next. (No new
             // tasks meanwhile: they would bring new staircases into the old rotation.)
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
             // Hogs of one nice level have the same staircase. Of several, the better ones end the
@@ -667,6 +672,6 @@ impl Scheduler for Staircase {
     }
 
     fn audit(&self) -> Result<(), String> {
-        self.check_books()
+        self.audit_all()
     }
 }

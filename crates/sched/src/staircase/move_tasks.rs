@@ -1,5 +1,5 @@
-//! Which tasks move when CPUs are balanced ([`crate::classes::load_balance_2_6_22`] says when, from
-//! where and how much).
+//! Which tasks move when CPUs are balanced. ([`crate::classes::load_balance_2_6_22`] decides when,
+//! from where and how much.)
 
 use super::prio_array::{self, PrioArray};
 use super::task::Pid;
@@ -11,7 +11,7 @@ use schedlab_core::{CpuId, Platform};
 /// preemption, only in `move_tasks`.)
 const IDLE_TASK_PRIO: u8 = 120;
 
-/// What `move_tasks` goes through: how much may still move, and what it has seen.
+/// The state of one call of `move_tasks`: how much may still move, and what it has seen.
 struct Move {
     to: CpuId,
     from: CpuId,
@@ -51,7 +51,7 @@ impl Staircase {
         source.curr != Some(p) && (self.domains.takes_cache_hot(go.to) || !cache_hot)
     }
 
-    /// Goes through one level of the source, the last first. Says whether enough has moved.
+    /// Goes through one level of the source, the last task first. Returns whether enough has moved.
     fn move_from_level(
         &mut self,
         platform: &mut Platform,
@@ -170,7 +170,8 @@ impl Balanced for Staircase {
             seen: from_best == running_prio,
         };
         let active = source.active;
-        // Those who wait for the next rotation first: they are the least likely to be cache hot.
+        // First the tasks that wait for the next rotation: they are the least likely to be cache
+        // hot.
         let _ = self.move_from_array(platform, &mut go, active ^ 1, 100)
             || self.move_from_array(platform, &mut go, active, 0);
         Moved { tasks: go.pulled, all_pinned: go.pinned }

@@ -1,4 +1,4 @@
-//! The two schedulers in the registry, and what tells them apart.
+//! The two schedulers in the registry.
 
 use super::Staircase;
 use alloc::boxed::Box;
@@ -9,7 +9,8 @@ use schedlab_core::{Build, Entry, Policy, Release};
 pub static SD: Entry = Entry {
     name: "sd",
     title: "Staircase Deadline",
-    summary: "each task steps down its own staircase of priority slots, one quota a step, once a rotation",
+    summary: "each task steps down its own staircase of priority slots, one quota a step, once a \
+              rotation",
     releases: &[Release {
         version: "2.6.22-ck1",
         also: &[],
@@ -29,12 +30,13 @@ pub static SD: Entry = Entry {
 pub static RSDL: Entry = Entry {
     name: "rsdl",
     title: "Rotating Staircase Deadline (a reconstruction)",
-    summary: "SD's predecessor, reconstructed from published descriptions, not checked against its code: levels have \
-              quotas too, and sink as a whole",
+    summary: "SD's predecessor, reconstructed from published descriptions, not checked against its \
+              code: levels have quotas too, and sink as a whole",
     releases: &[Release {
         version: "0.36",
         also: &[],
-        summary: "a reconstruction of RSDL 0.20 to 0.36 (2.6.20 and 2.6.21-rc); no golden schedules",
+        summary: "a reconstruction of RSDL 0.20 to 0.36 (2.6.20 and 2.6.21-rc); no golden \
+                  schedules",
         golden: &[],
         hz_default: 1000,
         hz_range: (100, 1000),

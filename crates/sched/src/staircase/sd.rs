@@ -32,8 +32,8 @@ const fn prio_matrix() -> [u64; 40] {
 const UNSET: u8 = 0;
 
 impl Staircase {
-    /// `recalc_task_prio`: where an ordinary task goes on `cpu`, its level and its array. It may be
-    /// given a new quota.
+    /// `recalc_task_prio`: chooses the level and the array of an ordinary task on `cpu`. It may get
+    /// a new quota.
     pub(super) fn recalc_task_prio(&mut self, cpu: CpuId, p: Pid) {
         if self.tasks[p].policy == Policy::Idle {
             self.place_idle(cpu, p);
@@ -89,8 +89,8 @@ impl Staircase {
         }
     }
 
-    /// A task that comes from another CPU within that one's present rotation counts as being within
-    /// this one's.
+    /// A task that comes from another CPU within the present rotation there counts as being within
+    /// the present rotation here.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
         let from = self.tasks[p].array.cpu;
         if from == cpu {
@@ -120,8 +120,8 @@ impl Staircase {
         task.first_time_slice = false;
     }
 
-    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so it
-    /// will be had twice.
+    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so the
+    /// task can use it twice.
     pub(super) fn queue_expired(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         self.task_new_array(cpu, p, expired);
@@ -143,7 +143,8 @@ impl Staircase {
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
         if static_prio > rq.expired_mut().best_static_prio {
-            // A better nice level is through with this rotation, so it is over for this one too.
+            // A task of a better nice level has used all its slots, so the rotation is over for
+            // this one too.
             return MAX_PRIO;
         }
         if rq.prio_level[u] == UNSET {
@@ -179,7 +180,7 @@ impl Staircase {
         if left == 0 { MAX_PRIO } else { 100 + left.trailing_zeros() as u8 }
     }
 
-    /// The task to run when no real-time task wants to, of those there are.
+    /// The task to run when no real-time task is runnable, but some other is.
     pub(super) fn pick_ordinary(&mut self, cpu: CpuId) -> Pid {
         let mut level = self.cpus[cpu.index()].active_mut().best_from(100);
         loop {
@@ -188,7 +189,7 @@ impl Staircase {
                 rq.active = 0;
                 self.new_rotation(cpu);
                 let idle_list = &self.cpus[cpu.index()].arrays[0];
-                return idle_list.head(MAX_PRIO).expect("somebody is runnable");
+                return idle_list.head(MAX_PRIO).expect("some task is runnable");
             }
             if level == MAX_PRIO {
                 self.major_rotation(cpu);
@@ -211,7 +212,7 @@ impl Staircase {
         }
     }
 
-    /// What SD forgets with each rotation.
+    /// Clears what SD keeps of one rotation.
     pub(super) fn forget_rotation(&mut self, cpu: CpuId) {
         let rq = &mut self.cpus[cpu.index()];
         rq.prio_level = [UNSET; 40];

@@ -41,16 +41,16 @@ pub(super) struct Task {
     pub(super) static_prio: u8,
     pub(super) rt_priority: u8,
     pub(super) policy: Policy,
-    /// `TASK_RUNNING`: it wants to run.
+    /// `TASK_RUNNING`.
     pub(super) runnable: bool,
     /// It stands in `array`. The running task does too, and one that has just blocked until its CPU
     /// reschedules.
     pub(super) queued: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`.
     pub(super) uninterruptible: bool,
-    /// It still has what it was born with.
+    /// Its slice is still the one that it got at fork.
     pub(super) first_time_slice: bool,
-    /// Who gets back what it leaves of its first slice.
+    /// Its parent, which gets back what it leaves of its first slice.
     pub(super) parent: Option<TaskId>,
     pub(super) address_space: u32,
     pub(super) allowed: CpuSet,

@@ -269,7 +269,7 @@ fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
 
 #[test]
 fn a_level_from_which_nobody_was_picked_counts_as_100() {
-    // Nice 0 and nice 5 have been here; of nice 10 nobody yet. It enters at the level that nice 5
+    // Nice 0 and nice 5 have been here; of nice 10 no task yet. It enters at the level that nice 5
     // has reached.
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];

@@ -5,10 +5,10 @@
 //!
 //! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in
 //! it. What "first" means, whether an arrival may take a CPU away, and what the end of a quantum
-//! does, is the policy: a set of [`Rules`]. The file `releases.rs` has them, one a policy, and can be
-//! read as a table of contents of the subject.
+//! does, is the policy: a set of [`Rules`]. The file `releases.rs` has them, one a policy, and can
+//! be read as a table of contents of the subject.
 //!
-//! Ties go to the task that **joined** earlier. A woken or newly come task joins; so does one whose
+//! Ties go to the task that **joined** earlier. A woken or new task joins; so does a task whose
 //! quantum has ended. A preempted task goes back with its old time of joining, that is to the head
 //! of its equals, and keeps the rest of its quantum.
 //!
@@ -64,9 +64,13 @@ enum Class {
 impl Class {
     const ALL: [Class; 3] = [Class::Other, Class::Batch, Class::Idle];
 
-    /// The class `steps` behind this one; the first follows the last.
-    const fn after(self, steps: usize) -> Class {
-        Class::ALL[(self.index() + steps) % Class::ALL.len()]
+    /// All classes from this one on; the first follows the last.
+    const fn and_after(self) -> [Class; Class::ALL.len()] {
+        match self {
+            Class::Other => Class::ALL,
+            Class::Batch => [Class::Batch, Class::Idle, Class::Other],
+            Class::Idle => [Class::Idle, Class::Other, Class::Batch],
+        }
     }
 
     const fn index(self) -> usize {
@@ -101,7 +105,7 @@ struct Task {
     /// Since when it has been ready or running without having been dispatched, or last left a CPU;
     /// ns.
     ready_since_ns: u64,
-    /// Foreseen length of the burst, ns.
+    /// Length of the burst as announced ([`Clairvoyant::next_burst`]), ns.
     burst_ns: u64,
     /// Estimated length of the burst, ns.
     tau_ns: u64,
@@ -164,13 +168,13 @@ pub struct Textbook {
     tasks: TaskTable<Task>,
     /// The ready queue, a part for each class.
     ready: [Ready; Class::ALL.len()],
-    /// Who runs on each CPU.
+    /// The running task of each CPU.
     running: Vec<Option<TaskId>>,
-    /// CPUs that idle and have not been promised to an arrival.
+    /// CPUs that idle and have not been asked to reschedule for an arrival.
     free: CpuBits,
     /// CPUs that have been asked to reschedule for an arrival.
     promised: Vec<bool>,
-    /// For each CPU the task for whose sake it was last asked to reschedule, if it has not yet.
+    /// For each CPU the task for which it was last asked to reschedule, until it has.
     offered: Vec<Option<TaskId>>,
     /// The last number given at a joining.
     joined: u64,
@@ -209,7 +213,7 @@ impl Textbook {
         }
     }
 
-    // ---- Order: who is first ----
+    // ---- Order: which task is first ----
 
     /// The rank of `task` at `now_ns`; smaller is better.
     fn rank(&self, task: TaskId, now_ns: u64) -> u64 {
@@ -227,8 +231,8 @@ impl Textbook {
         if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
-    /// Priority, one better for each aging step waited. A task that was just dispatched keeps what
-    /// it had then, until it has run for a step: else it would be preempted at once.
+    /// Priority, one better for each aging step waited. A task that was just dispatched keeps the
+    /// priority that it had then until it has run for a step: else it would be preempted at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
         let step_ns = self.tunables.aging_ns;
         if step_ns == 0 {
@@ -254,7 +258,7 @@ impl Textbook {
     /// How good a class is at present: 0 is best.
     fn class_rank(&self, class: Class) -> usize {
         if self.rules.sliced_classes {
-            class.after(Class::ALL.len() - self.owner.index()).index()
+            (class.index() + Class::ALL.len() - self.owner.index()) % Class::ALL.len()
         } else {
             class.index()
         }
@@ -262,14 +266,14 @@ impl Textbook {
 
     /// The first of the ready queue that may run on `cpu`.
     fn first_for(&self, cpu: CpuId, now_ns: u64) -> Option<TaskId> {
-        // One that is in the queue again, but not yet off its CPU, is for that CPU only.
+        // A task that is in the queue again, but not yet off its CPU, is for that CPU only.
         let may_run = |task: TaskId| {
             let t = &self.tasks[task];
             t.allowed.contains(cpu) && (t.cpu == cpu || self.running[t.cpu.index()] != Some(task))
         };
         let best = if self.rules.sliced_classes { self.owner } else { Class::Other };
-        for steps in 0..Class::ALL.len() {
-            let ready = &self.ready[best.after(steps).index()];
+        for class in best.and_after() {
+            let ready = &self.ready[class.index()];
             let first = if self.order_changes_with_time() {
                 let waiting = ready.iter().map(|(_, task)| task).filter(|&task| may_run(task));
                 waiting.reduce(
@@ -487,7 +491,7 @@ impl Textbook {
         }
     }
 
-    /// Whose part of the cycle it is, and when it ends.
+    /// Sets the class whose part of the cycle it is, and arms the timer for the end of that part.
     fn set_owner(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
         let cycle_start_ns = now_ns / self.tunables.cycle_ns * self.tunables.cycle_ns;
@@ -631,8 +635,8 @@ impl Scheduler for Textbook {
             && prev != next
             && self.tasks[passed_over].state == State::Ready
         {
-            // Another task has taken the CPU that it was asked to come to; there may be one
-            // elsewhere.
+            // Another task has taken the CPU that was asked to reschedule for it; another CPU may
+            // be free.
             self.offer(platform, passed_over);
         }
         next

@@ -383,7 +383,7 @@ fn a_new_nice_value_takes_the_bonus_away() {
     assert!(rig.platform.resched_pending(CpuId(0)));
     rig.reschedule();
     assert_eq!(rig.running(0), Some(b.0));
-    // A waiting one for the worse: nobody need know.
+    // A waiting task made worse: no reschedule.
     rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(6), CpuId(0));
     assert!(!rig.platform.resched_pending(CpuId(0)));
     // From 126 to nice 1, which is 121: for the better, by the old priority.

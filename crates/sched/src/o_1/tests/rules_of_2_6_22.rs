@@ -184,7 +184,7 @@ fn a_running_task_is_moved_and_its_time_goes_with_it() {
     rig.pass(MS / 2);
     rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
-    // It waited for 10.5 ms, whatever the clocks of the two queues say. But it arrives by the clock
+    // It waited for 10.5 ms, whatever the clocks of the two queues are. But it arrives by the clock
     // of CPU 1, which stands at 10 ms, so that the last half counts twice: the second time at
     // 38/128.
     let twice = (MS / 2) * 38 / 128;
