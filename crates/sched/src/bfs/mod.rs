@@ -71,11 +71,10 @@ pub use self::releases::{Affinity, Clock, ENTRY, ForkRule, SliceUnit, Version};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Locking, Parent,
+    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Tunable,
+    TunableError, Waker, tunables,
 };
 
 /// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
@@ -532,16 +531,6 @@ impl Scheduler for Bfs {
         }
     }
 
-    /// Only the affinity of tasks decides which CPUs take part; `rr_interval` is computed at boot
-    /// and stays.
-    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         self.return_first_slice(task);
         let row = &mut self.tasks[task];
@@ -554,12 +543,33 @@ impl Scheduler for Bfs {
         }
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         self.tasks[task].cpu
+    }
+
+    fn control(
+        &mut self,
+        _platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // Only the affinity of tasks decides which CPUs take part; `rr_interval` is computed at
+            // boot and stays.
+            Command::CpuOffline(_) | Command::CpuOnline(_) => {}
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Bfs {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -578,26 +588,6 @@ impl Scheduler for Bfs {
                        here",
             },
         ]
-    }
-
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if name == "sched_iso_cpu" {
-            self.sched_iso_cpu = value;
-        } else if self.version.holds(value, self.hz) {
-            self.set_rr_interval(value);
-        } else {
-            return Err(TunableError::Refused(format!(
-                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's \
-                 32-bit product"
-            )));
-        }
-        Ok(())
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -631,6 +621,24 @@ impl Scheduler for Bfs {
 
     fn audit(&self) -> Result<(), String> {
         self.audit_all()
+    }
+}
+
+impl Bfs {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if name == "sched_iso_cpu" {
+            self.sched_iso_cpu = value;
+        } else if self.version.holds(value, self.hz) {
+            self.set_rr_interval(value);
+        } else {
+            return Err(TunableError::Refused(format!(
+                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's \
+                 32-bit product"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::Bfs;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Entry, Policy, Release};
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
@@ -19,9 +19,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: CPUS_MAX,
     policies: POLICIES,
-    groups: false,
-    nohz: true,
-    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
+    can: Capabilities { nohz: true, ..Capabilities::BASIC },
+    kernel: Some("2.6.38"),
+    build: |config| Box::new(Bfs::new(Version::V0_404, config)),
 };
 
 /// This scheduler in the registry.
@@ -29,15 +29,17 @@ pub static ENTRY: Entry = Entry {
     name: "bfs",
     title: "BFS",
     summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
             version: "0.316",
             also: &["2.6.33"],
+            kernel: Some("2.6.33"),
             summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache \
                       distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
+            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
             ..DEFAULT
         },
     ],

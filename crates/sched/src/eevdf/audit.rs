@@ -4,11 +4,10 @@ use super::class::Fair;
 use super::entity::NONE;
 use super::timeline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
-use schedlab_core::{Policy, Promises};
+use schedlab_core::{Load, Policy, Promises};
 
 impl Fair {
     /// What holds for tasks of the fair class, whatever they do.
@@ -46,16 +45,16 @@ impl Fair {
     }
 
     /// Recounts everything.
-    pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
+    pub(super) fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for q in 0..self.queues.len() as u32 {
             self.audit_queue(q).map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
         }
         self.limits.audit()?;
-        self.audit_tasks(core)?;
-        if !self.audit_lists(core) {
+        self.audit_tasks(rqs)?;
+        if !self.audit_lists(rqs) {
             return Err("a CPU's list of tasks is wrong".into());
         }
-        if !self.audit_tally(core) {
+        if !self.audit_tally(rqs) {
             return Err("the lb_cache of all CPUs is out of date".into());
         }
         Ok(())
@@ -97,11 +96,11 @@ impl Fair {
         Ok(())
     }
 
-    fn audit_tasks(&self, core: &Core) -> Result<(), String> {
+    fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
         let mut counted: Vec<[u32; 3]> = alloc::vec![[0; 3]; self.queues.len()];
         for (number, task) in self.tasks.iter().enumerate() {
-            let thread = &core.threads[number];
-            if task.se == NONE || core.task(Pid(number as u32)).is_none() {
+            let thread = &rqs.threads[number];
+            if task.se == NONE || rqs.task(Pid(number as u32)).is_none() {
                 continue;
             }
             let entity = &self.se[task.se as usize];

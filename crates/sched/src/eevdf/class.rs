@@ -14,7 +14,7 @@ use super::tunables::{BASE_SLICE_NS, scaling};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::domains::Domains;
 use crate::classes::rbtree::Nodes;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -156,21 +156,21 @@ impl Fair {
     }
 
     /// `wake_up_new_task`, first half: the averages that it starts with.
-    pub(super) fn wake_up_new(&mut self, core: &Core, pid: Pid) {
-        self.tasks[pid.index()].recent_used_cpu = core.cpu_of(pid).0;
+    pub(super) fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
+        self.tasks[pid.index()].recent_used_cpu = rqs.cpu_of(pid).0;
         if self.cpus > 1 {
             self.init_load_avg(self.se_of(pid));
         }
     }
 
     /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
-    pub(super) fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: u32) {
+    pub(super) fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: u32) {
         let e = self.se_of(pid);
         if self.cpus > 1 && self.info[e as usize].avg.last_update_time != 0 {
             self.update_load_avg(now_ns, e, Attach::Detach);
         }
         self.info[e as usize].avg.last_update_time = 0;
-        self.set_task_rq(pid, group, core.cpu_of(pid));
+        self.set_task_rq(pid, group, rqs.cpu_of(pid));
         self.update_load_avg(now_ns, e, Attach::Attach);
     }
 
@@ -220,12 +220,12 @@ impl Fair {
     }
 
     /// `put_prev_entity`: `e` no longer runs.
-    fn put_prev_entity(&mut self, core: &mut Core, platform: &mut Platform, q: u32, e: u32) {
+    fn put_prev_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32, e: u32) {
         let waits = self.se[e as usize].on_rq;
         if waits {
-            self.update_curr(core, platform, q);
+            self.update_curr(rqs, platform, q);
         }
-        self.check_runtime(core, platform, q);
+        self.check_runtime(rqs, platform, q);
         if waits {
             platform.work.tree(self.queues[q as usize].nr_queued);
             self.tree_insert(q, e);
@@ -235,38 +235,32 @@ impl Fair {
     }
 
     /// `put_prev_task_fair`: on every level.
-    pub(super) fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.put_prev_entity(core, platform, self.queue_of(e), e);
+            self.put_prev_entity(rqs, platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
     }
 
     /// `set_next_task_fair`: on every level.
-    pub(super) fn set_next_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn set_next_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
             self.set_next_entity(platform, self.queue_of(e), e);
             e = self.parent_of(e);
         }
-        self.list_to_head(core, task);
+        self.list_to_head(rqs, task);
     }
 
     /// From one fair task to another: only the levels that differ are put and set. What stands
     /// above both goes on running, protected as it was.
-    pub(super) fn switch(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        prev: Pid,
-        next: Pid,
-    ) {
+    pub(super) fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid) {
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.queue_of(p) != self.queue_of(n) {
             let (p_depth, n_depth) = (self.info[p as usize].depth, self.info[n as usize].depth);
             if n_depth <= p_depth {
-                self.put_prev_entity(core, platform, self.queue_of(p), p);
+                self.put_prev_entity(rqs, platform, self.queue_of(p), p);
                 p = self.parent_of(p);
             }
             if n_depth >= p_depth {
@@ -274,19 +268,19 @@ impl Fair {
                 n = self.parent_of(n);
             }
         }
-        self.put_prev_entity(core, platform, self.queue_of(p), p);
+        self.put_prev_entity(rqs, platform, self.queue_of(p), p);
         self.set_next_entity(platform, self.queue_of(n), n);
-        self.list_to_head(core, next);
+        self.list_to_head(rqs, next);
     }
 
     /// `task_tick_fair`: charges on every level; each may ask for a reschedule.
-    pub(super) fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
             let q = self.queue_of(e);
-            self.update_curr(core, platform, q);
+            self.update_curr(rqs, platform, q);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            self.update_group_weight(core, platform, e);
+            self.update_group_weight(rqs, platform, e);
             e = self.parent_of(e);
         }
     }
@@ -297,22 +291,22 @@ impl Fair {
     /// urgent is rescheduled.
     pub(super) fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         old_nice: i32,
         nice: i32,
     ) {
-        let cpu = core.cpu_of(task);
-        if self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) == task && nice > old_nice {
-            core.resched_curr(platform, cpu);
+        let cpu = rqs.cpu_of(task);
+        if self.queues[cpu.index()].nr_queued > 1 && rqs.curr(cpu) == task && nice > old_nice {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     /// Whether a queued task whose nice value has changed is to be checked as at a wakeup.
-    pub(super) fn asks_check(&self, core: &Core, task: Pid) -> bool {
-        let cpu = core.cpu_of(task);
-        self.queues[cpu.index()].nr_queued > 1 && core.curr(cpu) != task
+    pub(super) fn asks_check(&self, rqs: &Rqs, task: Pid) -> bool {
+        let cpu = rqs.cpu_of(task);
+        self.queues[cpu.index()].nr_queued > 1 && rqs.curr(cpu) != task
     }
 
     /// Whether fair tasks are queued on `cpu`, be they delayed.
@@ -326,17 +320,17 @@ impl Fair {
     }
 
     /// Charges the running `task` on every level.
-    pub(super) fn charge(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut e = self.se_of(task);
         while e != NONE {
-            self.update_curr(core, platform, self.queue_of(e));
+            self.update_curr(rqs, platform, self.queue_of(e));
             e = self.parent_of(e);
         }
     }
 
     /// Another class's task has come to `cpu`.
-    pub(super) fn note_overload(&mut self, core: &Core, cpu: CpuId) {
-        self.balance.overloaded |= core.nr_running[cpu.index()] >= 2;
+    pub(super) fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
     }
 
     /// `task` is dead.
@@ -345,8 +339,8 @@ impl Fair {
     }
 
     /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
-    pub(super) fn task_switched_away(&mut self, core: &Core, task: Pid) {
-        if core.task(task).is_some() && self.tasks[task.index()].dead {
+    pub(super) fn task_switched_away(&mut self, rqs: &Rqs, task: Pid) {
+        if rqs.task(task).is_some() && self.tasks[task.index()].dead {
             self.remove_load_avg(self.se_of(task));
         }
     }

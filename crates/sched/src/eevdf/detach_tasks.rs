@@ -4,7 +4,7 @@ use super::class::Fair;
 use super::enqueue::{Dequeue, Enqueue};
 use super::entity::NONE;
 use super::load_balance::{Migrate, Occasion, Pass};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
@@ -12,16 +12,16 @@ impl Fair {
     /// been there for longest. Whether anything was.
     pub(super) fn move_tasks(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         source: CpuId,
         pass: &mut Pass,
     ) -> bool {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
-        let looks = self.balance.nr_migrate.min(core.nr_running[source.index()]);
+        let looks = self.balance.nr_migrate.min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
-            if pass.why != Occasion::NotIdle && core.nr_running[source.index()] <= 1 {
+            if pass.why != Occasion::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
             let oldest = self.balance.cpus[source.index()].oldest;
@@ -29,14 +29,14 @@ impl Fair {
                 break;
             }
             let task = Pid(oldest);
-            let amount = self.can_migrate(core, platform, task, source, pass);
+            let amount = self.can_migrate(rqs, platform, task, source, pass);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, pass)) else {
                 self.list_remove(source, task);
                 self.list_add(source, task);
                 continue;
             };
             pass.imbalance -= amount;
-            self.detach_task(core, platform, task, pass.here);
+            self.detach_task(rqs, platform, task, pass.here);
             taken.push(task);
             if pass.why == Occasion::NewlyIdle || pass.imbalance <= 0 {
                 break;
@@ -44,7 +44,7 @@ impl Fair {
         }
         let moved = !taken.is_empty();
         while let Some(task) = taken.pop() {
-            self.attach_task(core, platform, task, pass.here);
+            self.attach_task(rqs, platform, task, pass.here);
         }
         self.balance.taken = taken;
         moved
@@ -65,7 +65,7 @@ impl Fair {
     /// `can_migrate_task`: some if it may be moved.
     fn can_migrate(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         platform: &Platform,
         task: Pid,
         source: CpuId,
@@ -79,16 +79,16 @@ impl Fair {
         {
             return None;
         }
-        if !core.is_allowed(task, here) {
+        if !rqs.is_allowed(task, here) {
             pass.some_pinned = true;
             return None;
         }
         pass.all_pinned = false;
-        let params = &core.domains.level(pass.level).params;
+        let params = &rqs.domains.level(pass.level).params;
         // Threads of a core have the same caches.
         let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
-        let stays = core.curr(source) == task
-            || (may_be_hot && self.is_cache_hot(core, platform, task, here));
+        let stays = rqs.curr(source) == task
+            || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
     }
 
@@ -109,12 +109,12 @@ impl Fair {
     }
 
     /// `task_hot`.
-    fn is_cache_hot(&self, core: &Core, platform: &Platform, task: Pid, target: CpuId) -> bool {
-        if core.thread(task).policy == Policy::Idle {
+    fn is_cache_hot(&self, rqs: &Rqs, platform: &Platform, task: Pid, target: CpuId) -> bool {
+        if rqs.thread(task).policy == Policy::Idle {
             return false;
         }
         let e = self.se_of(task);
-        if core.nr_running[target.index()] > 0 && self.queues[self.queue_of(e) as usize].next == e {
+        if rqs.nr_running[target.index()] > 0 && self.queues[self.queue_of(e) as usize].next == e {
             return true;
         }
         let ago = platform.now_ns() - self.info[e as usize].exec_start;
@@ -124,43 +124,43 @@ impl Fair {
     /// Takes `task` off its CPU; it belongs to `to` from now on.
     pub(super) fn detach_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         to: CpuId,
     ) {
         platform.work.moves += 1;
-        self.dequeue_task(core, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
-        self.set_task_cpu(core, platform, task, to, false);
+        self.dequeue_task(rqs, platform, task, Dequeue { migrate: true, ..Dequeue::default() });
+        self.set_task_cpu(rqs, platform, task, to, false);
     }
 
     /// Queues `task`, which has come to `here`.
     pub(super) fn attach_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         here: CpuId,
     ) {
-        self.enqueue_task(core, platform, task, Enqueue::default());
-        self.check_preempt(core, platform, here, task, false);
+        self.enqueue_task(rqs, platform, task, Enqueue::default());
+        self.check_preempt(rqs, platform, here, task, false);
     }
 
     /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks
     /// away.
     pub(super) fn active_load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         source: CpuId,
     ) {
-        let here = core.rqs[source.index()].push_cpu;
-        if core.nr_running[source.index()] <= 1 {
+        let here = rqs.rqs[source.index()].push_cpu;
+        if rqs.nr_running[source.index()] <= 1 {
             return;
         }
         // The smallest domain that has both.
         let Some(level) =
-            core.domains.of(here).find(|&level| core.domains.level(level).share(here, source))
+            rqs.domains.of(here).find(|&level| rqs.domains.level(level).share(here, source))
         else {
             return;
         };
@@ -168,13 +168,13 @@ impl Fair {
         let mut task = self.balance.cpus[source.index()].oldest;
         while task != NONE {
             let pid = Pid(task);
-            if core.is_allowed(pid, here)
+            if rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
             {
-                self.detach_task(core, platform, pid, here);
+                self.detach_task(rqs, platform, pid, here);
                 self.push_succeeded(here, level);
-                self.attach_task(core, platform, pid, here);
+                self.attach_task(rqs, platform, pid, here);
                 return;
             }
             task = self.tasks[task as usize].newer;

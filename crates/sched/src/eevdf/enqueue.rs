@@ -16,7 +16,7 @@ use super::entity::NONE;
 use super::load_avg::Attach;
 use super::throttle::Count;
 use super::timeline;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy};
 
 /// Why something is dequeued.
@@ -42,7 +42,7 @@ pub struct Enqueue {
 impl Fair {
     pub(super) fn enqueue_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: u32,
         e: u32,
@@ -52,10 +52,10 @@ impl Fair {
         if is_curr {
             self.place(q, e, initial);
         }
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
-        self.update_group_weight(core, platform, e);
+        self.update_group_weight(rqs, platform, e);
         if !is_curr {
             self.place(q, e, initial);
         }
@@ -68,20 +68,20 @@ impl Fair {
             self.tree_insert(q, e);
         }
         self.se[e as usize].on_rq = true;
-        self.check_enqueue_throttle(core, platform, q);
+        self.check_enqueue_throttle(rqs, platform, q);
     }
 
     /// False: it goes to sleep while it has had too much, and stays queued until that is no longer
     /// so.
     pub(super) fn dequeue_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: u32,
         e: u32,
         why: Dequeue,
     ) -> bool {
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.clear_buddies(e);
         let now_ns = platform.now_ns();
         if self.features.delay_dequeue
@@ -125,7 +125,7 @@ impl Fair {
         if queue.nr_queued == 0 {
             self.limits.return_slack(platform, q);
         }
-        self.update_group_weight(core, platform, e);
+        self.update_group_weight(rqs, platform, e);
         true
     }
 
@@ -179,7 +179,7 @@ impl Fair {
     /// and its slice anew. Returns the smallest slice of the queue it is on.
     pub(super) fn refresh(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: u32,
         slice: u32,
@@ -187,7 +187,7 @@ impl Fair {
         let q = self.queue_of(e);
         self.update_load_avg(platform.now_ns(), e, Attach::No);
         self.update_runnable(e);
-        self.update_group_weight(core, platform, e);
+        self.update_group_weight(rqs, platform, e);
         if self.version.custom_slices() {
             self.se[e as usize].slice = slice;
             if self.queues[q as usize].curr != e {
@@ -201,13 +201,13 @@ impl Fair {
     /// throttled queue nobody hears of it.
     pub(super) fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         why: Enqueue,
     ) {
         let first = self.se_of(task);
-        let cpu = core.cpu_of(task);
+        let cpu = rqs.cpu_of(task);
         let runnable = u32::from(!self.se[first as usize].sched_delayed);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
@@ -215,7 +215,7 @@ impl Fair {
         let mut count = Count {
             queued: 1,
             runnable,
-            idle: u32::from(core.threads[task.index()].policy == Policy::Idle),
+            idle: u32::from(rqs.threads[task.index()].policy == Policy::Idle),
         };
         let mut held_back = false;
         let mut initial = why.initial;
@@ -233,7 +233,7 @@ impl Fair {
                 self.se[e as usize].slice = slice;
                 self.info[e as usize].custom_slice = true;
             }
-            self.enqueue_entity(core, platform, q, e, initial);
+            self.enqueue_entity(rqs, platform, q, e, initial);
             held_back = self.count_in(q, &mut count);
             if held_back {
                 break;
@@ -244,13 +244,13 @@ impl Fair {
             e = self.parent_of(e);
         }
         while e != NONE && !held_back {
-            slice = self.refresh(core, platform, e, slice);
+            slice = self.refresh(rqs, platform, e, slice);
             held_back = self.count_in(self.queue_of(e), &mut count);
             e = self.parent_of(e);
         }
-        core.threads[task.index()].on_rq = true;
+        rqs.threads[task.index()].on_rq = true;
         if !held_back {
-            self.add_nr_running(core, cpu, 1);
+            self.add_nr_running(rqs, cpu, 1);
         }
         self.list_add(cpu, task);
     }
@@ -258,23 +258,23 @@ impl Fair {
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
     pub(super) fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         why: Dequeue,
     ) -> bool {
         let e = self.se_of(task);
         if !self.se[e as usize].sched_delayed {
-            self.util_est_dequeue(core.cpu_of(task), task, why.sleep);
+            self.util_est_dequeue(rqs.cpu_of(task), task, why.sleep);
         }
-        self.dequeue_entities(core, platform, e, why)
+        self.dequeue_entities(rqs, platform, e, why)
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
     /// throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         first: u32,
         why: Dequeue,
@@ -285,17 +285,17 @@ impl Fair {
             queued: u32::from(task.is_some()),
             runnable: u32::from(task.is_some() && !self.se[first as usize].sched_delayed),
             idle: u32::from(
-                task.is_some_and(|task| core.threads[task.index()].policy == Policy::Idle),
+                task.is_some_and(|task| rqs.threads[task.index()].policy == Policy::Idle),
             ),
         };
-        let was_sched_idle = self.is_sched_idle_rq(core, cpu);
+        let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
         let mut held_back = false;
         let mut reason = why;
         let mut slice = u32::MAX;
         let mut e = first;
         while e != NONE {
             let q = self.queue_of(e);
-            if !self.dequeue_entity(core, platform, q, e, reason) {
+            if !self.dequeue_entity(rqs, platform, q, e, reason) {
                 if e == first && task.is_some() {
                     return false;
                 }
@@ -321,20 +321,20 @@ impl Fair {
             reason = Dequeue { sleep: true, ..Dequeue::default() };
         }
         while e != NONE && !held_back {
-            slice = self.refresh(core, platform, e, slice);
+            slice = self.refresh(rqs, platform, e, slice);
             held_back = self.count_out(self.queue_of(e), &mut count);
             e = self.parent_of(e);
         }
         if let Some(task) = task {
-            core.threads[task.index()].on_rq = false;
+            rqs.threads[task.index()].on_rq = false;
             if why.finish && self.tasks[task.index()].reaped {
                 self.free.push(core::mem::replace(&mut self.tasks[task.index()].se, NONE));
             }
             if !held_back {
-                core.sub_nr_running(cpu, 1);
+                rqs.sub_nr_running(cpu, 1);
             }
             self.list_remove(cpu, task);
-            if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
+            if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
                 self.balance_soon(platform, cpu);
             }
         }
@@ -342,15 +342,15 @@ impl Fair {
     }
 
     /// A task that is queued, asleep in fact, is woken.
-    pub(super) fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        self.util_est_enqueue(core.cpu_of(task), task);
+    pub(super) fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.util_est_enqueue(rqs.cpu_of(task), task);
         self.requeue_delayed(platform, self.se_of(task));
     }
 
     /// The dequeue of a delayed task is finished before it comes up.
-    pub(super) fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let why = Dequeue { sleep: true, finish: true, ..Dequeue::default() };
-        self.dequeue_entities(core, platform, self.se_of(task), why);
+        self.dequeue_entities(rqs, platform, self.se_of(task), why);
     }
 
     pub(super) fn is_delayed(&self, task: Pid) -> bool {

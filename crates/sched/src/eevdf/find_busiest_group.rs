@@ -15,7 +15,7 @@
 use super::class::Fair;
 use super::domains::is_numa;
 use super::load_balance::{Migrate, Occasion, Pass};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
 
@@ -75,18 +75,18 @@ pub(super) struct Survey {
 
 impl Fair {
     /// What these CPUs do together. CPUs that are left out count as empty.
-    pub(super) fn sum_up(&self, core: &Core, cpus: &[CpuId]) -> Stats {
+    pub(super) fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
         let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
         for &cpu in cpus.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
             let queue = &self.queues[cpu.index()];
-            let nr_running = core.nr_running[cpu.index()];
+            let nr_running = rqs.nr_running[cpu.index()];
             sum.load += queue.avg.load_avg;
             sum.util += self.cpu_util(cpu);
             sum.runnable += queue.avg.runnable_avg;
             sum.nr_running += u64::from(nr_running);
             sum.h_nr_runnable += u64::from(queue.h_nr_runnable);
             sum.has_waiting |= nr_running > 1;
-            sum.idle_cpus += u64::from(self.is_idle_cpu(core, cpu));
+            sum.idle_cpus += u64::from(self.is_idle_cpu(rqs, cpu));
         }
         sum
     }
@@ -95,17 +95,17 @@ impl Fair {
     /// classed.
     fn class(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         pass: &Pass,
         level: &DomainLevel,
         cpus: &[CpuId],
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        let of_threads = pass.level.checked_sub(1).map(|below| core.domains.level(below));
+        let of_threads = pass.level.checked_sub(1).map(|below| rqs.domains.level(below));
         stats.is_core =
             cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
-        let mark = pass.level + cpus[0].index() * core.domains.levels();
+        let mark = pass.level + cpus[0].index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == Type::Overloaded {
             Type::Overloaded
@@ -125,16 +125,16 @@ impl Fair {
 
     /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
     /// to even out, and how much, goes into the pass. None: all is well.
-    pub(super) fn find_source(&mut self, core: &mut Core, pass: &mut Pass) -> Option<CpuId> {
-        self.tally_up(core);
-        let core = &*core;
+    pub(super) fn find_source(&mut self, rqs: &mut Rqs, pass: &mut Pass) -> Option<CpuId> {
+        self.tally_up(rqs);
+        let rqs = &*rqs;
         let Survey { local, whole, busiest } = match self.lb_cache.knows(pass.level) {
             true => self.lb_cache.survey(pass.here),
-            false => self.survey(core, pass),
+            false => self.survey(rqs, pass),
         };
-        let level = core.domains.level(pass.level);
+        let level = rqs.domains.level(pass.level);
         let span = level.span(pass.here);
-        if core.domains.is_top(pass.here, pass.level) {
+        if rqs.domains.is_top(pass.here, pass.level) {
             self.balance.overloaded = whole.has_waiting;
         }
         if pass.why != Occasion::NewlyIdle && self.near.llc_level(pass.here) == Some(pass.level) {
@@ -148,35 +148,35 @@ impl Fair {
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
         let average = whole.load / whole.weight;
-        if !self.is_worth_while(core, pass, &local, &busiest, average) {
+        if !self.is_worth_while(rqs, pass, &local, &busiest, average) {
             return None;
         }
-        let (kind, imbalance) = self.calculate_imbalance(core, pass, &local, &busiest, average)?;
+        let (kind, imbalance) = self.calculate_imbalance(rqs, pass, &local, &busiest, average)?;
         pass.kind = kind;
         pass.imbalance = imbalance as i64;
         self.busiest_queue(span.group(busiest.group), kind, imbalance)
     }
 
     /// Looks at all groups of the pass's domain.
-    pub(super) fn survey(&self, core: &Core, pass: &Pass) -> Survey {
-        let level = core.domains.level(pass.level);
+    pub(super) fn survey(&self, rqs: &Rqs, pass: &Pass) -> Survey {
+        let level = rqs.domains.level(pass.level);
         let span = level.span(pass.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(pass.here);
         let local = span.group(own);
-        let local = self.class(core, pass, level, local, self.sum_up(core, local), true);
+        let local = self.class(rqs, pass, level, local, self.sum_up(rqs, local), true);
         let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
         for group in (own + 1..groups).chain(0..own) {
             let cpus = span.group(group);
-            let stats = self.sum_up(core, cpus);
+            let stats = self.sum_up(rqs, cpus);
             whole.add(&stats);
             if stats.h_nr_runnable == 0 {
                 // Of one that has nothing to give nobody need know the class.
                 continue;
             }
-            let stats = self.class(core, pass, level, cpus, stats, false);
+            let stats = self.class(rqs, pass, level, cpus, stats, false);
             if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
                 busiest = Some((group, stats));
             }
@@ -187,13 +187,13 @@ impl Fair {
     /// The verdict of `sched_balance_find_src_group`.
     fn is_worth_while(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         pass: &Pass,
         local: &Stats,
         busiest: &Busiest,
         average: u64,
     ) -> bool {
-        let pct = u64::from(core.domains.level(pass.level).params.imbalance_pct);
+        let pct = u64::from(rqs.domains.level(pass.level).params.imbalance_pct);
         let (number, busiest) = (busiest.group, &busiest.stats);
         if busiest.kind == Type::Imbalanced {
             return true;
@@ -206,8 +206,8 @@ impl Fair {
             return own < other && own < average && 100 * other > pct * own;
         }
         if local.kind == Type::HasSpare
-            && self.prefers_sibling(core, pass)
-            && self.sibling_imbalance(core, pass, local, number, busiest) > 1
+            && self.prefers_sibling(rqs, pass)
+            && self.sibling_imbalance(rqs, pass, local, number, busiest) > 1
         {
             return true;
         }
@@ -220,7 +220,7 @@ impl Fair {
     /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
     fn calculate_imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         pass: &Pass,
         local: &Stats,
         busiest: &Busiest,
@@ -239,13 +239,13 @@ impl Fair {
                     room => Some((Migrate::Util, room)),
                 };
             }
-            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(core, pass) {
-                self.sibling_imbalance(core, pass, local, number, busiest)
+            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, pass) {
+                self.sibling_imbalance(rqs, pass, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
-            if is_numa(core.domains.level(pass.level).kind) {
-                let allowed = self.near.numa_imbalance(&core.domains, pass.level, pass.here);
+            if is_numa(rqs.domains.level(pass.level).kind) {
+                let allowed = self.near.numa_imbalance(&rqs.domains, pass.level, pass.here);
                 tasks = numa_tasks(tasks, local.nr_running + 1, allowed);
             }
             return (tasks > 1).then_some((Migrate::Task, tasks / 2));
@@ -263,16 +263,16 @@ impl Fair {
 
     /// Whether each group of the domain should have one task before any has two: the domains below
     /// say so, but for nodes.
-    fn prefers_sibling(&self, core: &Core, pass: &Pass) -> bool {
-        let below = core.domains.child(pass.here, pass.level);
-        below.is_some_and(|below| core.domains.level(below).params.prefer_sibling)
+    fn prefers_sibling(&self, rqs: &Rqs, pass: &Pass) -> bool {
+        let below = rqs.domains.child(pass.here, pass.level);
+        below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
     }
 
     /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
     /// had as many cores.
     fn sibling_imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         pass: &Pass,
         local: &Stats,
         number: usize,
@@ -281,9 +281,9 @@ impl Fair {
         if pass.why == Occasion::NotIdle || busiest.nr_running == 0 {
             return 0;
         }
-        let level = core.domains.level(pass.level);
+        let level = rqs.domains.level(pass.level);
         let cores =
-            |group: usize| self.near.cores(&core.domains, level.span(pass.here).group(group));
+            |group: usize| self.near.cores(&rqs.domains, level.span(pass.here).group(group));
         let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
             (cores(level.group_of(pass.here)), cores(number))
         } else {
@@ -407,14 +407,14 @@ mod tests {
 
     /// The plain way: every group is summed up and classed, be it empty; then those are compared
     /// that have something to give.
-    fn full_pass(fair: &Fair, core: &Core, pass: &Pass) -> Survey {
-        let level = core.domains.level(pass.level);
+    fn full_pass(fair: &Fair, rqs: &Rqs, pass: &Pass) -> Survey {
+        let level = rqs.domains.level(pass.level);
         let span = level.span(pass.here);
         let (own, groups) = (level.group_of(pass.here), span.groups.len());
         let classed: Vec<Stats> = (0..groups)
             .map(|group| {
                 let cpus = &span.groups[group];
-                fair.class(core, pass, level, cpus, fair.sum_up(core, cpus), group == own)
+                fair.class(rqs, pass, level, cpus, fair.sum_up(rqs, cpus), group == own)
             })
             .collect();
         let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();
@@ -424,7 +424,7 @@ mod tests {
             sum(|group| group.util),
             span.cpus
                 .iter()
-                .any(|cpu| core.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
+                .any(|cpu| rqs.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
         );
         let mut busiest: Option<(usize, Stats)> = None;
         for group in (1..groups).map(|step| (own + step) % groups) {
@@ -446,14 +446,14 @@ mod tests {
         let mut random = Random(7);
         let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
         for topology in [nested, Topology::flat(24)] {
-            let Eevdf { core, fair, .. } =
+            let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
             for round in 0..400 {
                 for _ in 0..1 + random.below(24) {
                     let cpu = CpuId(random.below(24) as u32);
-                    scramble(fair, core, &mut random, cpu, 1 + round % 5);
+                    scramble(fair, rqs, &mut random, cpu, 1 + round % 5);
                 }
-                let levels = core.domains.levels();
+                let levels = rqs.domains.levels();
                 let marks = fair.balance.imbalanced.iter_mut();
                 marks.for_each(|mark| *mark = levels > 1 && random.below(12) == 0);
                 fair.balance
@@ -463,10 +463,10 @@ mod tests {
                 let why =
                     [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
                 for here in (0..24).map(CpuId) {
-                    for level in core.domains.of(here) {
+                    for level in rqs.domains.of(here) {
                         let pass = Pass::new(here, level, why);
-                        let short = fair.survey(core, &pass);
-                        assert_eq!(short, full_pass(fair, core, &pass), "round {round}, {pass:?}");
+                        let short = fair.survey(rqs, &pass);
+                        assert_eq!(short, full_pass(fair, rqs, &pass), "round {round}, {pass:?}");
                         found += u32::from(short.busiest.is_some());
                         empty += u32::from(short.busiest.is_none());
                         if let Some((_, stats)) = short.busiest {

@@ -7,7 +7,7 @@
 use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::{Stats, Type, numa_tasks};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet};
 
@@ -16,22 +16,17 @@ const NICE_0_LOAD: u64 = 1024;
 
 impl Fair {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
-    pub(super) fn select_at_fork(
-        &mut self,
-        core: &mut Core,
-        allowed: &CpuSet,
-        this: CpuId,
-    ) -> CpuId {
-        self.tally_up(core);
-        let core = &*core;
-        let domains = &core.domains;
+    pub(super) fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, this: CpuId) -> CpuId {
+        self.tally_up(rqs);
+        let rqs = &*rqs;
+        let domains = &rqs.domains;
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
         // Up to the first domain that is not for forks.
         let mut level = domains.of(this).take_while(takes_part).last();
         let mut cpu = this;
         while let Some(at) = level {
-            let found = self.idlest_group(core, allowed, cpu, at);
-            let found = found.and_then(|group| self.idlest_cpu(core, allowed, group));
+            let found = self.idlest_group(rqs, allowed, cpu, at);
+            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, group));
             level = match found {
                 Some(better) if better != cpu => {
                     cpu = better;
@@ -53,12 +48,12 @@ impl Fair {
     /// `cpu`, and by enough. None: it is best to stay.
     pub(super) fn idlest_group<'a>(
         &self,
-        core: &'a Core,
+        rqs: &'a Rqs,
         allowed: &CpuSet,
         cpu: CpuId,
         number: usize,
     ) -> Option<&'a [CpuId]> {
-        let level = core.domains.level(number);
+        let level = rqs.domains.level(number);
         let span = level.span(cpu);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(cpu);
@@ -67,7 +62,7 @@ impl Fair {
             let cpus = span.group(group);
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
-                let mut stats = self.sum_up(core, cpus);
+                let mut stats = self.sum_up(rqs, cpus);
                 stats.kind = stats.type_by_numbers(pct);
                 stats
             })
@@ -97,7 +92,7 @@ impl Fair {
             let mut allowed_imbalance = None;
             if is_numa(level.kind) {
                 let usable = allowed.count(self.cpus);
-                let few = self.near.numa_imbalance(&core.domains, number, cpu);
+                let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
                 allowed_imbalance = Some(few.min(u64::from(usable)));
             }
             is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
@@ -107,13 +102,13 @@ impl Fair {
 
     /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
     /// idle one that has been so for the shortest time; else the one with the least load.
-    fn idlest_cpu(&self, core: &Core, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+    fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
         let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
-        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(core, cpu)) {
+        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu)) {
             return Some(cpu);
         }
         let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
-        let idle = usable().filter(|&cpu| self.is_idle_cpu(core, cpu)).min_by_key(since);
+        let idle = usable().filter(|&cpu| self.is_idle_cpu(rqs, cpu)).min_by_key(since);
         idle.or_else(|| usable().min_by_key(|cpu| self.queues[cpu.index()].avg.load_avg))
     }
 }

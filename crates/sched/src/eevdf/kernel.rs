@@ -19,21 +19,20 @@ use crate::classes::bandwidth::{Bandwidth, Quota};
 use crate::classes::deadline::{Deadline, server};
 use crate::classes::rq::{Settings, prio_of};
 use crate::classes::rt::{self, RealTime};
-use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
+use crate::classes::{Challenge, Class, ClassId, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
-use schedlab_core::platform::Refusal;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
+    Parent, Platform, Policy, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
 /// Linux 6.6, 6.12 or 6.18.
 #[derive(Debug)]
 pub struct Eevdf {
     /// Threads and runqueues.
-    pub core: Core,
+    pub core: Rqs,
     /// `SCHED_DEADLINE`.
     pub deadline: Deadline,
     /// `SCHED_FIFO`, `SCHED_RR`.
@@ -51,62 +50,62 @@ impl Eevdf {
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may
     /// hold a task back.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
-        match core.thread(pid).class {
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let cpu = rqs.cpu_of(pid);
+        match rqs.thread(pid).class {
             ClassId::Fair => {
                 let initial = why == classes::Enqueue::New;
-                fair.enqueue_task(core, platform, pid, Enqueue { initial });
+                fair.enqueue_task(rqs, platform, pid, Enqueue { initial });
             }
             ClassId::Rt => {
-                rt.enqueue_task(core, platform, cpu, pid, why);
-                fair.add_nr_running(core, cpu, 1);
+                rt.enqueue_task(rqs, platform, cpu, pid, why);
+                fair.add_nr_running(rqs, cpu, 1);
             }
             ClassId::Deadline => {
-                deadline.enqueue_task(core, platform, cpu, pid, why);
-                fair.note_overload(core, cpu);
+                deadline.enqueue_task(rqs, platform, cpu, pid, why);
+                fair.note_overload(rqs, cpu);
             }
             ClassId::Idle => unreachable!("idle threads are not queued"),
         }
-        core.thread_mut(pid).on_rq = true;
+        rqs.thread_mut(pid).on_rq = true;
     }
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let cpu = rqs.cpu_of(pid);
         let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
-        match core.thread(pid).class {
-            ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
+        match rqs.thread(pid).class {
+            ClassId::Fair => return fair.dequeue_task(rqs, platform, pid, why),
             ClassId::Rt => {
-                rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.sub_nr_running(cpu, 1);
+                rt.dequeue_task(rqs, platform, cpu, pid, listed);
+                rqs.sub_nr_running(cpu, 1);
             }
             ClassId::Deadline => {
-                deadline.dequeue_task(core, platform, cpu, pid, listed);
+                deadline.dequeue_task(rqs, platform, cpu, pid, listed);
             }
             ClassId::Idle => unreachable!("idle threads are not queued"),
         }
-        core.thread_mut(pid).on_rq = false;
+        rqs.thread_mut(pid).on_rq = false;
         true
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.put_prev_task(core, platform, pid),
-            ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.put_prev_task(core, platform, cpu, pid),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        match rqs.thread(pid).class {
+            ClassId::Fair => fair.put_prev_task(rqs, platform, pid),
+            ClassId::Rt => rt.put_prev_task(rqs, platform, cpu, pid),
+            ClassId::Deadline => deadline.put_prev_task(rqs, platform, cpu, pid),
             ClassId::Idle => {}
         }
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.set_next_task(core, platform, pid),
-            ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.set_curr_task(core, platform, cpu, pid),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        match rqs.thread(pid).class {
+            ClassId::Fair => fair.set_next_task(rqs, platform, pid),
+            ClassId::Rt => rt.set_curr_task(rqs, platform, cpu, pid),
+            ClassId::Deadline => deadline.set_curr_task(rqs, platform, cpu, pid),
             ClassId::Idle => {}
         }
     }
@@ -114,23 +113,21 @@ impl Eevdf {
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one
     /// the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
-        let curr = core.curr(cpu);
-        match (core.thread(pid).class, core.thread(curr).class) {
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let cpu = rqs.cpu_of(pid);
+        let curr = rqs.curr(cpu);
+        match (rqs.thread(pid).class, rqs.thread(curr).class) {
             (ClassId::Fair, ClassId::Fair) => {
-                fair.wakeup_preempt(core, platform, curr, pid, challenge == Challenge::Fork);
+                fair.wakeup_preempt(rqs, platform, curr, pid, challenge == Challenge::Fork);
             }
-            (ClassId::Rt, ClassId::Rt) => {
-                rt.check_preempt_curr(core, platform, cpu, pid, challenge)
-            }
+            (ClassId::Rt, ClassId::Rt) => rt.check_preempt_curr(rqs, platform, cpu, pid, challenge),
             (ClassId::Deadline, ClassId::Deadline) => {
-                deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
+                deadline.check_preempt_curr(rqs, platform, cpu, pid, challenge);
             }
-            (new, old) if new > old => core.resched_curr(platform, cpu),
+            (new, old) if new > old => rqs.resched_curr(platform, cpu),
             (ClassId::Fair, _) if deadline.has_fair_server() => {
-                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(core, platform, cpu);
+                deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(rqs, platform, cpu);
             }
             _ => {}
         }
@@ -138,11 +135,11 @@ impl Eevdf {
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self { core, deadline, rt, .. } = self;
-        let cpu = core.cpu_of(pid);
-        match core.thread(pid).class {
-            ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.task_woken(core, platform, cpu, pid),
+        let Self { core: rqs, deadline, rt, .. } = self;
+        let cpu = rqs.cpu_of(pid);
+        match rqs.thread(pid).class {
+            ClassId::Rt => rt.task_woken(rqs, platform, cpu, pid),
+            ClassId::Deadline => deadline.task_woken(rqs, platform, cpu, pid),
             _ => {}
         }
         self.tell_moves();
@@ -206,10 +203,10 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self { core, deadline, rt, .. } = self;
+            let Self { core: rqs, deadline, rt, .. } = self;
             match prev_class {
-                ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
-                _ => deadline.pre_schedule(core, platform, cpu, prev),
+                ClassId::Rt => rt.pre_schedule(rqs, platform, cpu, prev),
+                _ => deadline.pre_schedule(rqs, platform, cpu, prev),
             }
             self.tell_moves();
             // Charged here, as that may end its budget.
@@ -219,23 +216,23 @@ impl Eevdf {
             self.charge_fair_server(platform, cpu, prev);
         }
         let (next, is_fair) = self.pick_next(platform, cpu);
-        let Self { core, fair, .. } = self;
+        let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
-            (true, true) => fair.switch(core, platform, prev, next),
-            (true, false) => fair.put_prev_task(core, platform, prev),
-            (false, true) => fair.set_next_task(core, platform, next),
+            (true, true) => fair.switch(rqs, platform, prev, next),
+            (true, false) => fair.put_prev_task(rqs, platform, prev),
+            (false, true) => fair.set_next_task(rqs, platform, next),
             (false, false) => {}
         }
-        core.set_curr(cpu, next);
-        if next == core.idle_thread(cpu) && first != next {
-            fair.cpu_idles(core, platform, cpu);
+        rqs.set_curr(cpu, next);
+        if next == rqs.idle_thread(cpu) && first != next {
+            fair.cpu_idles(rqs, platform, cpu);
         }
-        core.thread_mut(prev).need_resched = false;
-        core.thread_mut(next).need_resched = false;
+        rqs.thread_mut(prev).need_resched = false;
+        rqs.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
         if first != next {
-            fair.task_switched_away(core, first);
+            fair.task_switched_away(rqs, first);
         }
         next
     }
@@ -243,25 +240,25 @@ impl Eevdf {
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
     /// fair task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
-        let Self { core, deadline, rt, fair } = self;
-        let idle = core.idle_thread(cpu);
-        let mut urgent = deadline.pick_next_task(core, platform, cpu);
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let idle = rqs.idle_thread(cpu);
+        let mut urgent = deadline.pick_next_task(rqs, platform, cpu);
         if urgent == Some(idle) {
             // The fair server's turn.
-            if let Some(task) = fair.pick_task(core, platform, cpu) {
+            if let Some(task) = fair.pick_task(rqs, platform, cpu) {
                 return (task, true);
             }
-            deadline.fair_server_stop(core, cpu);
-            urgent = deadline.pick_next_task(core, platform, cpu);
+            deadline.fair_server_stop(rqs, cpu);
+            urgent = deadline.pick_next_task(rqs, platform, cpu);
         }
-        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
+        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(rqs, platform, cpu)) {
             if deadline.has_fair_server() && fair.is_wanted(cpu) {
-                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(core, platform, cpu);
+                deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
+                deadline.fair_server_defer(rqs, platform, cpu);
             }
             return (pid, false);
         }
-        match fair.pick_or_pull(core, platform, cpu) {
+        match fair.pick_or_pull(rqs, platform, cpu) {
             Some(task) => (task, true),
             None => (idle, false),
         }
@@ -269,11 +266,11 @@ impl Eevdf {
 
     /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
     fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
-        let Self { core, deadline, fair, .. } = self;
-        if core.thread(task).class == ClassId::Fair {
-            fair.charge(core, platform, task);
+        let Self { core: rqs, deadline, fair, .. } = self;
+        if rqs.thread(task).class == ClassId::Fair {
+            fair.charge(rqs, platform, task);
         }
-        deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+        deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
     }
 
     /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a
@@ -351,7 +348,7 @@ impl Scheduler for Eevdf {
                 Parent::Task { task, .. }
                     if self.class_of(self.core.pid(task)) == ClassId::Deadline =>
                 {
-                    Err(Refusal::Again)
+                    Err(Errno::Again)
                 }
                 _ => self.deadline.admit(&self.core, pid, &sched, &attr.allowed),
             };
@@ -416,11 +413,11 @@ impl Scheduler for Eevdf {
         }
         if !running {
             let select = Select::Wakeup { sync };
-            let Self { core, deadline, rt, fair } = self;
-            let mut chosen = match core.thread(pid).class {
-                ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
-                ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
-                _ => deadline.select_task_rq(core, platform, pid, select),
+            let Self { core: rqs, deadline, rt, fair } = self;
+            let mut chosen = match rqs.thread(pid).class {
+                ClassId::Fair => fair.select_at_wakeup(rqs, platform, pid, waker),
+                ClassId::Rt => rt.select_task_rq(rqs, platform, pid, select),
+                _ => deadline.select_task_rq(rqs, platform, pid, select),
             };
             if !self.core.is_allowed(pid, chosen) {
                 chosen = self.fallback_cpu(pid);
@@ -454,32 +451,32 @@ impl Scheduler for Eevdf {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Fair => fair.task_tick(core, platform, curr),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Fair => fair.task_tick(rqs, platform, curr),
             // One that has just blocked pays no tick.
-            ClassId::Rt if core.thread(curr).on_rq => rt.task_tick(core, platform, cpu, curr),
-            ClassId::Deadline => deadline.task_tick(core, platform, cpu, curr),
+            ClassId::Rt if rqs.thread(curr).on_rq => rt.task_tick(rqs, platform, cpu, curr),
+            ClassId::Deadline => deadline.task_tick(rqs, platform, cpu, curr),
             ClassId::Rt | ClassId::Idle => {}
         }
         if deadline.has_fair_server() {
-            deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-            if core.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
-                deadline.fair_server_defer(core, platform, cpu);
+            deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
+            if rqs.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
+                deadline.fair_server_defer(rqs, platform, cpu);
             }
         }
-        fair.periodic_balance(core, platform, cpu);
+        fair.periodic_balance(rqs, platform, cpu);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
         let next = self.pick_and_switch(platform, cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
-            let Self { core, deadline, rt, .. } = self;
-            match core.thread(next).class {
-                ClassId::Rt => rt.post_schedule(core, platform, cpu),
-                ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
+            let Self { core: rqs, deadline, rt, .. } = self;
+            match rqs.thread(next).class {
+                ClassId::Rt => rt.post_schedule(rqs, platform, cpu),
+                ClassId::Deadline => deadline.post_schedule(rqs, platform, cpu),
                 _ => {}
             }
             self.tell_moves();
@@ -491,11 +488,11 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.yield_task(core, platform, pid),
-            ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
-            _ => deadline.yield_task(core, platform, cpu, pid),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        match rqs.thread(pid).class {
+            ClassId::Fair => fair.yield_task(rqs, platform, pid),
+            ClassId::Rt => rt.yield_task(rqs, platform, cpu, pid),
+            _ => deadline.yield_task(rqs, platform, cpu, pid),
         }
         self.core.resched_curr(platform, cpu);
     }
@@ -526,25 +523,25 @@ impl Scheduler for Eevdf {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self { core, deadline, rt, fair } = self;
+        let Self { core: rqs, deadline, rt, fair } = self;
         if class != old_class {
             match old_class {
-                ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
-                ClassId::Deadline => deadline.switched_from(core, platform, cpu, pid),
+                ClassId::Rt => rt.switched_from(rqs, platform, cpu, pid),
+                ClassId::Deadline => deadline.switched_from(rqs, platform, cpu, pid),
                 _ => {}
             }
             match class {
-                ClassId::Fair if core.curr(cpu) == pid => core.resched_curr(platform, cpu),
+                ClassId::Fair if rqs.curr(cpu) == pid => rqs.resched_curr(platform, cpu),
                 ClassId::Fair => self.wakeup_preempt(platform, pid, Challenge::Other),
-                ClassId::Rt => rt.switched_to(core, platform, cpu, pid),
-                _ => deadline.switched_to(core, platform, cpu, pid),
+                ClassId::Rt => rt.switched_to(rqs, platform, cpu, pid),
+                _ => deadline.switched_to(rqs, platform, cpu, pid),
             }
         } else {
             let old_prio = prio_of(&old);
             match class {
-                ClassId::Fair => fair.prio_changed(core, platform, pid, old.nice, attr.nice),
-                ClassId::Rt => rt.prio_changed(core, platform, cpu, pid, old_prio),
-                _ => deadline.prio_changed(core, platform, cpu, pid, old_prio),
+                ClassId::Fair => fair.prio_changed(rqs, platform, pid, old.nice, attr.nice),
+                ClassId::Rt => rt.prio_changed(rqs, platform, cpu, pid, old_prio),
+                _ => deadline.prio_changed(rqs, platform, cpu, pid, old_prio),
             }
             if class == ClassId::Fair && self.fair.asks_check(&self.core, pid) {
                 self.wakeup_preempt(platform, pid, Challenge::Other);
@@ -559,7 +556,7 @@ impl Scheduler for Eevdf {
         let nr = allowed.count(self.core.cpus());
         let class = self.class_of(pid);
         if class == ClassId::Deadline && nr < self.core.online_cpus() {
-            platform.refuse(task, Refusal::Busy);
+            platform.refuse(task, Errno::Busy);
             return;
         }
         self.core.update_rq_clock(platform, cpu);
@@ -582,24 +579,6 @@ impl Scheduler for Eevdf {
             self.move_queued(platform, pid, to);
             self.tell_moves();
         }
-    }
-
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_offline()?;
-        self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        // Throttled real-time tasks must leave too.
-        self.core.resched_curr(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_online();
-        self.core.set_online(cpu, true);
-        self.rt.cpu_online(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        Ok(())
     }
 
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
@@ -631,8 +610,8 @@ impl Scheduler for Eevdf {
         } else if Bandwidth::is_timer(key) {
             self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
-            let Self { core, deadline, fair, .. } = self;
-            deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
+            let Self { core: rqs, deadline, fair, .. } = self;
+            deadline.timer(rqs, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
     }
@@ -641,84 +620,54 @@ impl Scheduler for Eevdf {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(
-        &mut self,
-        _platform: &mut Platform,
-        parent: GroupId,
-        shares: u64,
-    ) -> Result<GroupId, String> {
-        self.fair.check_group(parent)?;
-        Ok(GroupId(self.fair.group_new(parent.0, shares)))
-    }
-
-    fn group_set_shares(
+    fn control(
         &mut self,
         platform: &mut Platform,
-        group: GroupId,
-        shares: u64,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group has no shares".into());
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            Command::CreateGroup { parent, shares } => {
+                let group = self.create_group(parent, shares);
+                return group.map(Reply::Group).map_err(invalid);
+            }
+            Command::SetShares { group, shares } => {
+                self.set_shares(platform, group, shares).map_err(invalid)?;
+            }
+            Command::SetQuota { group, quota } => {
+                self.set_quota(platform, group, &quota).map_err(invalid)?;
+            }
+            Command::SetIdle { group, idle } => {
+                self.set_idle(platform, group, idle).map_err(invalid)?;
+            }
+            Command::MoveTask { task, group } => {
+                self.move_task(platform, task, group).map_err(invalid)?;
+            }
+            Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
+            Command::CpuOffline(cpu) => self.take_offline(platform, cpu).map_err(busy)?,
+            Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
         }
-        if self.fair.groups[group.index()].idle {
-            return Err("the shares of an idle group cannot be written".into());
-        }
-        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
-        Ok(())
+        Ok(Reply::Done)
     }
 
-    fn group_set_quota(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        quota_us: Option<u64>,
-        period_us: u64,
-        burst_us: u64,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        let quota = Quota { quota_us, period_us, burst_us };
-        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn group_set_idle(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        idle: bool,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group cannot be idle".into());
-        }
-        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
-        Ok(())
-    }
+/// The kernel's `EINVAL`, with what is wrong.
+fn invalid(message: String) -> ControlError {
+    Errno::Invalid.because(message).into()
+}
 
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.fair.check_group(group)?;
+/// The kernel's `EBUSY`, with what is in the way.
+fn busy(message: String) -> ControlError {
+    Errno::Busy.because(message).into()
+}
+
+impl Inspect for Eevdf {
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
+        self.fair.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
         Ok(self.fair.group_stats(group.0))
-    }
-
-    fn set_group(
-        &mut self,
-        platform: &mut Platform,
-        task: TaskId,
-        group: GroupId,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        let pid = self.core.pid(task);
-        self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
-        });
-        let cpu = self.core.cpu_of(pid);
-        // Waiting on an idle CPU, it was held back, and may run now.
-        let was_held_back =
-            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
-        if self.core.is_running(pid) || was_held_back {
-            self.core.resched_curr(platform, cpu);
-        }
-        Ok(())
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -729,46 +678,6 @@ impl Scheduler for Eevdf {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
-    }
-
-    fn set_tunable(
-        &mut self,
-        platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        let busy = || {
-            TunableError::Refused(
-                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
-            )
-        };
-        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
-            // It limits real-time and deadline tasks.
-            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
-            match which {
-                0 => period_us = value as u64,
-                _ => runtime_us = value,
-            }
-            if !self.deadline.takes_limit(runtime_us, period_us) {
-                return Err(busy());
-            }
-            self.rt.set_tunable(platform, name, value)?;
-            self.deadline.set_limit(runtime_us, period_us);
-            return Ok(());
-        }
-        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
-            let mut values =
-                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
-            values[which] = value as u64;
-            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
-        }
-        if classes::deadline::TUNABLES.contains(&name) {
-            self.deadline.set_tunable(name, value);
-            return Ok(());
-        }
-        self.fair.set_tunable(name, value);
-        Ok(())
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -806,5 +715,131 @@ impl Scheduler for Eevdf {
         self.rt.audit(&self.core)?;
         self.deadline.audit(&self.core)?;
         self.fair.audit(&self.core)
+    }
+}
+
+impl Eevdf {
+    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.deadline.cpu_offline()?;
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // Throttled real-time tasks must leave too.
+        self.core.resched_curr(platform, cpu);
+        Ok(())
+    }
+
+    fn bring_online(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.deadline.cpu_online();
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+    }
+
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.fair.check_group(parent)?;
+        Ok(GroupId(self.fair.group_new(parent.0, shares)))
+    }
+
+    fn set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group has no shares".into());
+        }
+        if self.fair.groups[group.index()].idle {
+            return Err("the shares of an idle group cannot be written".into());
+        }
+        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
+        Ok(())
+    }
+
+    fn set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        self.fair.group_set_quota(&mut self.core, platform, group.0, quota)
+    }
+
+    fn set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        Ok(())
+    }
+
+    fn move_task(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        let pid = self.core.pid(task);
+        self.change(platform, pid, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
+        });
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back =
+            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
+        }
+        Ok(())
+    }
+
+    fn write_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        let busy = || {
+            TunableError::Refused(
+                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
+            )
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
+            }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
+            let mut values =
+                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
+            values[which] = value as u64;
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
+        }
+        if classes::deadline::TUNABLES.contains(&name) {
+            self.deadline.set_tunable(name, value);
+            return Ok(());
+        }
+        self.fair.set_tunable(name, value);
+        Ok(())
     }
 }

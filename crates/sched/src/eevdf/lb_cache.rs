@@ -4,7 +4,7 @@
 //! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
 //! answers are kept: for every CPU what was last seen of it (a row), and for each [`BLOCK`] of CPUs
 //! the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in
-//! its row marks the row ([`LbCache::mark`]; [`Core`] marks what it changes itself), and before the
+//! its row marks the row ([`LbCache::mark`]; [`Rqs`] marks what it changes itself), and before the
 //! next answer the marked rows are read anew.
 //!
 //! The answers are exactly those of the long way ([`Fair::survey`], [`Fair::idlest_group`]), as
@@ -21,7 +21,7 @@
 use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::{Stats, Survey};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -187,17 +187,17 @@ impl Fair {
     }
 
     /// Brings the lb_cache up to date.
-    pub(super) fn tally_up(&mut self, core: &mut Core) {
+    pub(super) fn tally_up(&mut self, rqs: &mut Rqs) {
         if !self.lb_cache.is_kept {
             return;
         }
         for word in 0..self.lb_cache.marked.len() {
             let mut bits =
-                core::mem::take(&mut self.lb_cache.marked[word]) | core.take_changed(word);
+                core::mem::take(&mut self.lb_cache.marked[word]) | rqs.take_changed(word);
             while bits != 0 {
                 let cpu = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let row = self.row_of(core, CpuId(cpu as u32));
+                let row = self.row_of(rqs, CpuId(cpu as u32));
                 self.lb_cache.put(cpu, row);
             }
         }
@@ -213,22 +213,20 @@ impl Fair {
     }
 
     /// What is to stand in the row of `cpu`.
-    fn row_of(&self, core: &Core, cpu: CpuId) -> Stats {
-        let mut row = self.sum_up(core, &[cpu]);
+    fn row_of(&self, rqs: &Rqs, cpu: CpuId) -> Stats {
+        let mut row = self.sum_up(rqs, &[cpu]);
         row.kind = row.type_by_numbers(self.lb_cache.imbalance_pct);
         row
     }
 
     /// Whether every row that is not marked is right, and the sums are. For tests.
-    pub(super) fn audit_tally(&self, core: &Core) -> bool {
+    pub(super) fn audit_tally(&self, rqs: &Rqs) -> bool {
         let lb_cache = &self.lb_cache;
         let is_marked = |cpu: CpuId| (lb_cache.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
         let sum = |of: fn(&Stats) -> u64| lb_cache.rows.iter().map(of).sum::<u64>();
         !lb_cache.is_kept
             || (0..self.cpus).map(CpuId).all(|cpu| {
-                is_marked(cpu)
-                    || core.is_changed(cpu)
-                    || *lb_cache.row(cpu) == self.row_of(core, cpu)
+                is_marked(cpu) || rqs.is_changed(cpu) || *lb_cache.row(cpu) == self.row_of(rqs, cpu)
             }) && [
                 sum(|row| row.load),
                 sum(|row| row.util),
@@ -254,29 +252,29 @@ mod tests {
         let mut random = Random(1);
         let (mut found, mut left) = (0, 0);
         for cpus in [2, 31, 32, 33, 65, 100] {
-            let Eevdf { core, fair, .. } =
+            let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
             for round in 0..60 {
                 // From crowded to nearly empty, and everything that decides among equals.
                 let kinds = 1 + round % 5;
                 for _ in 0..1 + random.below(5 + u64::from(cpus) * u64::from(round % 9 == 0)) {
                     let cpu = CpuId(random.below(u64::from(cpus)) as u32);
-                    scramble(fair, core, &mut random, cpu, kinds);
+                    scramble(fair, rqs, &mut random, cpu, kinds);
                 }
-                fair.tally_up(core);
-                assert!(fair.audit_tally(core));
+                fair.tally_up(rqs);
+                assert!(fair.audit_tally(rqs));
                 for here in (0..cpus).map(CpuId) {
                     let pass = Pass::new(here, fair.lb_cache.level, Occasion::Idle);
                     let short = fair.lb_cache.survey(here);
                     assert_eq!(
                         short,
-                        fair.survey(core, &pass),
+                        fair.survey(rqs, &pass),
                         "{cpus} CPUs, round {round}, {here:?}"
                     );
                     found += u32::from(short.busiest.is_some());
-                    let short = fair.idlest_group(core, &CpuSet::All, here, pass.level);
+                    let short = fair.idlest_group(rqs, &CpuSet::All, here, pass.level);
                     fair.lb_cache.is_kept = false;
-                    let long = fair.idlest_group(core, &CpuSet::All, here, pass.level);
+                    let long = fair.idlest_group(rqs, &CpuSet::All, here, pass.level);
                     fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());
@@ -288,12 +286,13 @@ mod tests {
 
     #[test]
     fn an_unmarked_change_is_noticed() {
-        let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
-        fair.tally_up(core);
-        assert!(fair.audit_tally(core));
+        let Eevdf { core: rqs, fair, .. } =
+            &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
+        fair.tally_up(rqs);
+        assert!(fair.audit_tally(rqs));
         fair.queues[2].avg.load_avg = 7;
-        assert!(!fair.audit_tally(core));
+        assert!(!fair.audit_tally(rqs));
         fair.invalidate(2);
-        assert!(fair.audit_tally(core));
+        assert!(fair.audit_tally(rqs));
     }
 }

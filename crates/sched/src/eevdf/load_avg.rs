@@ -8,7 +8,7 @@ use super::cfs_rq::Removed;
 use super::class::Fair;
 use super::entity::{NONE, unscaled};
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::CpuId;
 
 /// What an update of an entity's averages does to its queue's besides.
@@ -211,13 +211,13 @@ impl Fair {
 
     /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
     /// is woken there.
-    pub(super) fn leave_cpu(&mut self, core: &Core, now_ns: u64, task: Pid, waking: bool) {
+    pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
-            let cpu = core.cpu_of(task);
+            let cpu = rqs.cpu_of(task);
             // An idle CPU's queue may be long behind.
-            if core.is_idle_thread(core.curr(cpu)) {
+            if rqs.is_idle_thread(rqs.curr(cpu)) {
                 self.fade(e, now_ns);
             }
         }

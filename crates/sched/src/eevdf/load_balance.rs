@@ -20,7 +20,7 @@ use super::domains::{self, BUSY_FACTOR, Near};
 use super::entity::NONE;
 use super::lb_cache::LbCache;
 use crate::classes::domains::Domains;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
@@ -216,9 +216,9 @@ impl Fair {
         }
     }
 
-    pub(super) fn list_to_head(&mut self, core: &Core, task: Pid) {
-        let cpu = core.cpu_of(task);
-        if self.cpus > 1 && core.thread(task).on_rq {
+    pub(super) fn list_to_head(&mut self, rqs: &Rqs, task: Pid) {
+        let cpu = rqs.cpu_of(task);
+        if self.cpus > 1 && rqs.thread(task).on_rq {
             self.list_remove(cpu, task);
             self.list_add(cpu, task);
         }
@@ -227,26 +227,26 @@ impl Fair {
     // ---- small questions ----
 
     /// So many threads more on `cpu`.
-    pub(super) fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId, count: u32) {
-        let before = core.nr_running[cpu.index()];
-        core.add_nr_running(cpu, count);
+    pub(super) fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
+        let before = rqs.nr_running[cpu.index()];
+        rqs.add_nr_running(cpu, count);
         self.balance.overloaded |= before < 2 && before + count >= 2;
     }
 
     /// Whether `cpu` runs its idle thread and nothing is queued.
-    pub(super) fn is_idle_cpu(&self, core: &Core, cpu: CpuId) -> bool {
-        core.nr_running[cpu.index()] == 0 && core.is_idle_thread(core.curr(cpu))
+    pub(super) fn is_idle_cpu(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        rqs.nr_running[cpu.index()] == 0 && rqs.is_idle_thread(rqs.curr(cpu))
     }
 
     /// Whether the other threads of the core of `cpu` idle.
-    pub(super) fn is_core_idle(&self, core: &Core, cpu: CpuId) -> bool {
-        let threads = self.near.threads(&core.domains, cpu);
-        threads.iter().all(|&thread| thread == cpu || self.is_idle_cpu(core, thread))
+    pub(super) fn is_core_idle(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let threads = self.near.threads(&rqs.domains, cpu);
+        threads.iter().all(|&thread| thread == cpu || self.is_idle_cpu(rqs, thread))
     }
 
     /// Whether all that is queued on `cpu`, and there is something, is `SCHED_IDLE`.
-    pub(super) fn is_sched_idle_rq(&self, core: &Core, cpu: CpuId) -> bool {
-        let nr = core.nr_running[cpu.index()];
+    pub(super) fn is_sched_idle_rq(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let nr = rqs.nr_running[cpu.index()];
         nr != 0 && nr == self.queues[cpu.index()].h_nr_idle
     }
 
@@ -273,11 +273,11 @@ impl Fair {
 
     /// A CPU has gone off line or come back: the domains are built anew over those that are on
     /// line, and the base slice scaled by their number, unless it was set by hand.
-    pub(super) fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
-        self.online = core.online_cpus();
-        self.near = Near::new(&core.domains);
-        self.lb_cache = LbCache::new(&core.domains);
-        self.balance.restart(&core.domains, &self.near, platform.jiffies());
+    pub(super) fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
+        self.online = rqs.online_cpus();
+        self.near = Near::new(&rqs.domains);
+        self.lb_cache = LbCache::new(&rqs.domains);
+        self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         if !self.base_slice_by_hand {
             self.base_slice = self.base_slice_unscaled * super::tunables::scaling(self.online);
@@ -285,9 +285,9 @@ impl Fair {
     }
 
     /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle core.
-    pub(super) fn cpu_idles(&mut self, core: &Core, platform: &Platform, cpu: CpuId) {
+    pub(super) fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
         self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
-        if self.near.has_smt() && self.is_core_idle(core, cpu) {
+        if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
             let llc = self.near.llc_id(cpu);
             self.near.has_idle_cores[llc] = true;
         }
@@ -296,29 +296,24 @@ impl Fair {
     // ---- occasions ----
 
     /// `sched_balance_domains`: the periodic balancing of `cpu`, after its tick's charging.
-    pub(super) fn periodic_balance(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        cpu: CpuId,
-    ) {
+    pub(super) fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let jiffies = platform.jiffies();
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
         }
         self.update_queue_load_avg(platform.now_ns(), cpu.0);
-        let mut idle = self.is_idle_cpu(core, cpu);
-        let mut busy = !idle && !self.is_sched_idle_rq(core, cpu);
+        let mut idle = self.is_idle_cpu(rqs, cpu);
+        let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
-        for level in core.domains.of(cpu) {
+        for level in rqs.domains.of(cpu) {
             let mut interval = self.interval_jiffies(platform, cpu, level, busy);
             let mut its_turn = true;
             if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
                 let occasion = if idle { Occasion::Idle } else { Occasion::NotIdle };
-                its_turn = self.is_its_turn(core, cpu, level);
-                if its_turn && self.load_balance(core, platform, cpu, level, occasion) {
-                    idle = self.is_idle_cpu(core, cpu);
-                    busy = !idle && !self.is_sched_idle_rq(core, cpu);
+                its_turn = self.is_its_turn(rqs, cpu, level);
+                if its_turn && self.load_balance(rqs, platform, cpu, level, occasion) {
+                    idle = self.is_idle_cpu(rqs, cpu);
+                    busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
                 }
                 self.balance.domain(cpu, level).last_balance = jiffies;
                 interval = self.interval_jiffies(platform, cpu, level, busy);
@@ -335,7 +330,7 @@ impl Fair {
     /// `sched_balance_newidle`: nothing is queued on `cpu`. Whether there is now.
     pub(super) fn newidle_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> bool {
@@ -347,19 +342,19 @@ impl Fair {
         if overloaded {
             self.update_queue_load_avg(platform.now_ns(), cpu.0);
         }
-        for level in core.domains.of(cpu) {
+        for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);
             next = next.min(self.balance.domain(cpu, level).last_balance + interval);
             if !overloaded {
                 break;
             }
-            if self.balance.levels == 1 && !core.any_overcommitted() {
+            if self.balance.levels == 1 && !rqs.any_overcommitted() {
                 // The mark is out of date: nothing will be found, and it is taken back.
                 self.balance.overloaded = false;
                 self.balance.domain(cpu, level).failures = 0;
                 break;
             }
-            self.load_balance(core, platform, cpu, level, Occasion::NewlyIdle);
+            self.load_balance(rqs, platform, cpu, level, Occasion::NewlyIdle);
             if self.queues[cpu.index()].h_nr_queued > 0 {
                 break;
             }
@@ -372,13 +367,13 @@ impl Fair {
     /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of
     /// an idle core (among threads of one core: the first idle one), else the first idle CPU, else
     /// the first.
-    fn is_its_turn(&self, core: &Core, cpu: CpuId, level: usize) -> bool {
-        let domain = core.domains.level(level);
+    fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
+        let domain = rqs.domains.level(level);
         let group = domain.span(cpu).group(domain.group_of(cpu));
         let among_threads = domain.params.share_cpupower;
-        let mut idle = group.iter().copied().filter(|&cpu| self.is_idle_cpu(core, cpu));
+        let mut idle = group.iter().copied().filter(|&cpu| self.is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
-        let best = idle.find(|&cpu| among_threads || self.is_core_idle(core, cpu));
+        let best = idle.find(|&cpu| among_threads || self.is_core_idle(rqs, cpu));
         best.or(first_idle).unwrap_or(group[0]) == cpu
     }
 
@@ -387,7 +382,7 @@ impl Fair {
     /// `sched_balance_rq`. Whether something was moved to `here`.
     fn load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         here: CpuId,
         level: usize,
@@ -398,30 +393,30 @@ impl Fair {
         platform.work.balances += 1;
         let moved = loop {
             platform.work.queues += u64::from(self.cpus);
-            let Some(source) = self.find_source(core, &mut pass) else {
-                self.found_balanced(core, &pass);
+            let Some(source) = self.find_source(rqs, &mut pass) else {
+                self.found_balanced(rqs, &pass);
                 break None;
             };
             pass.all_pinned = true;
-            let several = core.nr_running[source.index()] > 1;
+            let several = rqs.nr_running[source.index()] > 1;
             if several {
                 platform.double_lock(here, source);
             }
-            let moved = several && self.move_tasks(core, platform, source, &mut pass);
+            let moved = several && self.move_tasks(rqs, platform, source, &mut pass);
             if several {
-                self.mark_group(core, &pass);
+                self.mark_group(rqs, &pass);
             }
             if several && !moved && pass.all_pinned {
                 // All of them are bound elsewhere: look again without that CPU.
                 self.balance.dropped[source.index()] = true;
                 self.lb_cache.invalidate(source.0);
                 dropped += 1;
-                let domain = core.domains.level(level);
+                let domain = rqs.domains.level(level);
                 let span = domain.span(here);
                 if span.cpus.len() > span.group(domain.group_of(here)).len() + dropped {
                     continue;
                 }
-                self.found_balanced(core, &pass);
+                self.found_balanced(rqs, &pass);
                 break None;
             }
             break Some((moved, source));
@@ -436,7 +431,7 @@ impl Fair {
         let Some((moved, source)) = moved else {
             return false;
         };
-        let params = &core.domains.level(level).params;
+        let params = &rqs.domains.level(level).params;
         let patience = params.cache_nice_tries + 2;
         if moved {
             self.balance.domain(here, level).failures = 0;
@@ -445,58 +440,56 @@ impl Fair {
                 self.balance.domain(here, level).failures += 1;
             }
             if pass.kind == Migrate::Task && self.balance.failures(here, level) > patience {
-                if !core.is_allowed(core.curr(source), here)
-                    || core.is_idle_thread(core.curr(source))
-                {
-                    self.lengthen_interval(core, &pass);
+                if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
+                    self.lengthen_interval(rqs, &pass);
                     return false;
                 }
-                let rq = &mut core.rqs[source.index()];
+                let rq = &mut rqs.rqs[source.index()];
                 if !rq.active_balance {
                     rq.active_balance = true;
                     rq.push_cpu = here;
-                    core.resched_curr(platform, source);
+                    rqs.resched_curr(platform, source);
                 }
             }
         }
-        self.balance.domain(here, level).interval = self.min_interval(core, &pass);
+        self.balance.domain(here, level).interval = self.min_interval(rqs, &pass);
         moved
     }
 
-    fn min_interval(&self, core: &Core, pass: &Pass) -> u32 {
-        domains::min_interval(core.domains.level(pass.level).span(pass.here))
+    fn min_interval(&self, rqs: &Rqs, pass: &Pass) -> u32 {
+        domains::min_interval(rqs.domains.level(pass.level).span(pass.here))
     }
 
     /// The next larger domain of the balancing CPU, and the first CPU of its group there.
-    fn group_above(&self, core: &Core, pass: &Pass) -> Option<(usize, CpuId)> {
-        let above = core.domains.of(pass.here).find(|&level| level > pass.level)?;
-        let level = core.domains.level(above);
+    fn group_above(&self, rqs: &Rqs, pass: &Pass) -> Option<(usize, CpuId)> {
+        let above = rqs.domains.of(pass.here).find(|&level| level > pass.level)?;
+        let level = rqs.domains.level(above);
         Some((above, level.span(pass.here).group(level.group_of(pass.here))[0]))
     }
 
     /// Affinity has left something to be moved: the domain, as a group of the next larger one, is
     /// to be helped from without.
-    fn mark_group(&mut self, core: &Core, pass: &Pass) {
+    fn mark_group(&mut self, rqs: &Rqs, pass: &Pass) {
         if pass.some_pinned
             && pass.imbalance > 0
-            && let Some((above, first)) = self.group_above(core, pass)
+            && let Some((above, first)) = self.group_above(rqs, pass)
         {
             *self.balance.imbalanced_mark(above, first) = true;
         }
     }
 
-    fn found_balanced(&mut self, core: &Core, pass: &Pass) {
+    fn found_balanced(&mut self, rqs: &Rqs, pass: &Pass) {
         if !pass.all_pinned
-            && let Some((above, first)) = self.group_above(core, pass)
+            && let Some((above, first)) = self.group_above(rqs, pass)
         {
             *self.balance.imbalanced_mark(above, first) = false;
         }
         self.balance.domain(pass.here, pass.level).failures = 0;
-        self.lengthen_interval(core, pass);
+        self.lengthen_interval(rqs, pass);
     }
 
-    fn lengthen_interval(&mut self, core: &Core, pass: &Pass) {
-        let max = 2 * self.min_interval(core, pass);
+    fn lengthen_interval(&mut self, rqs: &Rqs, pass: &Pass) {
+        let max = 2 * self.min_interval(rqs, pass);
         let interval = &mut self.balance.domain(pass.here, pass.level).interval;
         if pass.why != Occasion::NewlyIdle
             && ((pass.all_pinned && *interval < MAX_PINNED_INTERVAL) || *interval < max)
@@ -512,12 +505,11 @@ impl Fair {
 
     /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task
     /// starts that is nobody's child.
-    pub(super) fn emptiest_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId {
+    pub(super) fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
         let mut best = (u32::MAX, CpuId(0));
         for cpu in 0..self.cpus {
             let queue = &self.queues[cpu as usize];
-            let runnable =
-                core.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
+            let runnable = rqs.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
             if runnable < best.0 && allowed.contains(CpuId(cpu)) {
                 best = (runnable, CpuId(cpu));
                 if runnable == 0 {
@@ -529,11 +521,11 @@ impl Fair {
     }
 
     /// Checks the lists. For tests.
-    pub(super) fn audit_lists(&self, core: &Core) -> bool {
+    pub(super) fn audit_lists(&self, rqs: &Rqs) -> bool {
         let mut queued = alloc::vec![0; self.cpus as usize];
         for (number, task) in self.tasks.iter().enumerate() {
             if task.se != NONE && self.se[task.se as usize].on_rq {
-                queued[core.cpu_of(Pid(number as u32)).index()] += 1;
+                queued[rqs.cpu_of(Pid(number as u32)).index()] += 1;
             }
         }
         self.cpus == 1
@@ -543,7 +535,7 @@ impl Fair {
                 let mut last = NONE;
                 while task != NONE {
                     let entry = &self.tasks[task as usize];
-                    if entry.older != last || core.cpu_of(Pid(task)).index() != cpu {
+                    if entry.older != last || rqs.cpu_of(Pid(task)).index() != cpu {
                         return false;
                     }
                     found += 1;

@@ -6,14 +6,14 @@ use super::enqueue::Dequeue;
 use super::entity::{NONE, before, earlier};
 use super::releases::Version;
 use super::timeline;
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
     /// `update_curr`: charges the running entity for the time since it was last charged, and renews
     /// its request when it has been served. The new request starts from the vruntime it has:
     /// overrun is not held against it.
-    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let c = self.queues[q as usize].curr;
         if c == NONE {
             return;
@@ -43,7 +43,7 @@ impl Fair {
         }
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
         if !self.limits.account(platform, q, now_ns, delta_ns) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
         if alone {
             return;
@@ -59,7 +59,7 @@ impl Fair {
                 Version::V6_18 => !self.is_protected(c),
             };
         if give_way {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
             self.clear_buddies(c);
         }
     }
@@ -175,7 +175,7 @@ impl Fair {
     /// good.
     pub(super) fn pick_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
@@ -187,16 +187,16 @@ impl Fair {
             loop {
                 let queue = &self.queues[q as usize];
                 if queue.curr != NONE && self.se[queue.curr as usize].on_rq {
-                    self.update_curr(core, platform, q);
+                    self.update_curr(rqs, platform, q);
                 }
-                if self.limits.has_run_out(q) && self.throttle(core, platform, q) {
+                if self.limits.has_run_out(q) && self.throttle(rqs, platform, q) {
                     continue 'again;
                 }
                 let e = self.pick_next_entity(q);
                 platform.work.tree(self.queues[q as usize].nr_queued);
                 if self.se[e as usize].sched_delayed {
                     self.dequeue_entities(
-                        core,
+                        rqs,
                         platform,
                         e,
                         Dequeue { sleep: true, finish: true, ..Dequeue::default() },
@@ -214,15 +214,15 @@ impl Fair {
     /// Whose turn it is on `cpu`; if nobody is queued, takes somebody from elsewhere.
     pub(super) fn pick_or_pull(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
         loop {
-            if let Some(task) = self.pick_task(core, platform, cpu) {
+            if let Some(task) = self.pick_task(rqs, platform, cpu) {
                 return Some(task);
             }
-            if !self.newidle_balance(core, platform, cpu) {
+            if !self.newidle_balance(rqs, platform, cpu) {
                 return None;
             }
         }
@@ -232,14 +232,14 @@ impl Fair {
     /// fair.
     pub(super) fn wakeup_preempt(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         curr: Pid,
         task: Pid,
         fork: bool,
     ) {
-        let cpu = core.cpu_of(curr);
-        if curr == task || core.resched_pending(cpu) || !self.features.wakeup_preemption {
+        let cpu = rqs.cpu_of(curr);
+        if curr == task || rqs.resched_pending(cpu) || !self.features.wakeup_preemption {
             return;
         }
         if self.throttled_hierarchy(task) {
@@ -254,14 +254,14 @@ impl Fair {
             if self.version > Version::V6_6 {
                 self.cancel_protection(c);
             }
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
             return;
         }
-        if c_idle != p_idle || core.threads[task.index()].policy != Policy::Other {
+        if c_idle != p_idle || rqs.threads[task.index()].policy != Policy::Other {
             return;
         }
         let q = self.queue_of(c);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let short =
             self.features.preempt_short && self.se[p as usize].slice < self.se[c as usize].slice;
         let wins = match self.version {
@@ -292,7 +292,7 @@ impl Fair {
             }
         };
         if wins {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -316,30 +316,30 @@ impl Fair {
     /// [`wakeup_preempt`](Fair::wakeup_preempt) for a task that balancing has brought.
     pub(super) fn check_preempt(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         task: Pid,
         fork: bool,
     ) {
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Idle => core.resched_curr(platform, cpu),
-            ClassId::Fair => self.wakeup_preempt(core, platform, curr, task, fork),
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Fair => self.wakeup_preempt(rqs, platform, curr, task, fork),
             ClassId::Rt | ClassId::Deadline => {}
         }
     }
 
     /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
     /// its deadline off).
-    pub(super) fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        if core.nr_running[core.cpu_of(task).index()] == 1 {
+    pub(super) fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if rqs.nr_running[rqs.cpu_of(task).index()] == 1 {
             return;
         }
         let e = self.se_of(task);
         let q = self.queue_of(e);
         self.clear_buddies(e);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let entity = &self.se[e as usize];
         let request = entity.vt(u64::from(entity.slice));
         if !self.version.yield_forfeits() {

@@ -4,7 +4,7 @@
 use super::class::Fair;
 use super::entity::WEIGHT_SHIFT;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{Platform, Policy, SchedAttr};
 
 impl Fair {
@@ -50,7 +50,7 @@ impl Fair {
     /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
     pub(super) fn set_load_weight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         attr: &SchedAttr,
@@ -64,7 +64,7 @@ impl Fair {
         };
         self.info[e as usize].idle = idle;
         self.idle_seen |= idle;
-        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        self.reweight(rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e as usize].custom_slice = custom;
@@ -81,7 +81,7 @@ impl Fair {
     /// to the deadline, which are so much more or less in virtual time.
     pub(super) fn reweight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: u32,
         weight: u64,
@@ -100,7 +100,7 @@ impl Fair {
             return;
         }
         let q = self.queue_of(e);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let waiting = self.queues[q as usize].curr != e;
         let v = self.queues[q as usize].avg_vruntime(&self.se);
         let lag = self.lag(q, e);

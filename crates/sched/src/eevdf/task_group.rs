@@ -11,7 +11,7 @@ use super::class::Fair;
 use super::entity::{Entity, Info, NONE, WEIGHT_SHIFT, unscaled};
 use crate::classes::pelt::Average;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -70,7 +70,7 @@ impl Fair {
     /// Writes a group's shares; its entities get their new weights at once.
     pub(super) fn group_set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: u32,
         shares: u64,
@@ -81,7 +81,7 @@ impl Fair {
             if q != NONE {
                 let e = self.queues[q as usize].owner;
                 self.update_load_avg(platform.now_ns(), e, super::load_avg::Attach::No);
-                self.update_group_weight(core, platform, e);
+                self.update_group_weight(rqs, platform, e);
             }
         }
     }
@@ -90,7 +90,7 @@ impl Fair {
     /// does.
     pub(super) fn group_set_idle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: u32,
         idle: bool,
@@ -106,7 +106,7 @@ impl Fair {
             }
         }
         let weight = if idle { u64::from(WEIGHT_IDLEPRIO) } else { 1024 };
-        self.group_set_shares(core, platform, group, weight);
+        self.group_set_shares(rqs, platform, group, weight);
     }
 
     /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no
@@ -199,14 +199,14 @@ impl Fair {
     /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
     /// now. A queue that has become empty keeps its old one.
     #[inline]
-    pub(super) fn update_group_weight(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
+    pub(super) fn update_group_weight(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: u32) {
         let q = self.info[e as usize].my_q;
         if q == NONE || self.queues[q as usize].load == 0 {
             return;
         }
         let shares = self.calc_group_shares(q);
         if shares != self.info[e as usize].load {
-            self.reweight(core, platform, e, shares, None);
+            self.reweight(rqs, platform, e, shares, None);
         }
     }
 

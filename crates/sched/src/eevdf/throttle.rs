@@ -13,7 +13,7 @@ use super::class::Fair;
 use super::enqueue::Dequeue;
 use super::entity::NONE;
 use crate::classes::bandwidth::{Expiry, Quota};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 
@@ -73,7 +73,7 @@ impl Fair {
     /// (One in which somebody runs is looked at when that one is put away.)
     pub(super) fn check_enqueue_throttle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: u32,
     ) {
@@ -86,21 +86,21 @@ impl Fair {
             return;
         }
         self.limits.account(platform, q, platform.now_ns(), 0);
-        self.check_runtime(core, platform, q);
+        self.check_runtime(rqs, platform, q);
     }
 
     /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
     #[inline]
-    pub(super) fn check_runtime(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         if self.limits.has_run_out(q) {
-            self.throttle(core, platform, q);
+            self.throttle(rqs, platform, q);
         }
     }
 
     /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the
     /// groups above as far as they have nothing else to run. False: there was something left in the
     /// pool after all.
-    pub(super) fn throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) -> bool {
+    pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) -> bool {
         if self.limits.gets_the_least(platform, q) {
             return false;
         }
@@ -123,17 +123,17 @@ impl Fair {
                     finish: self.se[e as usize].sched_delayed,
                     ..Dequeue::default()
                 };
-                self.dequeue_entity(core, platform, above, e, why);
+                self.dequeue_entity(rqs, platform, above, e, why);
                 slice = self.queues[above as usize].min_slice(&self.se);
                 leaves = self.queues[above as usize].load == 0;
             } else {
-                slice = self.refresh(core, platform, e, slice);
+                slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_out(above, &mut count);
             e = self.parent_of(e);
         }
         if !held_back {
-            core.sub_nr_running(cpu, count.queued);
+            rqs.sub_nr_running(cpu, count.queued);
         }
         self.limits.set_throttled(platform, q, platform.now_ns());
         true
@@ -141,9 +141,9 @@ impl Fair {
 
     /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
     /// not queued.
-    fn unthrottle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let cpu = self.queues[q as usize].cpu;
-        core.update_rq_clock(platform, cpu);
+        rqs.update_rq_clock(platform, cpu);
         self.limits.clear_throttled(q, platform.now_ns());
         if self.queues[q as usize].load == 0 {
             return;
@@ -165,33 +165,33 @@ impl Fair {
                     self.se[e as usize].slice = slice;
                     self.info[e as usize].custom_slice = true;
                 }
-                self.enqueue_entity(core, platform, above, e, false);
+                self.enqueue_entity(rqs, platform, above, e, false);
                 slice = self.queues[above as usize].min_slice(&self.se);
             } else {
-                slice = self.refresh(core, platform, e, slice);
+                slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_in(above, &mut count);
             e = self.parent_of(e);
         }
         if !held_back {
-            self.add_nr_running(core, cpu, count.queued);
+            self.add_nr_running(rqs, cpu, count.queued);
         }
         // A busy CPU is not asked: its tick will find out.
-        if core.is_idle_thread(core.curr(cpu)) && self.queues[cpu.index()].nr_queued > 0 {
-            core.resched_curr(platform, cpu);
+        if rqs.is_idle_thread(rqs.curr(cpu)) && self.queues[cpu.index()].nr_queued > 0 {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn bandwidth_timer(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         key: TimerKey,
     ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
-                self.unthrottle(core, platform, q);
+                self.unthrottle(rqs, platform, q);
             }
         }
     }
@@ -247,7 +247,7 @@ impl Fair {
     /// `tg_set_cfs_bandwidth`.
     pub(super) fn group_set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: u32,
         quota: &Quota,
@@ -256,7 +256,7 @@ impl Fair {
         let queues = queues.filter(|&q| q != NONE);
         self.limits.set_quota(platform, group, quota, queues)?;
         while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(core, platform, q);
+            self.unthrottle(rqs, platform, q);
         }
         Ok(())
     }

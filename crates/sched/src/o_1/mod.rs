@@ -84,12 +84,11 @@ use loads::Loads;
 use nodes::{NodeId, Nodes};
 use params::Params;
 use runqueue::Runqueue;
-use schedlab_core::BuildConfig;
 use schedlab_core::index::IndexVec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    Platform, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable, TunableError,
+    Waker, tunables,
 };
 use task::{State, Tasks};
 
@@ -206,20 +205,6 @@ impl Scheduler for O1 {
         }
     }
 
-    /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken
-    /// down too. It gets what they had.)
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.online -= 1;
-        self.domains.cpu_offline(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.online += 1;
-        self.domains.cpu_online(platform, cpu);
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.tasks.pid(task);
         if self.tasks[p].is_queued() {
@@ -240,6 +225,34 @@ impl Scheduler for O1 {
         self.tasks[task].cpu
     }
 
+    fn control(
+        &mut self,
+        platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be
+            // taken down too. 2.6.0 does here what those releases did.)
+            Command::CpuOffline(cpu) => {
+                self.online -= 1;
+                self.domains.cpu_offline(platform, cpu);
+            }
+            Command::CpuOnline(cpu) => {
+                self.online += 1;
+                self.domains.cpu_online(platform, cpu);
+            }
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for O1 {
     fn tunables(&self) -> Vec<Tunable> {
         let cache = match self.params.version.balancing {
             Balancing::ByNumber => Tunable {
@@ -265,28 +278,6 @@ impl Scheduler for O1 {
                    wrap; or 64",
         };
         vec![cache, bits]
-    }
-
-    /// The tunables are settings of the kernel's build and boot: they can be set until the first
-    /// task starts.
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if !self.tasks.is_empty() {
-            return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
-        }
-        match (name, value) {
-            ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
-            ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
-            ("bits_per_long", 32) => self.params.long_max = u64::from(u32::MAX),
-            ("bits_per_long", 64) => self.params.long_max = u64::MAX,
-            _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
-        }
-        Ok(())
     }
 
     /// Little: see the fields' comments.
@@ -322,5 +313,24 @@ impl Scheduler for O1 {
 
     fn audit(&self) -> Result<(), String> {
         self.audit_all()
+    }
+}
+
+impl O1 {
+    /// Writes a tunable. They are settings of the kernel's build and boot: they can be set until the
+    /// first task starts.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if !self.tasks.is_empty() {
+            return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
+        }
+        match (name, value) {
+            ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
+            ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
+            ("bits_per_long", 32) => self.params.long_max = u64::from(u32::MAX),
+            ("bits_per_long", 64) => self.params.long_max = u64::MAX,
+            _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::O1;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Entry, Policy, Release};
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -15,9 +15,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1024),
     cpus_max: CPUS_MAX,
     policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-    groups: false,
-    nohz: false,
-    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
+    can: Capabilities::BASIC,
+    kernel: None,
+    build: |config| Box::new(O1::new(Version::V2_6_0, config)),
 };
 
 /// This scheduler in the registry.
@@ -25,6 +25,7 @@ pub static ENTRY: Entry = Entry {
     name: "o_1",
     title: "O(1) scheduler",
     summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
@@ -34,7 +35,7 @@ pub static ENTRY: Entry = Entry {
                       SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
+            build: |config| Box::new(O1::new(Version::V2_6_22, config)),
             ..DEFAULT
         },
     ],

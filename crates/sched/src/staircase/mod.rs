@@ -65,12 +65,11 @@ use self::task::{ArrayRef, Pid, Task};
 use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable,
+    TunableError, Waker, tunables,
 };
 
 /// The level of `SCHED_ISO`; what is better is real-time.
@@ -561,17 +560,6 @@ impl Scheduler for Staircase {
         }
     }
 
-    /// (`rr_interval` is worked out at boot and stays.)
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_offline(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_online(platform, cpu);
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.pid(task);
         self.sched_exit(p);
@@ -585,6 +573,27 @@ impl Scheduler for Staircase {
         self.tasks[self.pid(task)].cpu
     }
 
+    fn control(
+        &mut self,
+        platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // (`rr_interval` is computed at boot and stays.)
+            Command::CpuOffline(cpu) => self.domains.cpu_offline(platform, cpu),
+            Command::CpuOnline(cpu) => self.domains.cpu_online(platform, cpu),
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Staircase {
     fn tunables(&self) -> Vec<Tunable> {
         let cache_hot_time = Tunable {
             name: "cache_hot_time_ns",
@@ -628,23 +637,6 @@ impl Scheduler for Staircase {
         ]
     }
 
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        match name {
-            "rr_interval" => self.rr_interval = value,
-            "sched_interactive" => self.sched_interactive = value != 0,
-            "sched_iso_cpu" => self.sched_iso_cpu = value,
-            "sched_iso_period" => self.sched_iso_period = value,
-            _ => self.cache_hot_time_ns = value,
-        }
-        Ok(())
-    }
-
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by
@@ -673,5 +665,20 @@ impl Scheduler for Staircase {
 
     fn audit(&self) -> Result<(), String> {
         self.audit_all()
+    }
+}
+
+impl Staircase {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        match name {
+            "rr_interval" => self.rr_interval = value,
+            "sched_interactive" => self.sched_interactive = value != 0,
+            "sched_iso_cpu" => self.sched_iso_cpu = value,
+            "sched_iso_period" => self.sched_iso_period = value,
+            _ => self.cache_hot_time_ns = value,
+        }
+        Ok(())
     }
 }

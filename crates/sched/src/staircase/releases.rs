@@ -3,7 +3,7 @@
 use super::Staircase;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Entry, Policy, Release};
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
 /// SD in the registry.
 pub static SD: Entry = Entry {
@@ -11,6 +11,7 @@ pub static SD: Entry = Entry {
     title: "Staircase Deadline",
     summary: "each task steps down its own staircase of priority slots, one quota a step, once a \
               rotation",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.22-ck1",
         also: &[],
@@ -20,9 +21,9 @@ pub static SD: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: CPUS_MAX,
         policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
-        groups: false,
-        nohz: false,
-        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
+        can: Capabilities::BASIC,
+        kernel: None,
+        build: |config| Box::new(Staircase::new(Edition::Sd, config)),
     }],
 };
 
@@ -32,6 +33,7 @@ pub static RSDL: Entry = Entry {
     title: "Rotating Staircase Deadline (a reconstruction)",
     summary: "SD's predecessor, reconstructed from published descriptions, not checked against its \
               code: levels have quotas too, and sink as a whole",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "0.36",
         also: &[],
@@ -42,9 +44,9 @@ pub static RSDL: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: CPUS_MAX,
         policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-        groups: false,
-        nohz: false,
-        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
+        can: Capabilities::BASIC,
+        kernel: Some("2.6.21"),
+        build: |config| Box::new(Staircase::new(Edition::Rsdl, config)),
     }],
 };
 

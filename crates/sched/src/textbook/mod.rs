@@ -40,12 +40,10 @@ pub use releases::{
 use alloc::string::String;
 use alloc::vec::Vec;
 use ready::{Place, Ready};
-use schedlab_core::CpuBits;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError,
-    Waker, tunables,
+    BlockReason, Clairvoyant, Command, ControlError, CpuBits, CpuId, CpuSet, Inspect, Load,
+    Locking, Parent, Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
 };
 
 /// The classes of a multilevel queue, best first. Under all other policies every task is of the
@@ -679,15 +677,6 @@ impl Scheduler for Textbook {
         }
     }
 
-    /// A free CPU that no task may use takes none.
-    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let class = self.tasks[task].class.index();
         self.ready[class].remove(task);
@@ -714,12 +703,36 @@ impl Scheduler for Textbook {
         }
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         self.tasks[task].cpu
+    }
+
+    fn control(
+        &mut self,
+        _platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // A free CPU that no task may use takes none.
+            Command::CpuOffline(_) | Command::CpuOnline(_) => {}
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+
+    fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
+        if self.rules.is_clairvoyant() { Some(self) } else { None }
+    }
+}
+
+impl Inspect for Textbook {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -783,12 +796,24 @@ impl Scheduler for Textbook {
         all
     }
 
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
+    fn promises(&self, load: &Load) -> Promises {
+        let turns = self.rules.order_by == OrderBy::Arrival && self.tunables.quantum_ns > 0;
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            wait_ns: turns.then(|| u64::from(load.tasks) * self.tunables.quantum_ns),
+            hog_spread_ns: turns.then_some(self.tunables.quantum_ns),
+            real_time_first: false,
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.audit_all()
+    }
+}
+
+impl Textbook {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
             return Err(TunableError::Refused(
@@ -809,20 +834,6 @@ impl Scheduler for Textbook {
             other => unreachable!("{other} was checked"),
         }
         Ok(())
-    }
-
-    fn promises(&self, load: &Load) -> Promises {
-        let turns = self.rules.order_by == OrderBy::Arrival && self.tunables.quantum_ns > 0;
-        Promises {
-            idle_beside_waiting_ns: Some(0),
-            wait_ns: turns.then(|| u64::from(load.tasks) * self.tunables.quantum_ns),
-            hog_spread_ns: turns.then_some(self.tunables.quantum_ns),
-            real_time_first: false,
-        }
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        self.audit_all()
     }
 }
 

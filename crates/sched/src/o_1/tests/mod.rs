@@ -157,7 +157,7 @@ impl Rig {
                 }
             }
         }
-        self.sched.audit().unwrap();
+        self.sched.inspect().audit().unwrap();
     }
 
     /// `task`, current on `cpu`, has nothing left to do.
