@@ -50,7 +50,7 @@ pub static ENTRY: Entry = Entry {
 pub enum Clock {
     /// Jiffies.
     Jiffies,
-    /// Niffies: nanoseconds of BFS's own clock ([`clock`](super::clock)).
+    /// Niffies: nanoseconds of BFS's own clock (`clock.rs`).
     Niffies,
 }
 

@@ -50,7 +50,7 @@ pub enum Slices {
     FourTimesBelowZero,
 }
 
-/// How the interactivity estimate moves ([`estimator`](super::estimator)).
+/// How the interactivity estimate moves (`estimator.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Estimator {
     /// Sleep earns a multiple; `interactive_credit` is a second, slow memory.

@@ -83,9 +83,7 @@ impl OrderN {
             return Err(alloc::format!("{busy} CPUs are busy, counted were {}", self.busy_cpus));
         }
         for (number, &task) in self.task_list.iter().enumerate() {
-            if self.rest[task].list_index as usize != number
-                || self.tasks[task].state == State::Gone
-            {
+            if self.rest[task].list_index != number || self.tasks[task].state == State::Gone {
                 return Err(alloc::format!("task {} is wrong in the task list", task.0));
             }
         }

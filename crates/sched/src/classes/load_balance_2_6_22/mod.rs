@@ -1,6 +1,6 @@
 //! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
 //! CPUs. Other machines have domains of threads, caches, packages and nodes; what is particular
-//! about those stands in [`levels`], and is less certain.
+//! about those stands in `levels.rs`, and is less certain.
 //!
 //! # The idea
 //!
