@@ -100,12 +100,12 @@ fn table(document: &str) -> BTreeMap<String, Uses> {
             inside = false;
         } else if cells.get(1..4) == Some(&["crate", "uses", "tests also"]) {
             inside = true;
-        } else if let (true, [_, name, crates, tests, ..]) = (inside, &cells[..]) {
-            if let Some(name) = quoted(name).into_iter().next() {
-                let (crates, tests) = (quoted(crates), quoted(tests));
-                let foreign = Names::new();
-                rows.insert(name, Uses { crates, tests, foreign, line: i + 1 });
-            }
+        } else if let (true, [_, name, crates, tests, ..]) = (inside, &cells[..])
+            && let Some(name) = quoted(name).into_iter().next()
+        {
+            let (crates, tests) = (quoted(crates), quoted(tests));
+            let foreign = Names::new();
+            rows.insert(name, Uses { crates, tests, foreign, line: i + 1 });
         }
     }
     rows

@@ -104,10 +104,10 @@ fn targets(text: &str) -> Vec<(usize, String)> {
                 targets.push((number, target.to_string()));
             }
         }
-        if let Some((name, target)) = line.split_once("]: ") {
-            if name.starts_with('[') {
-                targets.push((number, target.trim().to_string()));
-            }
+        if let Some((name, target)) = line.split_once("]: ")
+            && name.starts_with('[')
+        {
+            targets.push((number, target.trim().to_string()));
         }
     }
     targets

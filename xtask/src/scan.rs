@@ -50,10 +50,10 @@ fn token(chars: &[char], at: usize) -> (Part, usize) {
                 .find(|&i| !(chars[i].is_alphanumeric() || chars[i] == '_'))
                 .unwrap_or(chars.len());
             let word: String = chars[at..end].iter().collect();
-            if ["r", "br", "cr"].contains(&word.as_str()) {
-                if let Some(end) = end_of_raw_text(chars, end) {
-                    return (Part::Literal, end);
-                }
+            if ["r", "br", "cr"].contains(&word.as_str())
+                && let Some(end) = end_of_raw_text(chars, end)
+            {
+                return (Part::Literal, end);
             }
             (Part::Code, end)
         }
@@ -131,7 +131,7 @@ mod tests {
         let text = "let a = \"// no\"; // yes\nlet b = 'x'; /* a /* b */ c */ let c: &'a str;";
         assert_eq!(
             only(text, &[Part::Code]),
-            "let a =        ;       \nlet b =    ;                    let c: &'a str;"
+            "let a =        ;       \nlet b =    ;                   let c: &'a str;"
         );
         assert_eq!(only(text, &[Part::Comment]).trim_start().lines().next(), Some("// yes"));
     }
