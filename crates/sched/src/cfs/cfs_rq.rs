@@ -2,7 +2,7 @@
 
 use super::entity::{self, Entity, before, max_vruntime};
 use super::timeline::Timeline;
-use super::{Cfs, releases::InverseRule};
+use super::{Cfs, releases::InverseRule, row};
 use crate::classes::Core;
 use crate::classes::rbtree::NIL;
 use schedlab_core::{CpuId, Platform};
@@ -118,7 +118,7 @@ impl Cfs {
         entity.vruntime = entity.vruntime.wrapping_add(entity::fair(delta, entity.load));
         entity.exec_start = clock;
         queue.raise_floor(Some(entity.vruntime));
-        if !self.limits.account(platform, q, clock, delta) {
+        if !self.limits.account(platform, row(q), clock, delta) {
             core.resched_curr(platform, cpu);
         }
     }
@@ -306,7 +306,7 @@ impl Cfs {
             }
             e = self.entities[e as usize].older;
         }
-        let competes = queue.nr_running > 0 && !self.limits.is_throttled(q);
+        let competes = queue.nr_running > 0 && !self.limits.is_throttled(row(q));
         if queue.entity != NIL && self.entities[queue.entity as usize].on_rq != competes {
             return Err("a group is queued although it has nothing to run, or the other way round");
         }

@@ -72,7 +72,7 @@ pub mod tunables;
 pub mod update_shares;
 pub mod wait_runtime;
 
-use crate::classes::bandwidth::{Bandwidth, BandwidthVersion, Quota};
+use crate::classes::bandwidth::{self, Bandwidth, BandwidthVersion, Quota};
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
@@ -86,6 +86,7 @@ use entity::{Entity, update_avg};
 use interactive::Interactive;
 use load_balance::{Balancing, Candidates};
 pub use releases::Version;
+use schedlab_core::index::TypedIndex;
 use schedlab_core::interface::Load as Workload;
 use schedlab_core::{Build, BuildConfig, Entry, Release};
 use schedlab_core::{
@@ -94,6 +95,17 @@ use schedlab_core::{
 };
 use task_group::{Group, ROOT};
 pub use tunables::Tunables;
+
+schedlab_core::define_index! {
+    /// A queue, as [`bandwidth`](crate::classes::bandwidth) knows it.
+    struct CfsRqId;
+}
+
+/// Queue `q` as [`bandwidth`](crate::classes::bandwidth) knows it.
+#[inline]
+fn row(q: u32) -> CfsRqId {
+    CfsRqId::new(q as usize)
+}
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
@@ -260,7 +272,7 @@ pub struct Cfs {
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
     /// The groups' limits.
-    limits: Bandwidth,
+    limits: Bandwidth<CfsRqId>,
     /// The rule of `cfs_interactive`.
     interactive: Interactive,
     /// By CPU: the hrtick is armed.
@@ -563,7 +575,7 @@ impl FairClass for Cfs {
     }
 
     fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
-        if Bandwidth::is_timer(key) {
+        if bandwidth::is_timer(key) {
             self.bandwidth_timer(core, platform, key);
         } else {
             self.hrtick_fires(core, platform, key);

@@ -77,7 +77,7 @@ impl Cfs {
         row.queues.insert(place, (cpu, q));
         let e = self.new_entity(entity);
         self.queues.push(CfsRq::new(cpu, group, e));
-        self.limits.queue_made(group);
+        self.limits.queue_made(GroupId(group));
         let here = &mut self.queues_on[cpu.index()];
         let place = here.partition_point(|&(other, _)| other > group);
         here.insert(place, (group, q));
@@ -121,7 +121,7 @@ impl Cfs {
             queues: Vec::new(),
             absent_weight: alloc::vec![shares; self.leaf_cpus.len()],
         });
-        self.limits.group_made(parent.0);
+        self.limits.group_made(parent);
         self.bottom_up_is_stale = true;
         Ok(GroupId(self.groups.len() as u32 - 1))
     }

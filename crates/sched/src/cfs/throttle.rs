@@ -6,13 +6,14 @@
 //! may sleep, wake and be moved there as elsewhere; but none of it counts further up, and none of
 //! it can be picked.
 
-use super::Cfs;
 use super::task_group::ROOT;
+use super::{Cfs, row};
 use crate::classes::Core;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::rbtree::NIL;
 use alloc::string::String;
-use schedlab_core::{CpuId, GroupStats, Platform, TimerKey};
+use schedlab_core::index::TypedIndex;
+use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 
 impl Cfs {
     /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs as far as
@@ -38,7 +39,7 @@ impl Cfs {
                 wakeup = true;
             }
             self.queues[q as usize].h_nr_running += count;
-            if self.limits.is_throttled(q) {
+            if self.limits.is_throttled(row(q)) {
                 return;
             }
             e = self.entities[e as usize].parent;
@@ -61,11 +62,11 @@ impl Cfs {
             if leaves {
                 self.dequeue_entity(core, platform, e);
                 if self.queues[q as usize].nr_running == 0 {
-                    self.limits.return_slack(platform, q);
+                    self.limits.return_slack(platform, row(q));
                 }
             }
             self.queues[q as usize].h_nr_running -= count;
-            if self.limits.is_throttled(q) {
+            if self.limits.is_throttled(row(q)) {
                 return;
             }
             leaves &= self.queues[q as usize].load == 0;
@@ -82,19 +83,19 @@ impl Cfs {
         if !self.limits.is_used()
             || queue.nr_running != 1
             || queue.curr != NIL
-            || self.limits.is_throttled(q)
+            || self.limits.is_throttled(row(q))
         {
             return;
         }
         let clock = core.clock(queue.cpu);
-        self.limits.account(platform, q, clock, 0);
+        self.limits.account(platform, row(q), clock, 0);
         self.check_runtime(core, platform, q);
     }
 
     /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
     #[inline]
     pub(super) fn check_runtime(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
-        if self.limits.has_run_out(q) {
+        if self.limits.has_run_out(row(q)) {
             self.throttle(core, platform, q);
         }
     }
@@ -104,7 +105,7 @@ impl Cfs {
         let queue = &self.queues[q as usize];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
         self.leave(core, platform, e, count);
-        self.limits.set_throttled(platform, q, core.clock(cpu));
+        self.limits.set_throttled(platform, row(q), core.clock(cpu));
     }
 
     /// `unthrottle_cfs_rq`. Its group comes back as a waking sleeper.
@@ -112,7 +113,7 @@ impl Cfs {
         let queue = &self.queues[q as usize];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
         core.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q, core.clock(cpu));
+        self.limits.clear_throttled(row(q), core.clock(cpu));
         if self.queues[q as usize].load == 0 {
             return;
         }
@@ -132,7 +133,7 @@ impl Cfs {
     ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
-                self.unthrottle(core, platform, q);
+                self.unthrottle(core, platform, q.index() as u32);
             }
         }
     }
@@ -145,7 +146,7 @@ impl Cfs {
         }
         let mut q = q;
         loop {
-            if self.limits.is_throttled(q) {
+            if self.limits.is_throttled(row(q)) {
                 return true;
             }
             match self.queues[q as usize].entity {
@@ -187,10 +188,10 @@ impl Cfs {
         let Some(row) = self.groups.get(group as usize) else {
             return Err("no such group".into());
         };
-        let queues = row.queues.iter().map(|&(_, q)| q);
-        self.limits.set_quota(platform, group, quota, queues)?;
-        while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(core, platform, q);
+        let queues = row.queues.iter().map(|&(_, q)| super::row(q));
+        self.limits.set_quota(platform, GroupId(group), quota, queues)?;
+        while let Some(q) = self.limits.first_throttled(GroupId(group)) {
+            self.unthrottle(core, platform, q.index() as u32);
         }
         Ok(())
     }
@@ -206,7 +207,7 @@ impl Cfs {
         } else {
             row.queues.iter().map(|&(_, q)| used(q)).sum()
         };
-        Ok(GroupStats { usage_ns, ..self.limits.stats(group) })
+        Ok(GroupStats { usage_ns, ..self.limits.stats(GroupId(group)) })
     }
 
     /// Recounts what the queues count of those below them.
@@ -221,7 +222,7 @@ impl Cfs {
             while e != NIL {
                 let q = self.entities[e as usize].cfs_rq;
                 found[q as usize] += 1;
-                if self.limits.is_throttled(q) {
+                if self.limits.is_throttled(row(q)) {
                     break;
                 }
                 e = self.entities[e as usize].parent;

@@ -41,6 +41,7 @@ use crate::classes::{
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::BuildConfig;
+use schedlab_core::index::TypedIndex;
 use schedlab_core::interface::Load as Workload;
 use schedlab_core::{
     CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
@@ -125,15 +126,20 @@ impl Tunables {
     }
 }
 
+schedlab_core::define_index! {
+    /// An entity in the timeline, by the number of its thread.
+    struct TreeNode;
+}
+
 /// The fair class of 2.6.23 on its one CPU.
 #[derive(Clone, Debug)]
 pub struct WaitRuntime {
     tunables: Tunables,
     /// By [`Pid`].
     entities: Vec<Entity>,
-    nodes: Nodes,
+    nodes: Nodes<TreeNode>,
     /// All queued entities, the running one included.
-    timeline: Root,
+    timeline: Root<TreeNode>,
     /// The running entity, [`NIL`] if none.
     curr: u32,
     nr_running: u64,
@@ -263,11 +269,11 @@ impl WaitRuntime {
         entity.on_rq = true;
         self.load += self.entities[e as usize].load.weight;
         self.nr_running += 1;
-        self.nodes.insert(&mut self.timeline, e, key, &mut ());
+        self.nodes.insert(&mut self.timeline, TreeNode::new(e as usize), key);
     }
 
     fn timeline_remove(&mut self, e: u32) {
-        self.nodes.remove(&mut self.timeline, e, &mut ());
+        self.nodes.remove(&mut self.timeline, TreeNode::new(e as usize));
         self.entity(e).on_rq = false;
         self.load -= self.entities[e as usize].load.weight;
         self.nr_running -= 1;
@@ -367,8 +373,10 @@ impl Class for WaitRuntime {
             self.enqueue_entity(core, cpu, pid.0, false);
             return;
         }
-        let rightmost = self.timeline.rightmost();
-        if rightmost == pid.0 || rightmost == NIL {
+        let Some(rightmost) = self.timeline.rightmost() else {
+            return;
+        };
+        if rightmost.index() == pid.index() {
             return;
         }
         self.update_curr(core, cpu);
@@ -407,7 +415,7 @@ impl Class for WaitRuntime {
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
-        let e = self.timeline.leftmost();
+        let e = self.timeline.leftmost().map_or(NIL, |first| first.index() as u32);
         if e == NIL {
             return None;
         }
@@ -440,7 +448,7 @@ impl Class for WaitRuntime {
     fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.dequeue_entity(core, cpu, pid.0, false);
         self.enqueue_entity(core, cpu, pid.0, false);
-        let first = self.timeline.leftmost();
+        let first = self.timeline.leftmost().map_or(NIL, |first| first.index() as u32);
         if first != pid.0 && self.is_preempted_by(first, self.granularity()) {
             core.resched_curr(platform, cpu);
         }

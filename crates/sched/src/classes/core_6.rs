@@ -2,7 +2,7 @@
 //! asked.
 //!
 //! The list of classes is deadline, real-time, fair. What differs from the core of 2.6.3x
-//! ([`core_2_6`](crate::classes::core_2_6)):
+//! ([`core_2_6`](super::core_2_6)):
 //!
 //! * A task that blocks leaves its queue in that moment, or, if the fair class delays it, later.
 //! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor
@@ -11,15 +11,15 @@
 //!   of the put ask for is lost.
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before
 //!   the pick.
+//!
+//! The fair class is a parameter: [`FairClass6`] is what the core knows of it.
 
-use super::class::Fair;
-use super::enqueue::{Dequeue, Enqueue};
-use crate::classes;
-use crate::classes::bandwidth::{Bandwidth, Quota};
-use crate::classes::deadline::{Deadline, server};
-use crate::classes::rq::{Settings, prio_of};
-use crate::classes::rt::{self, RealTime};
-use crate::classes::{Challenge, Class, ClassId, Core, Pid, Select, Thread};
+use super::bandwidth::{self, Quota};
+use super::deadline::{self, Deadline, server};
+use super::domains::Domains;
+use super::rq::{Settings, prio_of};
+use super::rt::{self, RealTime, RtVersion};
+use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::interface::Load;
@@ -29,9 +29,273 @@ use schedlab_core::{
     Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
-/// Linux 6.6, 6.12 or 6.18.
+/// What the fair servers (6.12 on) get of each CPU: runtime and period, ns.
+const FAIR_SERVER_NS: (u64, u64) = (50_000_000, 1_000_000_000);
+
+/// The fair class of a 6.x kernel. Besides its turn among the classes it balances, keeps the groups
+/// and their quotas, and answers for the release's tunables and promises.
+///
+/// The core has read the clock of the CPU that a hook is about. The class keeps
+/// [`Core::nr_running`] of its own threads, as it may hold some back, and
+/// [`Thread::on_rq`](super::rq::Thread::on_rq).
+pub trait FairClass6 {
+    // ---- birth and death ----
+
+    /// Makes room for `pid`, of whatever class, which is born into `group` on `cpu`.
+    fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId);
+
+    /// `set_load_weight`: `pid`, of whatever class and on no runqueue, has the attributes `attr`.
+    fn set_load_weight(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        attr: &SchedAttr,
+    );
+
+    /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; the averages that it
+    /// starts with.
+    fn wake_up_new(&mut self, core: &Core, pid: Pid);
+
+    /// `pid` exits.
+    fn task_dead(&mut self, pid: Pid);
+
+    /// `pid`, of whatever class, has left its CPU; it may be dead.
+    fn task_switched_away(&mut self, core: &Core, pid: Pid);
+
+    /// Nothing of `pid`, dead, is needed any more.
+    fn reap(&mut self, pid: Pid);
+
+    // ---- the queue ----
+
+    /// `pid` joins the runqueue.
+    fn enqueue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    );
+
+    /// `pid` leaves the runqueue. False: its dequeue is delayed.
+    fn dequeue_task(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Dequeue,
+    ) -> bool;
+
+    /// Whether the dequeue of `pid` is delayed: it sleeps, and is still queued (since 6.12).
+    fn is_delayed(&self, pid: Pid) -> bool {
+        let _ = pid;
+        false
+    }
+
+    /// `pid`, whose dequeue is delayed, is woken.
+    fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
+        let _ = (core, platform, pid);
+    }
+
+    /// `pid`, whose dequeue is delayed, leaves the runqueue now.
+    fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
+        let _ = (core, platform, pid);
+    }
+
+    /// Whether fair tasks are queued on `cpu`, be they delayed.
+    fn is_wanted(&self, cpu: CpuId) -> bool;
+
+    // ---- running ----
+
+    /// `pick_task`: who is next on `cpu`, if anybody is queued. Nothing is switched.
+    fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// [`pick_task`](FairClass6::pick_task); if nobody is queued, balances (`newidle_balance`).
+    fn pick_or_pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId)
+    -> Option<Pid>;
+
+    /// `pid` stops running, and goes on waiting if it is still on the runqueue.
+    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `set_next_task`: `pid` runs.
+    fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `prev` stops running and `next` runs, both fair.
+    fn switch(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid, next: Pid);
+
+    /// The tick found `pid` running.
+    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+
+    /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
+    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+
+    /// `pid` has become runnable where `curr` runs, both fair: is that one to be preempted? `fork`:
+    /// it is new.
+    fn wakeup_preempt(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        curr: Pid,
+        pid: Pid,
+        fork: bool,
+    );
+
+    /// `pid`, on the runqueue, has another nice value.
+    fn prio_changed(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        old_nice: i32,
+        nice: i32,
+    );
+
+    /// Whether `pid`, whose nice value has changed, is checked as at a wakeup.
+    fn asks_check(&self, core: &Core, pid: Pid) -> bool;
+
+    /// `update_curr` of `pid`, which runs.
+    fn charge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+
+    /// What the class has run on `cpu` in all, as last charged, ns.
+    fn exec_clock(&self, cpu: CpuId) -> u64;
+
+    // ---- CPUs ----
+
+    /// Where a task starts that is nobody's child.
+    fn emptiest_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId;
+
+    /// `select_task_rq` at a fork by a task on `cpu`.
+    fn select_at_fork(&mut self, core: &mut Core, allowed: &CpuSet, cpu: CpuId) -> CpuId;
+
+    /// `select_task_rq` at a wakeup.
+    fn select_at_wakeup(
+        &mut self,
+        core: &Core,
+        platform: &Platform,
+        pid: Pid,
+        waker: Waker,
+    ) -> CpuId;
+
+    /// `set_task_cpu`: `pid`, of whatever class and on no runqueue, belongs to `to` from now on.
+    /// `waking`: it was asleep.
+    fn set_task_cpu(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        pid: Pid,
+        to: CpuId,
+        waking: bool,
+    );
+
+    /// Another class, or the core, has moved `pid` to `to`.
+    fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
+
+    /// Takes `pid`, fair and not running, off its CPU; it belongs to `to` from now on.
+    fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId);
+
+    // ---- balancing ----
+
+    /// So many more threads of whatever class on `cpu`.
+    fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId, count: u32);
+
+    /// Another class has counted a thread more on `cpu`.
+    fn note_overload(&mut self, core: &Core, cpu: CpuId);
+
+    /// `cpu` idles from now on.
+    fn cpu_idles(&mut self, core: &Core, platform: &Platform, cpu: CpuId);
+
+    /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
+    fn periodic_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+
+    /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
+    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+
+    /// A CPU has gone off line or come back, and [`Core::domains`] has been built anew.
+    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform);
+
+    /// See [`Scheduler::describe_domains`].
+    fn describe_domains(&self, core: &Core) -> String;
+
+    // ---- groups ----
+
+    /// Whether there is such a group.
+    fn has_group(&self, group: GroupId) -> bool;
+
+    /// A new group below `parent`.
+    fn group_new(&mut self, parent: GroupId, shares: u64) -> GroupId;
+
+    /// Writes the shares of `group`.
+    fn group_set_shares(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    );
+
+    /// Whether `group` counts as `SCHED_IDLE` (`cpu.idle`).
+    fn is_idle_group(&self, group: GroupId) -> bool;
+
+    /// Writes `cpu.idle` of `group`.
+    fn group_set_idle(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    );
+
+    /// Writes the quota of `group`.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    fn group_set_quota(
+        &mut self,
+        core: &mut Core,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String>;
+
+    /// What `group` has used and suffered.
+    fn group_stats(&self, group: GroupId) -> GroupStats;
+
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
+    fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: GroupId);
+
+    /// A timer of the quotas has fired.
+    fn bandwidth_timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey);
+
+    /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
+    fn throttled_hierarchy(&self, pid: Pid) -> bool;
+
+    // ---- the administrator ----
+
+    /// Whether fair servers, in place of real-time throttling, keep real-time tasks from starving
+    /// the others (since 6.12).
+    fn has_fair_server(&self) -> bool;
+
+    /// The class's tunables.
+    fn tunables(&self) -> Vec<Tunable>;
+
+    /// Writes a tunable; name and range have been checked.
+    fn set_tunable(&mut self, name: &str, value: i64);
+
+    /// What holds for fair tasks.
+    fn promises(&self, load: &Load) -> Promises;
+
+    /// Checks the class's books.
+    ///
+    /// # Errors
+    /// What does not add up.
+    fn audit(&self, core: &Core) -> Result<(), String>;
+}
+
+/// A 6.x kernel with the fair class `F`.
 #[derive(Debug)]
-pub struct Eevdf {
+pub struct Core6<F> {
     /// Threads and runqueues.
     pub core: Core,
     /// `SCHED_DEADLINE`.
@@ -39,10 +303,52 @@ pub struct Eevdf {
     /// `SCHED_FIFO`, `SCHED_RR`.
     pub rt: RealTime,
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
-    pub fair: Fair,
+    pub fair: F,
 }
 
-impl Eevdf {
+/// Calls a hook of the class of a thread that is not idle.
+macro_rules! class {
+    ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
+        match $class {
+            ClassId::Fair => $self.fair.$hook(&mut $self.core, $($arg),*),
+            ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
+            ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
+            ClassId::Idle => unreachable!("the idle threads are asked nothing"),
+        }
+    };
+}
+
+/// Calls a hook of the class of a thread, if that is the real-time or the deadline class. (The fair
+/// class and the idle threads have nothing to do there.)
+macro_rules! urgent_class {
+    ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
+        match $class {
+            ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
+            ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
+            ClassId::Fair | ClassId::Idle => {}
+        }
+    };
+}
+
+impl<F: FairClass6> Core6<F> {
+    /// An idle machine of these domains.
+    pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
+        let cpus = domains.cpus();
+        let real_time = RtVersion {
+            throttling: !fair.has_fair_server(),
+            // RT_RUNTIME_SHARE is off since 5.10.
+            runtime_share: false,
+            push_pull: true,
+        };
+        let mut deadline = Deadline::new(cpus);
+        if fair.has_fair_server() {
+            let fits = deadline.set_fair_server(FAIR_SERVER_NS.0, FAIR_SERVER_NS.1);
+            debug_assert!(fits.is_ok(), "5 % of an empty machine");
+        }
+        let rt = RealTime::new(real_time, cpus, hz);
+        Core6 { core: Core::new(domains), deadline, rt, fair }
+    }
+
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
@@ -50,101 +356,74 @@ impl Eevdf {
 
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may
     /// hold a task back.
-    fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
-        match core.thread(pid).class {
-            ClassId::Fair => {
-                let initial = why == classes::Enqueue::New;
-                fair.enqueue_task(core, platform, pid, Enqueue { initial });
-            }
-            ClassId::Rt => {
-                rt.enqueue_task(core, platform, cpu, pid, why);
-                fair.add_nr_running(core, cpu, 1);
-            }
-            ClassId::Deadline => {
-                deadline.enqueue_task(core, platform, cpu, pid, why);
-                fair.note_overload(core, cpu);
-            }
-            ClassId::Idle => unreachable!("idle threads are not queued"),
+    fn activate(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        class!(self, class, enqueue_task(platform, cpu, pid, why));
+        match class {
+            ClassId::Rt => self.fair.add_nr_running(&mut self.core, cpu, 1),
+            ClassId::Deadline => self.fair.note_overload(&self.core, cpu),
+            ClassId::Fair | ClassId::Idle => {}
         }
-        core.thread_mut(pid).on_rq = true;
+        self.core.thread_mut(pid).on_rq = true;
     }
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
-        let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
-        match core.thread(pid).class {
-            ClassId::Fair => return fair.dequeue_task(core, platform, pid, why),
-            ClassId::Rt => {
-                rt.dequeue_task(core, platform, cpu, pid, listed);
-                core.sub_nr_running(cpu, 1);
-            }
-            ClassId::Deadline => {
-                deadline.dequeue_task(core, platform, cpu, pid, listed);
-            }
-            ClassId::Idle => unreachable!("idle threads are not queued"),
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        let left = class!(self, class, dequeue_task(platform, cpu, pid, why));
+        if class == ClassId::Fair {
+            return left;
         }
-        core.thread_mut(pid).on_rq = false;
+        if class == ClassId::Rt {
+            self.core.sub_nr_running(cpu, 1);
+        }
+        self.core.thread_mut(pid).on_rq = false;
         true
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.put_prev_task(core, platform, pid),
-            ClassId::Rt => rt.put_prev_task(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.put_prev_task(core, platform, cpu, pid),
-            ClassId::Idle => {}
+        if self.class_of(pid) != ClassId::Idle {
+            class!(self, self.class_of(pid), put_prev_task(platform, cpu, pid));
         }
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.set_next_task(core, platform, pid),
-            ClassId::Rt => rt.set_curr_task(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.set_curr_task(core, platform, cpu, pid),
-            ClassId::Idle => {}
+        if self.class_of(pid) != ClassId::Idle {
+            class!(self, self.class_of(pid), set_curr_task(platform, cpu, pid));
         }
     }
 
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one
     /// the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self { core, deadline, rt, fair } = self;
-        let cpu = core.cpu_of(pid);
-        let curr = core.curr(cpu);
-        match (core.thread(pid).class, core.thread(curr).class) {
-            (ClassId::Fair, ClassId::Fair) => {
-                fair.wakeup_preempt(core, platform, curr, pid, challenge == Challenge::Fork);
-            }
-            (ClassId::Rt, ClassId::Rt) => {
-                rt.check_preempt_curr(core, platform, cpu, pid, challenge)
-            }
-            (ClassId::Deadline, ClassId::Deadline) => {
-                deadline.check_preempt_curr(core, platform, cpu, pid, challenge);
-            }
-            (new, old) if new > old => core.resched_curr(platform, cpu),
-            (ClassId::Fair, _) if deadline.has_fair_server() => {
-                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(core, platform, cpu);
-            }
-            _ => {}
+        let cpu = self.core.cpu_of(pid);
+        let curr = self.core.curr(cpu);
+        let (new, old) = (self.class_of(pid), self.class_of(curr));
+        if new > old {
+            self.core.resched_curr(platform, cpu);
+        } else if new == old && new == ClassId::Fair {
+            let fork = challenge == Challenge::Fork;
+            self.fair.wakeup_preempt(&mut self.core, platform, curr, pid, fork);
+        } else if new == old {
+            urgent_class!(self, new, check_preempt_curr(platform, cpu, pid, challenge));
+        } else if new == ClassId::Fair && self.deadline.has_fair_server() {
+            self.defer_fair_server(platform, cpu);
         }
+    }
+
+    /// Something more urgent has `cpu`, and fair tasks wait there.
+    fn defer_fair_server(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let exec_ns = self.fair.exec_clock(cpu);
+        self.deadline.fair_server_charge(&mut self.core, platform, cpu, exec_ns);
+        self.deadline.fair_server_defer(&self.core, platform, cpu);
     }
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self { core, deadline, rt, .. } = self;
-        let cpu = core.cpu_of(pid);
-        match core.thread(pid).class {
-            ClassId::Rt => rt.task_woken(core, platform, cpu, pid),
-            ClassId::Deadline => deadline.task_woken(core, platform, cpu, pid),
-            _ => {}
-        }
+        let cpu = self.core.cpu_of(pid);
+        urgent_class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
         self.tell_moves();
     }
 
@@ -186,11 +465,11 @@ impl Eevdf {
         if self.class_of(pid) == ClassId::Fair {
             self.fair.detach_task(&mut self.core, platform, pid, to);
         } else {
-            self.deactivate(platform, pid, Dequeue::default());
+            self.deactivate(platform, pid, Dequeue::Save);
             self.fair.set_task_cpu(&mut self.core, platform, pid, to, false);
         }
         self.core.update_rq_clock(platform, to);
-        self.activate(platform, pid, classes::Enqueue::Migrated);
+        self.activate(platform, pid, Enqueue::Migrated);
         self.wakeup_preempt(platform, pid, Challenge::Other);
     }
 
@@ -206,11 +485,7 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self { core, deadline, rt, .. } = self;
-            match prev_class {
-                ClassId::Rt => rt.pre_schedule(core, platform, cpu, prev),
-                _ => deadline.pre_schedule(core, platform, cpu, prev),
-            }
+            urgent_class!(self, prev_class, pre_schedule(platform, cpu, prev));
             self.tell_moves();
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
@@ -223,8 +498,8 @@ impl Eevdf {
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
             (true, true) => fair.switch(core, platform, prev, next),
-            (true, false) => fair.put_prev_task(core, platform, prev),
-            (false, true) => fair.set_next_task(core, platform, next),
+            (true, false) => fair.put_prev_task(core, platform, cpu, prev),
+            (false, true) => fair.set_curr_task(core, platform, cpu, next),
             (false, false) => {}
         }
         core.set_curr(cpu, next);
@@ -256,8 +531,7 @@ impl Eevdf {
         }
         if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
             if deadline.has_fair_server() && fair.is_wanted(cpu) {
-                deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(core, platform, cpu);
+                self.defer_fair_server(platform, cpu);
             }
             return (pid, false);
         }
@@ -289,14 +563,14 @@ impl Eevdf {
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.deactivate(platform, pid, Dequeue::default());
+            self.deactivate(platform, pid, Dequeue::Save);
         }
         if running {
             self.put_prev(platform, cpu, pid);
         }
         change(self, platform);
         if queued {
-            self.activate(platform, pid, classes::Enqueue::Restored);
+            self.activate(platform, pid, Enqueue::Restored);
         }
         if running {
             self.set_next(platform, cpu, pid);
@@ -333,6 +607,12 @@ impl Eevdf {
         ]
     }
 
+    /// # Errors
+    /// If there is no such group.
+    fn check_group(&self, group: GroupId) -> Result<(), String> {
+        if self.fair.has_group(group) { Ok(()) } else { Err("no such group".into()) }
+    }
+
     /// Where `pid` may go that may not stay where it is.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -340,7 +620,7 @@ impl Eevdf {
     }
 }
 
-impl Scheduler for Eevdf {
+impl<F: FairClass6> Scheduler for Core6<F> {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         self.core.make_room(task);
         let pid = self.core.pid(task);
@@ -378,8 +658,8 @@ impl Scheduler for Eevdf {
         self.core.external = parent == Parent::External;
         self.core.thread_mut(pid).cpu = cpu.0;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        let known = self.fair.check_group(attr.group).is_ok();
-        self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
+        let known = self.fair.has_group(attr.group);
+        self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
@@ -392,7 +672,7 @@ impl Scheduler for Eevdf {
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         self.fair.wake_up_new(&self.core, pid);
-        self.activate(platform, pid, classes::Enqueue::New);
+        self.activate(platform, pid, Enqueue::New);
         self.wakeup_preempt(platform, pid, Challenge::Fork);
         self.task_woken(platform, pid);
     }
@@ -428,7 +708,7 @@ impl Scheduler for Eevdf {
             self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
         }
-        self.activate(platform, pid, classes::Enqueue::Wakeup);
+        self.activate(platform, pid, Enqueue::Wakeup);
         if !running {
             self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
         }
@@ -441,7 +721,7 @@ impl Scheduler for Eevdf {
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
-        self.deactivate(platform, pid, Dequeue { sleep: true, special, ..Dequeue::default() });
+        self.deactivate(platform, pid, if special { Dequeue::Special } else { Dequeue::Sleep });
         if reason == BlockReason::Dead {
             self.fair.task_dead(pid);
             if self.class_of(pid) == ClassId::Deadline {
@@ -606,11 +886,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(
-                platform,
-                pid,
-                Dequeue { sleep: true, special: true, ..Dequeue::default() },
-            );
+            self.deactivate(platform, pid, Dequeue::Special);
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -628,7 +904,7 @@ impl Scheduler for Eevdf {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
-        } else if Bandwidth::is_timer(key) {
+        } else if bandwidth::is_timer(key) {
             self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
             let Self { core, deadline, fair, .. } = self;
@@ -647,8 +923,8 @@ impl Scheduler for Eevdf {
         parent: GroupId,
         shares: u64,
     ) -> Result<GroupId, String> {
-        self.fair.check_group(parent)?;
-        Ok(GroupId(self.fair.group_new(parent.0, shares)))
+        self.check_group(parent)?;
+        Ok(self.fair.group_new(parent, shares))
     }
 
     fn group_set_shares(
@@ -657,14 +933,14 @@ impl Scheduler for Eevdf {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
-        if self.fair.groups[group.index()].idle {
+        if self.fair.is_idle_group(group) {
             return Err("the shares of an idle group cannot be written".into());
         }
-        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
+        self.fair.group_set_shares(&mut self.core, platform, group, shares);
         Ok(())
     }
 
@@ -676,9 +952,9 @@ impl Scheduler for Eevdf {
         period_us: u64,
         burst_us: u64,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         let quota = Quota { quota_us, period_us, burst_us };
-        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+        self.fair.group_set_quota(&mut self.core, platform, group, &quota)
     }
 
     fn group_set_idle(
@@ -687,17 +963,17 @@ impl Scheduler for Eevdf {
         group: GroupId,
         idle: bool,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group cannot be idle".into());
         }
-        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        self.fair.group_set_idle(&mut self.core, platform, group, idle);
         Ok(())
     }
 
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.fair.check_group(group)?;
-        Ok(self.fair.group_stats(group.0))
+        self.check_group(group)?;
+        Ok(self.fair.group_stats(group))
     }
 
     fn set_group(
@@ -706,10 +982,10 @@ impl Scheduler for Eevdf {
         task: TaskId,
         group: GroupId,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.
@@ -725,7 +1001,7 @@ impl Scheduler for Eevdf {
         let mut all = self.fair.tunables();
         all.extend(self.limit_tunables());
         all.extend(self.deadline.tunables());
-        if self.fair.version.has_fair_server() {
+        if self.fair.has_fair_server() {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
@@ -763,7 +1039,7 @@ impl Scheduler for Eevdf {
             values[which] = value as u64;
             return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
-        if classes::deadline::TUNABLES.contains(&name) {
+        if deadline::TUNABLES.contains(&name) {
             self.deadline.set_tunable(name, value);
             return Ok(());
         }
@@ -776,7 +1052,7 @@ impl Scheduler for Eevdf {
     }
 
     fn describe_domains(&self) -> Option<String> {
-        Some(super::domains::describe(&self.core.domains))
+        Some(self.fair.describe_domains(&self.core))
     }
 
     fn audit(&self) -> Result<(), String> {
