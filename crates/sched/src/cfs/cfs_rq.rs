@@ -3,7 +3,7 @@
 use super::entity::{self, Entity, before, max_vruntime};
 use super::timeline::Timeline;
 use super::{Cfs, releases::InverseRule, row};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::rbtree::NIL;
 use schedlab_core::{CpuId, Platform};
 
@@ -101,13 +101,13 @@ impl Cfs {
     /// `update_curr`: charges the running entity of queue `q` for the time since it was last
     /// charged or picked. One queue only; callers that mean the whole hierarchy walk it.
     #[inline]
-    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let queue = &mut self.queues[q as usize];
         if queue.curr == NIL {
             return;
         }
         let cpu = queue.cpu;
-        let clock = core.clock(cpu);
+        let clock = rqs.clock(cpu);
         let entity = &mut self.entities[queue.curr as usize];
         let delta = clock.wrapping_sub(entity.exec_start);
         if delta == 0 && !self.version.floor_moves_on_charge_only {
@@ -119,7 +119,7 @@ impl Cfs {
         entity.exec_start = clock;
         queue.raise_floor(Some(entity.vruntime));
         if !self.limits.account(platform, row(q), clock, delta) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -204,13 +204,13 @@ impl Cfs {
     #[inline]
     pub(super) fn enqueue_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: u32,
         wakeup: bool,
     ) {
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.account_enqueue(q, e);
         if wakeup {
             self.place_entity(q, e, false);
@@ -224,9 +224,9 @@ impl Cfs {
 
     /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
     #[inline]
-    pub(super) fn dequeue_entity(&mut self, core: &mut Core, platform: &mut Platform, e: u32) {
+    pub(super) fn dequeue_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: u32) {
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.clear_buddies(e);
         platform.work.dequeues += 1;
         if self.queues[q as usize].curr != e {
@@ -243,18 +243,18 @@ impl Cfs {
     /// around the change, without placing).
     pub(super) fn reweight_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: u32,
         load: entity::Load,
     ) {
         let queued = self.entities[e as usize].on_rq;
         if queued {
-            self.dequeue_entity(core, platform, e);
+            self.dequeue_entity(rqs, platform, e);
         }
         self.entities[e as usize].load = load;
         if queued {
-            self.enqueue_entity(core, platform, e, false);
+            self.enqueue_entity(rqs, platform, e, false);
         }
     }
 

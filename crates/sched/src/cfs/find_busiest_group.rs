@@ -2,7 +2,7 @@
 
 use super::Cfs;
 use super::load_balance::{Idleness, Pass, SCALE};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
@@ -78,11 +78,11 @@ impl Cfs {
 
     /// `update_group_power`: what is left of the power of `cpu`'s group for ordinary tasks, after
     /// what real-time tasks take.
-    fn update_group_power(&mut self, core: &mut Core, level: usize, cpu: CpuId) {
-        let power = match core.domains.child(cpu, level) {
-            None => self.cpu_power(core, level, cpu),
+    fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
+        let power = match rqs.domains.child(cpu, level) {
+            None => self.cpu_power(rqs, level, cpu),
             Some(child) => {
-                let groups = &core.domains.level(child).span(cpu).groups;
+                let groups = &rqs.domains.level(child).span(cpu).groups;
                 groups.iter().map(|group| self.group_power(child, group)).sum()
             }
         };
@@ -93,15 +93,15 @@ impl Cfs {
     }
 
     /// `update_cpu_power`.
-    fn cpu_power(&self, core: &mut Core, level: usize, cpu: CpuId) -> u64 {
-        let domain = core.domains.level(level);
+    fn cpu_power(&self, rqs: &mut Rqs, level: usize, cpu: CpuId) -> u64 {
+        let domain = rqs.domains.level(level);
         let mut power = SCALE;
         if domain.params.share_cpupower {
             power = u64::from(domain.params.smt_gain) / domain.span(cpu).cpus.len() as u64;
         }
-        core.rt_avg_decay(cpu);
-        let rq = &core.rqs[cpu.index()];
-        let total = core.rt_avg_period_ns + rq.clock.wrapping_sub(rq.age_stamp);
+        rqs.rt_avg_decay(cpu);
+        let rq = &rqs.rqs[cpu.index()];
+        let total = rqs.rt_avg_period_ns + rq.clock.wrapping_sub(rq.age_stamp);
         let available = total.saturating_sub(rq.rt_avg);
         let scale = available / (total >> 10).max(1);
         ((power * scale) >> 10).max(1)
@@ -111,20 +111,20 @@ impl Cfs {
     /// `its_turn` becomes false if another CPU of the own group is to balance for it.
     pub(super) fn find_busiest(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         pass: Pass,
         its_turn: &mut bool,
     ) -> Option<(CpuId, u64)> {
         let Pass { level, this, .. } = pass;
-        let own_number = core.domains.level(level).group_of(this);
-        if core.domains.level(level).span(this).groups[own_number][0] == this {
-            self.update_group_power(core, level, this);
+        let own_number = rqs.domains.level(level).group_of(this);
+        if rqs.domains.level(level).span(this).groups[own_number][0] == this {
+            self.update_group_power(rqs, level, this);
         }
-        let core = &*core;
-        let domain = core.domains.level(level);
+        let rqs = &*rqs;
+        let domain = rqs.domains.level(level);
         let span = domain.span(this);
         let own_group = &span.groups[own_number];
-        if pass.idleness != Idleness::NewlyIdle && self.balancer_of(core, own_group) != this {
+        if pass.idleness != Idleness::NewlyIdle && self.balancer_of(rqs, own_group) != this {
             *its_turn = false;
             return None;
         }
@@ -134,14 +134,14 @@ impl Cfs {
             Idleness::NewlyIdle => domain.params.newidle_idx,
         };
         if span.single_cpu_groups && self.weak_groups[level] == 0 {
-            return self.find_busiest_of_equals(core, level, this, index);
+            return self.find_busiest_of_equals(rqs, level, this, index);
         }
-        let (own, busiest, number, average) = self.survey_groups(core, level, this, index)?;
+        let (own, busiest, number, average) = self.survey_groups(rqs, level, this, index)?;
         if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
             return None;
         }
-        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
-        let queue = self.find_busiest_queue(core, level, &span.groups[number], imbalance)?;
+        let imbalance = self.imbalance(rqs, this, &own, &busiest, average)?;
+        let queue = self.find_busiest_queue(rqs, level, &span.groups[number], imbalance)?;
         Some((queue, imbalance))
     }
 
@@ -149,25 +149,25 @@ impl Cfs {
     /// the average over the domain.
     fn survey_groups(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         level: usize,
         this: CpuId,
         index: u8,
     ) -> Option<(GroupLoad, GroupLoad, usize, u64)> {
-        let domain = core.domains.level(level);
+        let domain = rqs.domains.level(level);
         let groups = &domain.span(this).groups;
         let own_number = domain.group_of(this);
-        let prefer_sibling = core
+        let prefer_sibling = rqs
             .domains
             .child(this, level)
-            .is_some_and(|child| core.domains.level(child).params.prefer_sibling);
+            .is_some_and(|child| rqs.domains.level(child).params.prefer_sibling);
         let mut own = GroupLoad::default();
         let (mut total_load, mut total_power) = (0, 0);
         let mut busiest: Option<(GroupLoad, usize)> = None;
         // The ring of groups, from the own one on.
         for number in (own_number..groups.len()).chain(0..own_number) {
             let is_own = number == own_number;
-            let mut group = self.sum_group(core, level, &groups[number], is_own, index);
+            let mut group = self.sum_group(rqs, level, &groups[number], is_own, index);
             if prefer_sibling {
                 group.capacity = group.capacity.min(1);
             }
@@ -190,18 +190,18 @@ impl Cfs {
     /// it.
     fn find_busiest_of_equals(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         level: usize,
         this: CpuId,
         index: u8,
     ) -> Option<(CpuId, u64)> {
-        if !core.any_overcommitted() {
+        if !rqs.any_overcommitted() {
             return None;
         }
-        let domain = core.domains.level(level);
+        let domain = rqs.domains.level(level);
         let span = domain.span(this);
         let mut busiest: Option<(u64, CpuId)> = None;
-        let ring = core.overcommitted(this.0 + 1, core.cpus()).chain(core.overcommitted(0, this.0));
+        let ring = rqs.overcommitted(this.0 + 1, rqs.cpus()).chain(rqs.overcommitted(0, this.0));
         for cpu in ring {
             if domain.share(cpu, this) && self.candidates.contains(cpu) {
                 let load = self.source_load(cpu, index);
@@ -211,8 +211,8 @@ impl Cfs {
             }
         }
         let (_, cpu) = busiest?;
-        let own = self.sum_group(core, level, &[this], true, index);
-        let busiest = self.sum_group(core, level, &[cpu], false, index);
+        let own = self.sum_group(rqs, level, &[this], true, index);
+        let busiest = self.sum_group(rqs, level, &[cpu], false, index);
         if !is_worthwhile(&own, &busiest, domain.params.imbalance_pct) {
             return None;
         }
@@ -221,14 +221,14 @@ impl Cfs {
         let total_load =
             own.load + others.map(|&other| self.source_load(other, index)).sum::<u64>();
         let average = SCALE * total_load / (SCALE * span.cpus.len() as u64);
-        let imbalance = self.imbalance(core, this, &own, &busiest, average)?;
+        let imbalance = self.imbalance(rqs, this, &own, &busiest, average)?;
         Some((cpu, imbalance))
     }
 
     /// Which CPU of a group balances for it: the first that idles, or else the first.
-    fn balancer_of(&self, core: &Core, group: &[CpuId]) -> CpuId {
+    fn balancer_of(&self, rqs: &Rqs, group: &[CpuId]) -> CpuId {
         let idles =
-            |cpu: &&CpuId| self.candidates.contains(**cpu) && core.is_idle_thread(core.curr(**cpu));
+            |cpu: &&CpuId| self.candidates.contains(**cpu) && rqs.is_idle_thread(rqs.curr(**cpu));
         *group.iter().find(idles).unwrap_or(&group[0])
     }
 
@@ -236,7 +236,7 @@ impl Cfs {
     #[inline]
     fn sum_group(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         level: usize,
         cpus: &[CpuId],
         is_own: bool,
@@ -253,11 +253,11 @@ impl Cfs {
                 if is_own { self.target_load(cpu, index) } else { self.source_load(cpu, index) };
             group.load += load;
             group.weighted += self.weighted_load[cpu.index()];
-            group.nr_running += u64::from(core.nr_running[cpu.index()]);
+            group.nr_running += u64::from(rqs.nr_running[cpu.index()]);
             if cpus.len() > 1 && !is_own {
                 most = most.max(load);
                 least = least.min(load);
-                per_task += self.avg_load_per_task(core, cpu);
+                per_task += self.avg_load_per_task(rqs, cpu);
             }
         }
         group.avg_load =
@@ -273,7 +273,7 @@ impl Cfs {
     /// the domain's average stands.
     fn imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         this: CpuId,
         own: &GroupLoad,
         busiest: &GroupLoad,
@@ -288,12 +288,12 @@ impl Cfs {
             return None;
         }
         if max < average {
-            return Some(self.small_imbalance(core, this, own, busiest, per_task, 0));
+            return Some(self.small_imbalance(rqs, this, own, busiest, per_task, 0));
         }
         let pull = (max - average).min(max - per_task);
         let imbalance = (pull * busiest.power).min((average - mine) * own.power) / SCALE;
         if imbalance < per_task {
-            return Some(self.small_imbalance(core, this, own, busiest, per_task, imbalance));
+            return Some(self.small_imbalance(rqs, this, own, busiest, per_task, imbalance));
         }
         Some(imbalance)
     }
@@ -302,7 +302,7 @@ impl Cfs {
     /// same?
     fn small_imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         this: CpuId,
         own: &GroupLoad,
         busiest: &GroupLoad,
@@ -314,7 +314,7 @@ impl Cfs {
             let mine_per_task = own.per_task();
             (mine_per_task, if per_task > mine_per_task { 1 } else { 2 })
         } else {
-            (self.avg_load_per_task(core, this), 2)
+            (self.avg_load_per_task(rqs, this), 2)
         };
         if max - mine + per_task >= per_task * n {
             return per_task;
@@ -335,7 +335,7 @@ impl Cfs {
     /// `find_busiest_queue`: the busiest CPU of a group.
     fn find_busiest_queue(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         level: usize,
         cpus: &[CpuId],
         imbalance: u64,
@@ -345,10 +345,10 @@ impl Cfs {
             if !self.candidates.contains(cpu) {
                 continue;
             }
-            let power = self.lowest_power(core, level, cpu);
+            let power = self.lowest_power(rqs, level, cpu);
             let load = self.weighted_load[cpu.index()] * SCALE / power;
             let capacity = (power + SCALE / 2) / SCALE;
-            if capacity > 0 && core.nr_running[cpu.index()] == 1 && load > imbalance {
+            if capacity > 0 && rqs.nr_running[cpu.index()] == 1 && load > imbalance {
                 continue;
             }
             if load > busiest.map_or(0, |(most, _)| most) {
@@ -360,8 +360,8 @@ impl Cfs {
 
     /// The power of a single CPU: that of its group in its smallest domain.
     #[inline]
-    fn lowest_power(&self, core: &Core, level: usize, cpu: CpuId) -> u64 {
-        let lowest = core.domains.of(cpu).next().unwrap_or(level);
+    fn lowest_power(&self, rqs: &Rqs, level: usize, cpu: CpuId) -> u64 {
+        let lowest = rqs.domains.of(cpu).next().unwrap_or(level);
         self.power[lowest][cpu.index()]
     }
 }

@@ -4,7 +4,7 @@
 use super::Cfs;
 use super::releases::Feature;
 use crate::classes::rbtree::NIL;
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase};
 
 /// No timer for a task that is yet to be switched to is set shorter than this, ns.
@@ -21,17 +21,17 @@ impl Cfs {
     #[inline]
     pub(super) fn hrtick_start(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
     ) {
         if self.tunables.has(Feature::HrTick) {
-            self.set_timer(core, platform, cpu, pid);
+            self.set_timer(rqs, platform, cpu, pid);
         }
     }
 
-    fn set_timer(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn set_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
         if self.queues[q as usize].nr_running < 2 {
@@ -40,10 +40,10 @@ impl Cfs {
         let slice = self.slice(e);
         let entity = &self.entities[e as usize];
         let mut left = slice as i64 - (entity.sum_exec - entity.prev_sum_exec) as i64;
-        let runs = core.curr(cpu) == pid;
+        let runs = rqs.curr(cpu) == pid;
         if left < 0 {
             if runs {
-                core.resched_curr(platform, cpu);
+                rqs.resched_curr(platform, cpu);
             }
             return;
         }
@@ -57,17 +57,17 @@ impl Cfs {
     /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they
     /// still change with each.
     #[inline]
-    pub(super) fn hrtick_update(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn hrtick_update(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if !self.tunables.has(Feature::HrTick) {
             return;
         }
-        let curr = core.curr(cpu);
-        if core.thread(curr).class != ClassId::Fair {
+        let curr = rqs.curr(cpu);
+        if rqs.thread(curr).class != ClassId::Fair {
             return;
         }
         let q = self.entities[self.entity_of(curr) as usize].cfs_rq;
         if u64::from(self.queues[q as usize].nr_running) < self.tunables.nr_latency {
-            self.hrtick_start(core, platform, cpu, curr);
+            self.hrtick_start(rqs, platform, cpu, curr);
         }
     }
 
@@ -80,25 +80,25 @@ impl Cfs {
     }
 
     /// `hrtick`: the turn is over.
-    pub(super) fn hrtick_fires(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+    pub(super) fn hrtick_fires(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         let cpu = CpuId(key.0 / 4);
         if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {
             return;
         }
-        core.act_on(cpu);
-        core.update_rq_clock(platform, cpu);
-        let curr = core.curr(cpu);
-        if core.thread(curr).class != ClassId::Fair {
+        rqs.act_on(cpu);
+        rqs.update_rq_clock(platform, cpu);
+        let curr = rqs.curr(cpu);
+        if rqs.thread(curr).class != ClassId::Fair {
             return;
         }
         let mut e = self.entity_of(curr);
         while e != NIL {
             let entity = &self.entities[e as usize];
             let (q, parent) = (entity.cfs_rq, entity.parent);
-            self.update_curr(core, platform, q);
+            self.update_curr(rqs, platform, q);
             e = parent;
         }
-        core.resched_curr(platform, cpu);
+        rqs.resched_curr(platform, cpu);
     }
 
     /// Whether the tick leaves the end of the turn to the timer.

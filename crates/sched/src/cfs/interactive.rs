@@ -26,7 +26,7 @@
 
 use super::Cfs;
 use super::entity::Load;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{Platform, Policy, SchedAttr, Tunable};
 
@@ -146,32 +146,32 @@ impl Cfs {
 
     /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last
     /// charged counts.
-    pub(super) fn judge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        if !matches!(core.thread(pid).policy, Policy::Other | Policy::Batch) {
+    pub(super) fn judge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
             return;
         }
         let e = self.entity_of(pid);
         let uncharged_ns =
-            core.clock(core.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
-        let sum_exec_ns = self.total_exec(core, e) + uncharged_ns;
+            rqs.clock(rqs.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
+        let sum_exec_ns = self.total_exec(rqs, e) + uncharged_ns;
         let row = &self.interactive.rows[pid.index()];
         if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {
             self.interactive.rows[pid.index()].nice_add += 1;
-            let load = self.load_of(pid, &core.settings[pid.index()].attr);
-            self.reweight_entity(core, platform, e, load);
+            let load = self.load_of(pid, &rqs.settings[pid.index()].attr);
+            self.reweight_entity(rqs, platform, e, load);
         }
     }
 
     /// `pid` goes to sleep.
-    pub(super) fn note_sleep(&mut self, core: &Core, pid: Pid) {
-        self.interactive.rows[pid.index()].asleep_since_ns = Some(core.clock(core.cpu_of(pid)));
+    pub(super) fn note_sleep(&mut self, rqs: &Rqs, pid: Pid) {
+        self.interactive.rows[pid.index()].asleep_since_ns = Some(rqs.clock(rqs.cpu_of(pid)));
     }
 
     /// `pid`, not yet on its queue, has been woken.
-    pub(super) fn note_wakeup(&mut self, core: &Core, pid: Pid) {
-        let now_ns = core.clock(core.cpu_of(pid));
+    pub(super) fn note_wakeup(&mut self, rqs: &Rqs, pid: Pid) {
+        let now_ns = rqs.clock(rqs.cpu_of(pid));
         let e = self.entity_of(pid);
-        let ran_ns = self.total_exec(core, e);
+        let ran_ns = self.total_exec(rqs, e);
         let row = &mut self.interactive.rows[pid.index()];
         let Some(since) = row.asleep_since_ns.take() else {
             return;
@@ -180,7 +180,7 @@ impl Cfs {
         row.sum_sleep_ns += slept_ns;
         if self.interactive.reset_ns > 0 && slept_ns >= self.interactive.reset_ns {
             *row = Row { exec_before_ns: ran_ns, ..Row::default() };
-            self.entities[e as usize].load = self.load_of(pid, &core.settings[pid.index()].attr);
+            self.entities[e as usize].load = self.load_of(pid, &rqs.settings[pid.index()].attr);
         }
     }
 }
@@ -192,6 +192,7 @@ mod tests {
     use crate::classes::ClassList;
     use crate::classes::rt::RtVersion;
     use crate::classes::testing::{Bench, Life, MS};
+    use schedlab_core::Administer;
     use schedlab_core::BuildConfig;
     use schedlab_core::Scheduler;
     use schedlab_core::TaskId;
@@ -234,7 +235,7 @@ mod tests {
         let other = m.nice(0, life);
         m.run_until(2000 * MS);
         assert_eq!([hog, other].map(|task| nice_add(&m, task)), [3, 0]);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
         let weight = |m: &Bench<ClassList<Cfs>>, task| {
             let e = m.sched.fair.entity_of(m.sched.core.pid(task));
             m.sched.fair.entities[e as usize].load.weight
@@ -243,7 +244,7 @@ mod tests {
         // Another nice value is raised as well, to no more than 19.
         m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), schedlab_core::CpuId(0));
         assert_eq!(weight(&m, hog), 15);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 
     #[test]
@@ -285,6 +286,6 @@ mod tests {
         // Its sleep is over after at most 200 ms and 600 more.
         m.run_until(805 * MS);
         assert_eq!(nice_add(&m, task), 0);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 }

@@ -12,7 +12,7 @@ use super::releases::Feature;
 use crate::classes::domains::DomainParams;
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::RealTime;
-use crate::classes::{Challenge, Class, Core, Dequeue, Enqueue, core_2_6};
+use crate::classes::{Challenge, Class, Dequeue, Enqueue, Rqs, core_2_6};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -120,7 +120,7 @@ impl Cfs {
     #[inline]
     pub(super) fn rebalance_domains(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         cpu: CpuId,
@@ -131,12 +131,12 @@ impl Cfs {
         }
         let hz = platform.hz();
         let mut idleness =
-            if core.is_idle_thread(core.curr(cpu)) { Idleness::Idle } else { Idleness::NotIdle };
+            if rqs.is_idle_thread(rqs.curr(cpu)) { Idleness::Idle } else { Idleness::NotIdle };
         // NR_CPUS of the usual build, at least.
-        let longest = u64::from(hz) * u64::from(core.cpus().max(64)) / 10;
+        let longest = u64::from(hz) * u64::from(rqs.cpus().max(64)) / 10;
         let mut next = None;
-        for level in core.domains.of(cpu) {
-            let params = core.domains.level(level).params;
+        for level in rqs.domains.of(cpu) {
+            let params = rqs.domains.level(level).params;
             let row = &self.balancing[level][cpu.index()];
             let mut interval = row.interval_ms;
             if idleness != Idleness::Idle {
@@ -146,7 +146,7 @@ impl Cfs {
             let mut its_turn = true;
             if jiffies >= row.last_balance + interval {
                 let pass = Pass { level, this: cpu, idleness };
-                if self.load_balance(core, rt, platform, pass, &mut its_turn) {
+                if self.load_balance(rqs, rt, platform, pass, &mut its_turn) {
                     idleness = Idleness::NotIdle;
                 }
                 self.balancing[level][cpu.index()].last_balance = jiffies;
@@ -166,15 +166,15 @@ impl Cfs {
     /// Whether anything was moved.
     fn load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         pass: Pass,
         its_turn: &mut bool,
     ) -> bool {
-        let params = core.domains.level(pass.level).params;
+        let params = rqs.domains.level(pass.level).params;
         let mut pinned: AllPinned = false;
-        let pulled = self.pull_from_busiest(core, platform, pass, its_turn, &mut pinned);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, its_turn, &mut pinned);
         let row = &mut self.balancing[pass.level][pass.this.index()];
         let Some((busiest, moved)) = pulled else {
             row.nr_failed = 0;
@@ -187,13 +187,13 @@ impl Cfs {
         } else {
             row.nr_failed += 1;
             if row.nr_failed > params.cache_nice_tries + 2 {
-                let curr = core.curr(busiest);
-                if core.is_idle_thread(curr) || !core.is_allowed(curr, pass.this) {
+                let curr = rqs.curr(busiest);
+                if rqs.is_idle_thread(curr) || !rqs.is_allowed(curr, pass.this) {
                     row.lengthen_interval(&params, true);
                     return false;
                 }
                 row.nr_failed = params.cache_nice_tries + 1;
-                pushes = !core.rqs[busiest.index()].active_balance;
+                pushes = !rqs.rqs[busiest.index()].active_balance;
             }
         }
         if !pushes {
@@ -202,9 +202,9 @@ impl Cfs {
             row.interval_ms *= 2;
         }
         if pushes {
-            core.rqs[busiest.index()].active_balance = true;
-            core.rqs[busiest.index()].push_cpu = pass.this;
-            core_2_6::wake_migration_thread(self, core, rt, platform, busiest);
+            rqs.rqs[busiest.index()].active_balance = true;
+            rqs.rqs[busiest.index()].push_cpu = pass.this;
+            core_2_6::wake_migration_thread(self, rqs, rt, platform, busiest);
         }
         moved
     }
@@ -213,7 +213,7 @@ impl Cfs {
     /// run here. Which CPU it was and whether anything was moved; none if things are balanced.
     fn pull_from_busiest(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pass: Pass,
         its_turn: &mut bool,
@@ -222,23 +222,22 @@ impl Cfs {
         self.candidates.all();
         platform.work.balances += 1;
         loop {
-            platform.work.queues +=
-                core.domains.level(pass.level).span(pass.this).cpus.len() as u64;
-            self.update_shares(core, platform, pass.level, pass.this);
-            let (busiest, imbalance) = self.find_busiest(core, pass, its_turn)?;
+            platform.work.queues += rqs.domains.level(pass.level).span(pass.this).cpus.len() as u64;
+            self.update_shares(rqs, platform, pass.level, pass.this);
+            let (busiest, imbalance) = self.find_busiest(rqs, pass, its_turn)?;
             let mut moved = false;
-            if core.nr_running[busiest.index()] > 1 {
+            if rqs.nr_running[busiest.index()] > 1 {
                 platform.double_lock(pass.this, busiest);
-                core.update_rq_clock(platform, pass.this);
-                core.update_rq_clock(platform, busiest);
-                moved = self.move_tasks(core, platform, pass, busiest, imbalance, pinned);
+                rqs.update_rq_clock(platform, pass.this);
+                rqs.update_rq_clock(platform, busiest);
+                moved = self.move_tasks(rqs, platform, pass, busiest, imbalance, pinned);
                 if *pinned {
                     self.candidates.take_out(busiest);
                     continue;
                 }
             }
             if moved {
-                self.update_shares(core, platform, pass.level, pass.this);
+                self.update_shares(rqs, platform, pass.level, pass.this);
             }
             return Some((busiest, moved));
         }
@@ -247,7 +246,7 @@ impl Cfs {
     /// `idle_balance`: `this` is about to idle.
     pub(super) fn balance_newly_idle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         this: CpuId,
     ) {
@@ -255,11 +254,11 @@ impl Cfs {
         let hz = platform.hz();
         let mut next = jiffies + u64::from(hz);
         let mut stopped = false;
-        for level in core.domains.of(this) {
-            if !core.domains.level(level).params.balance_newidle {
+        for level in rqs.domains.of(this) {
+            if !rqs.domains.level(level).params.balance_newidle {
                 continue;
             }
-            stopped = self.load_balance_newidle(core, platform, level, this);
+            stopped = self.load_balance_newidle(rqs, platform, level, this);
             let row = &self.balancing[level][this.index()];
             next = next.min(row.last_balance + ms_to_jiffies(row.interval_ms, hz));
             if stopped {
@@ -275,13 +274,13 @@ impl Cfs {
     /// busy CPU has nothing to give.
     fn load_balance_newidle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         level: usize,
         this: CpuId,
     ) -> bool {
         let pass = Pass { level, this, idleness: Idleness::NewlyIdle };
-        let pulled = self.pull_from_busiest(core, platform, pass, &mut true, &mut false);
+        let pulled = self.pull_from_busiest(rqs, platform, pass, &mut true, &mut false);
         if !matches!(pulled, Some((_, false))) {
             self.balancing[level][this.index()].nr_failed = 0;
         }
@@ -297,7 +296,7 @@ impl Cfs {
     /// and what was moved counts as nothing, so that the pass believes that it has failed.
     fn move_tasks(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pass: Pass,
         busiest: CpuId,
@@ -320,7 +319,7 @@ impl Cfs {
             }
             let (load, h_load) = (queue.load, queue.h_load);
             let part = rest as u64 * load / (h_load + 1);
-            let moved = self.balance_tasks(core, platform, pass, q, part as i64, pinned);
+            let moved = self.balance_tasks(rqs, platform, pass, q, part as i64, pinned);
             if moved == 0 {
                 continue;
             }
@@ -336,7 +335,7 @@ impl Cfs {
     /// weight. How much it pulled.
     fn balance_tasks(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pass: Pass,
         q: u32,
@@ -352,9 +351,9 @@ impl Cfs {
             left -= 1;
             let Entity { load, older, .. } = self.entities[e as usize];
             if (load.weight >> 1) as i64 <= rest
-                && self.can_migrate(core, pass.level, pass.this, e, pinned)
+                && self.can_migrate(rqs, pass.level, pass.this, e, pinned)
             {
-                self.pull_task(core, platform, e, pass.this);
+                self.pull_task(rqs, platform, e, pass.this);
                 moved += load.weight;
                 rest -= load.weight as i64;
             }
@@ -366,7 +365,7 @@ impl Cfs {
     /// `can_migrate_task`.
     fn can_migrate(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         level: usize,
         this: CpuId,
         e: u32,
@@ -376,21 +375,21 @@ impl Cfs {
         if self.limits.is_used() && self.is_throttled_pair(entity.cfs_rq, this) {
             return false;
         }
-        if !core.is_allowed(entity.pid, this) {
+        if !rqs.is_allowed(entity.pid, this) {
             return false;
         }
         *pinned = false;
-        if core.is_running(entity.pid) {
+        if rqs.is_running(entity.pid) {
             return false;
         }
-        let tries = core.domains.level(level).params.cache_nice_tries;
-        self.balancing[level][this.index()].nr_failed > tries || !self.is_cache_hot(core, entity)
+        let tries = rqs.domains.level(level).params.cache_nice_tries;
+        self.balancing[level][this.index()].nr_failed > tries || !self.is_cache_hot(rqs, entity)
     }
 
     /// `task_hot`: ran a moment ago, or is about to.
-    fn is_cache_hot(&self, core: &Core, entity: &Entity) -> bool {
+    fn is_cache_hot(&self, rqs: &Rqs, entity: &Entity) -> bool {
         let queue = &self.queues[entity.cfs_rq as usize];
-        if self.tunables.has(Feature::CacheHotBuddy) && core.nr_running[core.this_cpu.index()] > 0 {
+        if self.tunables.has(Feature::CacheHotBuddy) && rqs.nr_running[rqs.this_cpu.index()] > 0 {
             let e = self.entity_of(entity.pid);
             if queue.next == e || queue.last == e {
                 return true;
@@ -399,45 +398,40 @@ impl Cfs {
         match self.tunables.migration_cost_ns {
             -1 => true,
             0 => false,
-            cost => (core.clock(queue.cpu).wrapping_sub(entity.exec_start) as i64) < cost,
+            cost => (rqs.clock(queue.cpu).wrapping_sub(entity.exec_start) as i64) < cost,
         }
     }
 
     /// `pull_task`: a waiting task comes to `this`.
-    fn pull_task(&mut self, core: &mut Core, platform: &mut Platform, e: u32, this: CpuId) {
+    fn pull_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: u32, this: CpuId) {
         let pid = self.entities[e as usize].pid;
-        let from = core.cpu_of(pid);
+        let from = rqs.cpu_of(pid);
         platform.work.moves += 1;
-        self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.set_cpu(platform, pid, this);
+        self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
+        rqs.set_cpu(platform, pid, this);
         self.change_cpu(e, from, this);
-        self.enqueue_task(core, platform, this, pid, Enqueue::Migrated);
-        self.challenge_curr(core, platform, this, pid, Challenge::Other);
+        self.enqueue_task(rqs, platform, this, pid, Enqueue::Migrated);
+        self.challenge_curr(rqs, platform, this, pid, Challenge::Other);
     }
 
     /// `active_load_balance`, by the migration thread of `busiest`: pushes one task to the CPU that
     /// asked for it.
-    pub(super) fn push_one_task(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        busiest: CpuId,
-    ) {
-        let target = core.rqs[busiest.index()].push_cpu;
-        if core.nr_running[busiest.index()] <= 1 {
+    pub(super) fn push_one_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, busiest: CpuId) {
+        let target = rqs.rqs[busiest.index()].push_cpu;
+        if rqs.nr_running[busiest.index()] <= 1 {
             return;
         }
-        core.update_rq_clock(platform, busiest);
-        core.update_rq_clock(platform, target);
+        rqs.update_rq_clock(platform, busiest);
+        rqs.update_rq_clock(platform, target);
         let level =
-            core.domains.of(target).find(|&level| core.domains.level(level).share(target, busiest));
+            rqs.domains.of(target).find(|&level| rqs.domains.level(level).share(target, busiest));
         let Some(level) = level else { return };
         for place in 0..=self.queues_on[busiest.index()].len() {
             let q = self.queues_on[busiest.index()].get(place).map_or(busiest.0, |&(_, q)| q);
             let mut e = self.queues[q as usize].newest_task;
             while e != NIL {
-                if self.can_migrate(core, level, target, e, &mut false) {
-                    self.pull_task(core, platform, e, target);
+                if self.can_migrate(rqs, level, target, e, &mut false) {
+                    self.pull_task(rqs, platform, e, target);
                     return;
                 }
                 e = self.entities[e as usize].older;

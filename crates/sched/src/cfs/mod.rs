@@ -76,7 +76,7 @@ use crate::classes::bandwidth::{self, Bandwidth, BandwidthVersion, Quota};
 use crate::classes::rbtree::NIL;
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
-use crate::classes::{ClassList, Core, FairClass, Pid};
+use crate::classes::{ClassList, FairClass, Pid, Rqs};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -86,12 +86,11 @@ use entity::{Entity, update_avg};
 use interactive::Interactive;
 use load_balance::{Balancing, Candidates};
 pub use releases::Version;
+use schedlab_core::Load as Workload;
 use schedlab_core::index::TypedIndex;
-use schedlab_core::interface::Load as Workload;
-use schedlab_core::{Build, BuildConfig, Entry, Release};
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
-    Tunable, TunableError,
+    BuildConfig, Capabilities, CpuId, Entry, GroupId, GroupStats, Origin, Parent, Platform, Policy,
+    Promises, Release, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 use task_group::{Group, ROOT};
 pub use tunables::Tunables;
@@ -120,9 +119,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: POLICIES,
-    groups: true,
-    nohz: true,
-    build: Build::Ordinary(|config| build(Version::V2_6_32, RtVersion::V2_6_25, config)),
+    can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+    kernel: None,
+    build: |config| build(Version::V2_6_32, RtVersion::V2_6_25, config),
 };
 
 /// This scheduler in the registry.
@@ -130,20 +129,22 @@ pub static ENTRY: Entry = Entry {
     name: "cfs",
     title: "CFS, the Completely Fair Scheduler",
     summary: "runs the task that has had the least weighted CPU time",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
             version: "2.6.32.60",
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
             golden: &[],
-            build: Build::Ordinary(|config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_32_60, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "3.2",
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
             golden: &[],
-            build: Build::Ordinary(|config| build(Version::V3_2, RtVersion::V2_6_25, config)),
+            can: Capabilities { quotas: true, ..DEFAULT.can },
+            build: |config| build(Version::V3_2, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -151,7 +152,7 @@ pub static ENTRY: Entry = Entry {
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_31, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_31, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -159,7 +160,7 @@ pub static ENTRY: Entry = Entry {
             summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_29, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_29, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -167,7 +168,7 @@ pub static ENTRY: Entry = Entry {
             summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Version::V2_6_28, RtVersion::V2_6_25, config)),
+            build: |config| build(Version::V2_6_28, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
         Release {
@@ -175,8 +176,8 @@ pub static ENTRY: Entry = Entry {
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
             golden: &[("cfs", "2.6.24")],
             cpus_max: 1,
-            groups: false,
-            build: Build::Ordinary(|config| build(Version::V2_6_24, RtVersion::V2_6_23, config)),
+            can: Capabilities { nohz: true, ..Capabilities::BASIC },
+            build: |config| build(Version::V2_6_24, RtVersion::V2_6_23, config),
             ..DEFAULT
         },
         Release {
@@ -184,9 +185,9 @@ pub static ENTRY: Entry = Entry {
             summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
             golden: &[("cfs", "2.6.23")],
             cpus_max: 1,
-            groups: false,
-            nohz: false,
-            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
+            can: Capabilities::BASIC,
+            kernel: None,
+            build: |config| Box::new(wait_runtime::core_2_6(config)),
             ..DEFAULT
         },
     ],
@@ -197,6 +198,7 @@ pub static INTERACTIVE: Entry = Entry {
     name: "cfs_interactive",
     title: "CFS with a rule for interactivity",
     summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never in Linux",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.32",
         also: &[],
@@ -206,9 +208,9 @@ pub static INTERACTIVE: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: POLICIES,
-        groups: true,
-        nohz: true,
-        build: Build::Ordinary(|config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config)),
+        can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+        kernel: None,
+        build: |config| build(Version::INTERACTIVE, RtVersion::V2_6_25, config),
     }],
 };
 
@@ -222,12 +224,12 @@ fn build(
 
 /// A release with its classes.
 pub fn core_2_6(version: Version, rt: RtVersion, config: &BuildConfig) -> ClassList<Cfs> {
-    let core = Core::new(domains(&config.topology));
+    let rqs = Rqs::new(domains(&config.topology));
     ClassList {
         deadline: crate::classes::NoClass,
-        rt: RealTime::new(rt, core.cpus(), config.hz),
-        fair: Cfs::new(version, &core, config.hz),
-        core,
+        rt: RealTime::new(rt, rqs.cpus(), config.hz),
+        fair: Cfs::new(version, &rqs, config.hz),
+        core: rqs,
     }
 }
 
@@ -282,10 +284,10 @@ pub struct Cfs {
 
 impl Cfs {
     /// The class with nothing to run.
-    pub fn new(version: Version, core: &Core, hz: u32) -> Cfs {
-        let cpus = core.cpus();
+    pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
+        let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
-        let domains = &core.domains;
+        let domains = &rqs.domains;
         let mut leaf_cpus: Vec<CpuId> = Vec::new();
         let leaf_of = all()
             .map(|cpu| {
@@ -360,9 +362,9 @@ impl Cfs {
 
     /// All the time that a task has run, under whatever policy, ns.
     #[inline]
-    fn total_exec(&self, core: &Core, e: u32) -> u64 {
+    fn total_exec(&self, rqs: &Rqs, e: u32) -> u64 {
         let entity = &self.entities[e as usize];
-        entity.sum_exec + core.thread(entity.pid).rt_sum_exec
+        entity.sum_exec + rqs.thread(entity.pid).rt_sum_exec
     }
 
     /// `set_task_rq` and the shift of vruntime in `set_task_cpu`: an entity off its queue keeps its
@@ -389,9 +391,9 @@ impl Cfs {
 }
 
 impl FairClass for Cfs {
-    fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, parent: Parent) {
+    fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
         if self.entity_of.len() <= pid.index() {
-            self.entity_of.resize(core.threads.len(), NIL);
+            self.entity_of.resize(rqs.threads.len(), NIL);
         }
         if self.version.interactive {
             self.interactive.born(pid);
@@ -404,11 +406,11 @@ impl FairClass for Cfs {
         self.entity_of[pid.index()] = e;
         self.entities[e as usize].averages.avg_wakeup = self.tunables.wakeup_granularity_ns;
         let group = if attr.group.index() < self.groups.len() { attr.group.0 } else { ROOT };
-        self.join_queue(e, group, core.cpu_of(pid));
+        self.join_queue(e, group, rqs.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
         let mut vruntime = self.queues[q as usize].min_vruntime;
         if let Parent::Task { task, .. } = parent
-            && let Some(parent) = self.entity_if_any(core.pid(task))
+            && let Some(parent) = self.entity_if_any(rqs.pid(task))
             && self.entities[parent as usize].cfs_rq == q
         {
             vruntime = self.entities[parent as usize].vruntime;
@@ -416,38 +418,38 @@ impl FairClass for Cfs {
         self.entities[e as usize].vruntime = vruntime;
     }
 
-    fn attr_changed(&mut self, core: &Core, pid: Pid, _old: &SchedAttr) {
-        let attr = &core.settings[pid.index()].attr;
+    fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
+        let attr = &rqs.settings[pid.index()].attr;
         let e = self.entity_of(pid) as usize;
         self.entities[e].load = self.load_of(pid, attr);
         self.entities[e].is_idle_policy = attr.policy == Policy::Idle;
         // 0 unless it was a real-time task.
         if !attr.policy.is_realtime() {
-            self.entities[e].sum_exec += core.thread(pid).rt_sum_exec;
+            self.entities[e].sum_exec += rqs.thread(pid).rt_sum_exec;
         }
     }
 
-    fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId) {
+    fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId) {
         if let Some(e) = self.entity_if_any(pid) {
-            self.change_cpu(e, from, core.cpu_of(pid));
+            self.change_cpu(e, from, rqs.cpu_of(pid));
         }
     }
 
     #[inline]
-    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {
+    fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {
         if self.version.interactive {
-            self.judge(core, platform, prev);
+            self.judge(rqs, platform, prev);
         }
     }
 
     /// The first half of `dequeue_task`.
     #[inline]
-    fn task_sleeps(&mut self, core: &Core, pid: Pid) {
+    fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
         if self.version.interactive {
-            self.note_sleep(core, pid);
+            self.note_sleep(rqs, pid);
         }
-        let ran = self.total_exec(core, e);
+        let ran = self.total_exec(rqs, e);
         let granularity = self.tunables.wakeup_granularity_ns;
         let averages = &mut self.entities[e as usize].averages;
         if averages.last_wakeup != 0 {
@@ -458,11 +460,11 @@ impl FairClass for Cfs {
         }
     }
 
-    fn task_wakes_other(&mut self, core: &Core, waker: Pid) {
+    fn task_wakes_other(&mut self, rqs: &Rqs, waker: Pid) {
         let Some(e) = self.entity_if_any(waker) else {
             return;
         };
-        let ran = self.total_exec(core, e);
+        let ran = self.total_exec(rqs, e);
         let averages = &mut self.entities[e as usize].averages;
         let since =
             if averages.last_wakeup != 0 { averages.last_wakeup } else { averages.start_runtime };
@@ -472,12 +474,12 @@ impl FairClass for Cfs {
 
     /// The common part of `put_prev_task`.
     #[inline]
-    fn task_put(&mut self, core: &Core, pid: Pid) {
+    fn task_put(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
-        let ran = self.total_exec(core, e) - self.entities[e as usize].prev_sum_exec;
+        let ran = self.total_exec(rqs, e) - self.entities[e as usize].prev_sum_exec;
         let averages = &mut self.entities[e as usize].averages;
         update_avg(&mut averages.avg_running, ran);
-        if core.thread(pid).runnable {
+        if rqs.thread(pid).runnable {
             let limit = 2i64.wrapping_mul(self.tunables.migration_cost_ns) as u64;
             update_avg(&mut averages.avg_overlap, ran.min(limit));
         } else {
@@ -486,73 +488,73 @@ impl FairClass for Cfs {
     }
 
     #[inline]
-    fn update_cpu_load(&mut self, _core: &Core, cpu: CpuId) {
+    fn update_cpu_load(&mut self, _core: &Rqs, cpu: CpuId) {
         self.update_cpu_loads(cpu);
     }
 
     #[inline]
     fn trigger_load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         cpu: CpuId,
     ) {
-        self.rebalance_domains(core, rt, platform, cpu);
+        self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
     /// The domains begin anew, and in releases that do so the tunables are scaled again.
-    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
         if self.version.rescales {
             // A CPU that goes away is still counted.
-            let online = core.online_cpus();
+            let online = rqs.online_cpus();
             let counted = online + u32::from(online < self.online_before);
             self.tunables.rescale(&self.version, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
         }
-        self.power = find_busiest_group::power_at_boot(&core.domains, |cpu| core.is_online(cpu));
+        self.power = find_busiest_group::power_at_boot(&rqs.domains, |cpu| rqs.is_online(cpu));
         self.weak_groups =
             self.power.iter().map(|level| find_busiest_group::weak_groups(level)).collect();
         for (level, rows) in self.balancing.iter_mut().enumerate() {
             for row in rows {
                 row.last_balance = platform.jiffies();
-                row.interval_ms = u64::from(core.domains.level(level).params.min_interval_ms);
+                row.interval_ms = u64::from(rqs.domains.level(level).params.min_interval_ms);
                 row.nr_failed = 0;
             }
         }
         self.next_balance.fill(platform.jiffies());
     }
 
-    fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.balance_newly_idle(core, platform, cpu);
+    fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.balance_newly_idle(rqs, platform, cpu);
     }
 
-    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.push_one_task(core, platform, cpu);
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.push_one_task(rqs, platform, cpu);
     }
 
-    fn group_new(&mut self, _core: &Core, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn group_new(&mut self, _core: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, String> {
         self.make_group(parent, shares)
     }
 
     fn group_set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
-        self.write_shares(core, platform, group, shares)
+        self.write_shares(rqs, platform, group, shares)
     }
 
     fn group_set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), String> {
-        self.write_quota(core, platform, group.0, quota)
+        self.write_quota(rqs, platform, group.0, quota)
     }
 
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
@@ -566,29 +568,29 @@ impl FairClass for Cfs {
 
     fn set_group(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
     ) -> Result<(), String> {
-        self.move_to_group(core, platform, pid, group)
+        self.move_to_group(rqs, platform, pid, group)
     }
 
-    fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
+    fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         if bandwidth::is_timer(key) {
-            self.bandwidth_timer(core, platform, key);
+            self.bandwidth_timer(rqs, platform, key);
         } else {
-            self.hrtick_fires(core, platform, key);
+            self.hrtick_fires(rqs, platform, key);
         }
     }
 
-    fn tunables(&self, _core: &Core) -> Vec<Tunable> {
+    fn tunables(&self, _core: &Rqs) -> Vec<Tunable> {
         self.list_tunables()
     }
 
-    fn set_tunable(&mut self, core: &mut Core, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError> {
         self.write_tunable(name, value)?;
-        core.rt_avg_period_ns = self.tunables.time_avg_ms * 1_000_000 / 2;
+        rqs.rt_avg_period_ns = self.tunables.time_avg_ms * 1_000_000 / 2;
         Ok(())
     }
 
@@ -600,8 +602,8 @@ impl FairClass for Cfs {
     /// run once he is past it by more than a wakeup's granularity or a tick. It can be ahead of the
     /// floor by its first debit or its last turn, and others can be behind the floor by a sleeper's
     /// credit. (`SCHED_IDLE` tasks, whose weight is 3, are promised nothing.)
-    fn promises(&self, core: &Core, load: &Workload) -> Promises {
-        if core.cpus() > 1 || self.groups.len() > 1 {
+    fn promises(&self, rqs: &Rqs, load: &Workload) -> Promises {
+        if rqs.cpus() > 1 || self.groups.len() > 1 {
             return Promises::default();
         }
         let tunables = &self.tunables;
@@ -625,7 +627,7 @@ impl FairClass for Cfs {
         }
     }
 
-    fn audit(&self, core: &Core) -> Result<(), String> {
+    fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for q in 0..self.queues.len() as u32 {
             let queue = &self.queues[q as usize];
             self.audit_queue(q).map_err(|what| {
@@ -636,7 +638,7 @@ impl FairClass for Cfs {
             let pid = Pid(pid as u32);
             if e != NIL {
                 let entity = &self.entities[e as usize];
-                let thread = core.thread(pid);
+                let thread = rqs.thread(pid);
                 let queued = thread.on_rq && thread.class == crate::classes::ClassId::Fair;
                 if entity.on_rq != queued {
                     return Err(alloc::format!(
@@ -644,7 +646,7 @@ impl FairClass for Cfs {
                         pid.0
                     ));
                 }
-                if self.queues[entity.cfs_rq as usize].cpu != core.cpu_of(pid) {
+                if self.queues[entity.cfs_rq as usize].cpu != rqs.cpu_of(pid) {
                     return Err(alloc::format!(
                         "thread {} and its queue are on different CPUs",
                         pid.0

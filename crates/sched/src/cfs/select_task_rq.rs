@@ -5,7 +5,7 @@
 
 use super::Cfs;
 use super::releases::Feature;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl Cfs {
@@ -31,53 +31,53 @@ impl Cfs {
 
     /// `cpu_avg_load_per_task`.
     #[inline]
-    pub(super) fn avg_load_per_task(&self, core: &Core, cpu: CpuId) -> u64 {
+    pub(super) fn avg_load_per_task(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
         let load = self.weighted_load[cpu.index()];
-        load.checked_div(u64::from(core.nr_running[cpu.index()])).unwrap_or(0)
+        load.checked_div(u64::from(rqs.nr_running[cpu.index()])).unwrap_or(0)
     }
 
     /// `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         sync: bool,
     ) -> CpuId {
-        let (this, prev) = (core.this_cpu, core.cpu_of(pid));
-        if !self.tunables.has(Feature::AffineWakeups) || !core.is_allowed(pid, this) {
+        let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
+        if !self.tunables.has(Feature::AffineWakeups) || !rqs.is_allowed(pid, this) {
             return prev;
         }
         if this == prev && self.groups.len() == 1 {
             // There is nothing to choose, and there are no shares to bring up to date.
             return prev;
         }
-        let affine = core.domains.of(this).find(|&level| {
-            let level = core.domains.level(level);
+        let affine = rqs.domains.of(this).find(|&level| {
+            let level = rqs.domains.level(level);
             level.params.wake_affine && level.share(this, prev)
         });
         let Some(level) = affine else {
             return prev;
         };
         if self.tunables.has(Feature::LbSharesUpdate) {
-            self.update_shares(core, platform, level, this);
+            self.update_shares(rqs, platform, level, this);
         }
-        if this != prev && self.wake_affine(core, level, pid, sync) { this } else { prev }
+        if this != prev && self.wake_affine(rqs, level, pid, sync) { this } else { prev }
     }
 
     /// `wake_affine`: whether `pid` may come to the waker's CPU.
-    fn wake_affine(&self, core: &Core, level: usize, pid: Pid, sync: bool) -> bool {
-        let (this, prev) = (core.this_cpu, core.cpu_of(pid));
-        let params = &core.domains.level(level).params;
+    fn wake_affine(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> bool {
+        let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
+        let params = &rqs.domains.level(level).params;
         let index = params.wake_idx;
         let mut load = self.source_load(prev, index);
         let mut this_load = self.target_load(this, index);
         let asym = self.tunables.has(Feature::AsymEffLoad);
         let e = self.entity_of(pid);
-        let curr = core.curr(this);
+        let curr = rqs.curr(this);
         let sync =
-            self.believes_sync(core, curr, e, sync && self.tunables.has(Feature::SyncWakeups));
+            self.believes_sync(rqs, curr, e, sync && self.tunables.has(Feature::SyncWakeups));
         if sync && let Some(waker) = self.entity_if_any(curr) {
             // The waker is about to sleep: count without it.
             let group = self.group_of(waker);
@@ -97,13 +97,13 @@ impl Cfs {
         }
         this_load <= load
             && this_load.wrapping_add(self.target_load(prev, index))
-                <= self.avg_load_per_task(core, this)
+                <= self.avg_load_per_task(rqs, this)
     }
 
     /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
     /// after having woken somebody.
-    fn believes_sync(&self, core: &Core, waker: Pid, woken: u32, sync: bool) -> bool {
-        let _ = core;
+    fn believes_sync(&self, rqs: &Rqs, waker: Pid, woken: u32, sync: bool) -> bool {
+        let _ = rqs;
         let overlaps = [self.entity_if_any(waker), Some(woken)]
             .map(|e| e.map_or(0, |e| self.entities[e as usize].averages.avg_overlap as i64));
         let cost = self.tunables.migration_cost_ns;
@@ -117,23 +117,23 @@ impl Cfs {
 
     /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in
     /// it the idlest CPU.
-    pub(super) fn select_for_fork(&mut self, core: &Core, pid: Pid) -> CpuId {
-        let mut cpu = core.this_cpu;
-        let forks = |&level: &usize| core.domains.level(level).params.balance_fork;
+    pub(super) fn select_for_fork(&mut self, rqs: &Rqs, pid: Pid) -> CpuId {
+        let mut cpu = rqs.this_cpu;
+        let forks = |&level: &usize| rqs.domains.level(level).params.balance_fork;
         // All domains up to the first that does not balance at fork.
-        let mut level = core.domains.of(cpu).take_while(forks).last();
+        let mut level = rqs.domains.of(cpu).take_while(forks).last();
         while let Some(number) = level {
-            level = core.domains.child(cpu, number).filter(forks);
-            let Some(group) = self.find_idlest_group(core, number, cpu, pid) else {
+            level = rqs.domains.child(cpu, number).filter(forks);
+            let Some(group) = self.find_idlest_group(rqs, number, cpu, pid) else {
                 continue;
             };
-            let cpus = &core.domains.level(number).span(cpu).groups[group];
-            let Some(idlest) = self.find_idlest_cpu(core, cpus, cpu, pid) else {
+            let cpus = &rqs.domains.level(number).span(cpu).groups[group];
+            let Some(idlest) = self.find_idlest_cpu(rqs, cpus, cpu, pid) else {
                 continue;
             };
             if idlest != cpu {
                 cpu = idlest;
-                level = core.domains.child(cpu, number).filter(forks);
+                level = rqs.domains.child(cpu, number).filter(forks);
             }
         }
         cpu
@@ -141,14 +141,14 @@ impl Cfs {
 
     /// `find_idlest_group`: the least loaded other group of the domain, if it is less loaded by far
     /// than the own.
-    fn find_idlest_group(&self, core: &Core, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
-        let domain = core.domains.level(level);
+    fn find_idlest_group(&self, rqs: &Rqs, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
+        let domain = rqs.domains.level(level);
         let span = domain.span(cpu);
         let own = domain.group_of(cpu);
         let index = domain.params.forkexec_idx;
         let load_of = |number: usize| {
             let cpus = &span.groups[number];
-            if !cpus.iter().any(|&cpu| core.is_allowed(pid, cpu)) {
+            if !cpus.iter().any(|&cpu| rqs.is_allowed(pid, cpu)) {
                 return None;
             }
             let load = |cpu: &CpuId| {
@@ -165,7 +165,7 @@ impl Cfs {
         let others = (own + 1..span.groups.len()).chain(0..own);
         let is_plain = span.single_cpu_groups
             && self.weak_groups[level] == 0
-            && core.thread(pid).nr_cpus_allowed == core.cpus();
+            && rqs.thread(pid).nr_cpus_allowed == rqs.cpus();
         let least = if is_plain {
             // Single CPUs of full power, all of them allowed: the load of each is what counts, and
             // there may be many.
@@ -179,10 +179,10 @@ impl Cfs {
 
     /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the present
     /// one, else the first.
-    fn find_idlest_cpu(&self, core: &Core, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
+    fn find_idlest_cpu(&self, rqs: &Rqs, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
-            if !core.is_allowed(pid, cpu) {
+            if !rqs.is_allowed(pid, cpu) {
                 continue;
             }
             let load = self.weighted_load[cpu.index()];
@@ -225,9 +225,9 @@ mod tests {
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
         let mut list = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
-        let (core, fair) = (&mut list.core, &mut list.fair);
-        let anywhere = core.idle_thread(CpuId(0));
-        core.thread_mut(anywhere).nr_cpus_allowed = CPUS;
+        let (rqs, fair) = (&mut list.core, &mut list.fair);
+        let anywhere = rqs.idle_thread(CpuId(0));
+        rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;
         let (mut left, mut stayed) = (0, 0);
         for round in 0..200 {
             // Forks that compare the present load or a decaying one; few or many loads, and all or
@@ -238,12 +238,12 @@ mod tests {
                 fair.cpu_load[cpu] = [0; 5].map(|_: u64| random.below(2) * random.below(1500));
             }
             for cpu in (0..CPUS).map(CpuId) {
-                let short = fair.find_idlest_group(core, 0, cpu, anywhere);
+                let short = fair.find_idlest_group(rqs, 0, cpu, anywhere);
                 // As if some CPU were weak.
                 let strong = core::mem::replace(&mut fair.weak_groups[0], 1);
                 assert_eq!(
                     short,
-                    fair.find_idlest_group(core, 0, cpu, anywhere),
+                    fair.find_idlest_group(rqs, 0, cpu, anywhere),
                     "round {round}, {cpu:?}"
                 );
                 fair.weak_groups[0] = strong;

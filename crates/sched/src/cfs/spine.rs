@@ -5,7 +5,7 @@ use super::Cfs;
 use super::entity::{before, fair, max_vruntime};
 use super::releases::{Buddies, Feature, GranRule};
 use crate::classes::rbtree::NIL;
-use crate::classes::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
+use crate::classes::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use schedlab_core::{CpuId, Parent, Platform, Policy};
 
 /// How a running entity stands to one that wants its place.
@@ -71,13 +71,13 @@ impl Cfs {
     /// entity that is still *behind* the leftmost one passes it, at every tick, as if it were far
     /// ahead. It is then usually picked again, and its turn counts from there.
     #[inline]
-    fn check_preempt_tick(&mut self, core: &mut Core, platform: &mut Platform, q: u32, curr: u32) {
+    fn check_preempt_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32, curr: u32) {
         let cpu = self.queues[q as usize].cpu;
         let ideal = self.slice(curr);
         let entity = &self.entities[curr as usize];
         let ran = entity.sum_exec - entity.prev_sum_exec;
         if ran > ideal {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
             if self.version.tick_clears_buddies {
                 self.clear_buddies(curr);
             }
@@ -94,7 +94,7 @@ impl Cfs {
             && let Some(leftmost) = queue.timeline.leftmost_vruntime()
             && entity.vruntime.wrapping_sub(leftmost) > ideal
         {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -194,20 +194,20 @@ impl Cfs {
     #[inline]
     fn check_preempt_wakeup(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         challenge: Challenge,
     ) {
-        let curr_pid = core.curr(cpu);
+        let curr_pid = rqs.curr(cpu);
         let curr = self.entity_of(curr_pid);
         let q = self.entities[curr as usize].cfs_rq;
         let many = u64::from(self.queues[q as usize].nr_running) >= self.tunables.nr_latency;
-        self.update_curr(core, platform, q);
-        match core.thread(pid).class {
+        self.update_curr(rqs, platform, q);
+        match rqs.thread(pid).class {
             ClassId::Rt | ClassId::Deadline => {
-                core.resched_curr(platform, cpu);
+                rqs.resched_curr(platform, cpu);
                 return;
             }
             ClassId::Idle => return,
@@ -231,16 +231,16 @@ impl Cfs {
             }
             Buddies::Preempted | Buddies::None => {}
         }
-        if self.version.checks_pending && core.resched_pending(cpu) {
+        if self.version.checks_pending && rqs.resched_pending(cpu) {
             return;
         }
-        let policies = [curr_pid, pid].map(|pid| core.thread(pid).policy);
+        let policies = [curr_pid, pid].map(|pid| rqs.thread(pid).policy);
         let sync = challenge == Challenge::Wakeup { sync: true }
             && self.tunables.has(Feature::SyncWakeups);
         let verdict =
             self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
         if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -318,11 +318,11 @@ impl Cfs {
 
     /// `set_next_entity`: from now on `e` runs, as far as its queue is concerned.
     #[inline]
-    fn set_next_entity(&mut self, core: &Core, q: u32, e: u32) {
+    fn set_next_entity(&mut self, rqs: &Rqs, q: u32, e: u32) {
         if self.entities[e as usize].on_rq {
             self.timeline_remove(q, e);
         }
-        let clock = core.clock(self.queues[q as usize].cpu);
+        let clock = rqs.clock(self.queues[q as usize].cpu);
         let entity = &mut self.entities[e as usize];
         entity.exec_start = clock;
         entity.prev_sum_exec = entity.sum_exec;
@@ -333,15 +333,15 @@ impl Cfs {
     /// there.
     pub(super) fn challenge_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         challenge: Challenge,
     ) {
-        match core.thread(core.curr(cpu)).class {
-            ClassId::Fair => self.check_preempt_wakeup(core, platform, cpu, pid, challenge),
-            ClassId::Idle => core.resched_curr(platform, cpu),
+        match rqs.thread(rqs.curr(cpu)).class {
+            ClassId::Fair => self.check_preempt_wakeup(rqs, platform, cpu, pid, challenge),
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
             // The classes above never give way to a fair task.
             ClassId::Rt | ClassId::Deadline => {}
         }
@@ -355,7 +355,7 @@ impl Class for super::Cfs {
     #[inline]
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -364,13 +364,13 @@ impl Class for super::Cfs {
         let e = self.entity_of(pid);
         let wakeup = why == Enqueue::Wakeup;
         if wakeup {
-            self.entities[e as usize].averages.start_runtime = self.total_exec(core, e);
+            self.entities[e as usize].averages.start_runtime = self.total_exec(rqs, e);
             if self.version.interactive {
-                self.note_wakeup(core, pid);
+                self.note_wakeup(rqs, pid);
             }
         }
-        self.join(core, platform, e, 1, wakeup);
-        self.hrtick_update(core, platform, cpu);
+        self.join(rqs, platform, e, 1, wakeup);
+        self.hrtick_update(rqs, platform, cpu);
     }
 
     /// `dequeue_task_fair`: up through the groups, as far as they have nothing else to run
@@ -378,28 +378,28 @@ impl Class for super::Cfs {
     #[inline]
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _: Dequeue,
     ) -> bool {
-        self.leave(core, platform, self.entity_of(pid), 1);
-        self.hrtick_update(core, platform, cpu);
+        self.leave(rqs, platform, self.entity_of(pid), 1);
+        self.hrtick_update(rqs, platform, cpu);
         true
     }
 
     /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual
     /// time puts it; it may well be picked again at once.
-    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
         if self.queues[q as usize].nr_running == 1 {
             return;
         }
         self.clear_buddies(e);
-        if !self.tunables.compat_yield && core.thread(pid).policy != Policy::Batch {
-            self.update_curr(core, platform, q);
+        if !self.tunables.compat_yield && rqs.thread(pid).policy != Policy::Batch {
+            self.update_curr(rqs, platform, q);
             return;
         }
         let Some(last) = self.queues[q as usize].timeline.rightmost_vruntime() else {
@@ -415,20 +415,20 @@ impl Class for super::Cfs {
     #[inline]
     fn check_preempt_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         challenge: Challenge,
     ) {
-        self.check_preempt_wakeup(core, platform, cpu, pid, challenge);
+        self.check_preempt_wakeup(rqs, platform, cpu, pid, challenge);
     }
 
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
     #[inline]
     fn pick_next_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
@@ -439,11 +439,11 @@ impl Class for super::Cfs {
         loop {
             let e = self.pick_next_entity(q);
             platform.work.tree(self.queues[q as usize].nr_running);
-            self.set_next_entity(core, q, e);
+            self.set_next_entity(rqs, q, e);
             q = self.entities[e as usize].my_q;
             if q == NIL {
                 let pid = self.entities[e as usize].pid;
-                self.hrtick_start(core, platform, cpu, pid);
+                self.hrtick_start(rqs, platform, cpu, pid);
                 return Some(pid);
             }
         }
@@ -452,16 +452,16 @@ impl Class for super::Cfs {
     /// `put_prev_task_fair`: from the task up. Each level is charged when it is put, and throttled
     /// if it has run out of quota.
     #[inline]
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.hrtick_clear(platform, cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
             let waits = self.entities[e as usize].on_rq;
             if waits {
-                self.update_curr(core, platform, q);
+                self.update_curr(rqs, platform, q);
             }
-            self.check_runtime(core, platform, q);
+            self.check_runtime(rqs, platform, q);
             if waits {
                 platform.work.tree(self.queues[q as usize].nr_running);
                 self.timeline_insert(q, e);
@@ -472,11 +472,11 @@ impl Class for super::Cfs {
     }
 
     /// `set_curr_task_fair`.
-    fn set_curr_task(&mut self, core: &mut Core, _: &mut Platform, _cpu: CpuId, pid: Pid) {
+    fn set_curr_task(&mut self, rqs: &mut Rqs, _: &mut Platform, _cpu: CpuId, pid: Pid) {
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
-            self.set_next_entity(core, q, e);
+            self.set_next_entity(rqs, q, e);
             e = self.entities[e as usize].parent;
         }
     }
@@ -484,28 +484,28 @@ impl Class for super::Cfs {
     #[inline]
     fn select_task_rq(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId {
         match select {
-            Select::Wakeup { sync } => self.select_for_wakeup(core, platform, pid, sync),
-            Select::Fork => self.select_for_fork(core, pid),
+            Select::Wakeup { sync } => self.select_for_wakeup(rqs, platform, pid, sync),
+            Select::Fork => self.select_for_fork(rqs, pid),
         }
     }
 
     /// `task_tick_fair`: every level is charged and looked at.
     #[inline]
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let by_timer = self.hrtick_replaces_tick(cpu);
         let mut e = self.entity_of(pid);
         while e != NIL {
             let q = self.entities[e as usize].cfs_rq;
-            self.update_curr(core, platform, q);
+            self.update_curr(rqs, platform, q);
             let alone = self.queues[q as usize].nr_running <= 1;
             if !by_timer && (!alone || !self.tunables.has(Feature::WakeupPreempt)) {
-                self.check_preempt_tick(core, platform, q, e);
+                self.check_preempt_tick(rqs, platform, q, e);
             }
             e = self.entities[e as usize].parent;
         }
@@ -515,7 +515,7 @@ impl Class for super::Cfs {
     /// whichever is later.
     fn task_new(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -523,7 +523,7 @@ impl Class for super::Cfs {
     ) {
         let e = self.entity_of(pid);
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let curr = self.queues[q as usize].curr;
         if curr != NIL {
             self.entities[e as usize].vruntime = self.entities[curr as usize].vruntime;
@@ -539,35 +539,35 @@ impl Class for super::Cfs {
             if before(running, child) {
                 self.entities[e as usize].vruntime = running;
                 self.entities[curr as usize].vruntime = child;
-                core.resched_curr(platform, cpu);
+                rqs.resched_curr(platform, cpu);
             }
         }
-        self.enqueue_task(core, platform, cpu, pid, Enqueue::New);
+        self.enqueue_task(rqs, platform, cpu, pid, Enqueue::New);
         if self.version.resched_after_fork {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
-    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        if core.curr(cpu) == pid {
-            core.resched_curr(platform, cpu);
+    fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if rqs.curr(cpu) == pid {
+            rqs.resched_curr(platform, cpu);
         } else {
-            self.challenge_curr(core, platform, cpu, pid, Challenge::Other);
+            self.challenge_curr(rqs, platform, cpu, pid, Challenge::Other);
         }
     }
 
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         old_prio: i16,
     ) {
-        if core.curr(cpu) != pid {
-            self.challenge_curr(core, platform, cpu, pid, Challenge::Other);
-        } else if core.thread(pid).prio > old_prio {
-            core.resched_curr(platform, cpu);
+        if rqs.curr(cpu) != pid {
+            self.challenge_curr(rqs, platform, cpu, pid, Challenge::Other);
+        } else if rqs.thread(pid).prio > old_prio {
+            rqs.resched_curr(platform, cpu);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::Cfs;
 use super::cfs_rq::CfsRq;
 use super::entity::{Entity, Load};
 use crate::classes::rbtree::NIL;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, GroupId, Platform};
@@ -130,7 +130,7 @@ impl Cfs {
     /// divided.
     pub(super) fn write_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
@@ -151,7 +151,7 @@ impl Cfs {
             let q = self.groups[group.index()].queues[place].1;
             self.queues[q as usize].shares = 0;
             let e = self.queues[q as usize].entity;
-            self.reweight_entity(core, platform, e, Load::computed(shares, self.version.inverse));
+            self.reweight_entity(rqs, platform, e, Load::computed(shares, self.version.inverse));
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Cfs {
     /// `moved_group_fair`: a task, off its queue, joins another group, as a newcomer there.
     pub(super) fn move_to_group(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
@@ -168,9 +168,9 @@ impl Cfs {
             return Err("no such group".into());
         }
         let e = self.entity_of(pid);
-        self.join_queue(e, group.0, core.cpu_of(pid));
+        self.join_queue(e, group.0, rqs.cpu_of(pid));
         let q = self.entities[e as usize].cfs_rq;
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.place_entity(q, e, true);
         Ok(())
     }

@@ -8,7 +8,7 @@
 
 use super::task_group::ROOT;
 use super::{Cfs, row};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::rbtree::NIL;
 use alloc::string::String;
@@ -22,7 +22,7 @@ impl Cfs {
     #[inline]
     pub(super) fn join(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: u32,
         count: u32,
@@ -34,8 +34,8 @@ impl Cfs {
             let q = self.entities[e as usize].cfs_rq;
             joins &= !self.entities[e as usize].on_rq;
             if joins {
-                self.enqueue_entity(core, platform, e, wakeup);
-                self.check_enqueue_throttle(core, platform, q);
+                self.enqueue_entity(rqs, platform, e, wakeup);
+                self.check_enqueue_throttle(rqs, platform, q);
                 wakeup = true;
             }
             self.queues[q as usize].h_nr_running += count;
@@ -44,13 +44,13 @@ impl Cfs {
             }
             e = self.entities[e as usize].parent;
         }
-        core.add_nr_running(cpu, count);
+        rqs.add_nr_running(cpu, count);
     }
 
     /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs as far as
     /// they have nothing else to run.
     #[inline]
-    pub(super) fn leave(&mut self, core: &mut Core, platform: &mut Platform, e: u32, count: u32) {
+    pub(super) fn leave(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: u32, count: u32) {
         let cpu = self.queues[self.entities[e as usize].cfs_rq as usize].cpu;
         let (mut e, mut leaves) = (e, true);
         while e != NIL {
@@ -60,7 +60,7 @@ impl Cfs {
             }
             let q = self.entities[e as usize].cfs_rq;
             if leaves {
-                self.dequeue_entity(core, platform, e);
+                self.dequeue_entity(rqs, platform, e);
                 if self.queues[q as usize].nr_running == 0 {
                     self.limits.return_slack(platform, row(q));
                 }
@@ -72,13 +72,13 @@ impl Cfs {
             leaves &= self.queues[q as usize].load == 0;
             e = self.entities[e as usize].parent;
         }
-        core.sub_nr_running(cpu, count);
+        rqs.sub_nr_running(cpu, count);
     }
 
     /// `check_enqueue_throttle`: queue `q` has got its first entity; it may have nothing to run it
     /// on. (One in which somebody runs is looked at when that one is put away.)
     #[inline]
-    fn check_enqueue_throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    fn check_enqueue_throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
         if !self.limits.is_used()
             || queue.nr_running != 1
@@ -87,53 +87,53 @@ impl Cfs {
         {
             return;
         }
-        let clock = core.clock(queue.cpu);
+        let clock = rqs.clock(queue.cpu);
         self.limits.account(platform, row(q), clock, 0);
-        self.check_runtime(core, platform, q);
+        self.check_runtime(rqs, platform, q);
     }
 
     /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
     #[inline]
-    pub(super) fn check_runtime(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         if self.limits.has_run_out(row(q)) {
-            self.throttle(core, platform, q);
+            self.throttle(rqs, platform, q);
         }
     }
 
     /// `throttle_cfs_rq`.
-    fn throttle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
-        self.leave(core, platform, e, count);
-        self.limits.set_throttled(platform, row(q), core.clock(cpu));
+        self.leave(rqs, platform, e, count);
+        self.limits.set_throttled(platform, row(q), rqs.clock(cpu));
     }
 
     /// `unthrottle_cfs_rq`. Its group comes back as a waking sleeper.
-    fn unthrottle(&mut self, core: &mut Core, platform: &mut Platform, q: u32) {
+    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
         let queue = &self.queues[q as usize];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
-        core.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(row(q), core.clock(cpu));
+        rqs.update_rq_clock(platform, cpu);
+        self.limits.clear_throttled(row(q), rqs.clock(cpu));
         if self.queues[q as usize].load == 0 {
             return;
         }
-        self.join(core, platform, e, count, true);
+        self.join(rqs, platform, e, count, true);
         // A busy CPU is not asked: its tick will find out.
-        if core.is_idle_thread(core.curr(cpu)) && self.queues[cpu.index()].nr_running > 0 {
-            core.resched_curr(platform, cpu);
+        if rqs.is_idle_thread(rqs.curr(cpu)) && self.queues[cpu.index()].nr_running > 0 {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn bandwidth_timer(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         key: TimerKey,
     ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
-                self.unthrottle(core, platform, q.index() as u32);
+                self.unthrottle(rqs, platform, q.index() as u32);
             }
         }
     }
@@ -174,7 +174,7 @@ impl Cfs {
     /// `tg_set_cfs_bandwidth`.
     pub(super) fn write_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: u32,
         quota: &Quota,
@@ -191,7 +191,7 @@ impl Cfs {
         let queues = row.queues.iter().map(|&(_, q)| super::row(q));
         self.limits.set_quota(platform, GroupId(group), quota, queues)?;
         while let Some(q) = self.limits.first_throttled(GroupId(group)) {
-            self.unthrottle(core, platform, q.index() as u32);
+            self.unthrottle(rqs, platform, q.index() as u32);
         }
         Ok(())
     }

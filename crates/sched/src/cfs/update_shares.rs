@@ -7,7 +7,7 @@
 use super::Cfs;
 use super::entity::Load;
 use super::task_group::SHARES;
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
 use schedlab_core::{CpuId, Platform};
@@ -21,19 +21,19 @@ impl Cfs {
     #[inline]
     pub(super) fn update_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         level: usize,
         cpu: CpuId,
     ) {
         if self.groups.len() > 1 {
-            self.update_shares_of_all(core, platform, level, cpu);
+            self.update_shares_of_all(rqs, platform, level, cpu);
         }
     }
 
     fn update_shares_of_all(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         level: usize,
         cpu: CpuId,
@@ -47,26 +47,26 @@ impl Cfs {
         self.refresh_bottom_up();
         for place in 0..self.bottom_up.len() {
             let group = self.bottom_up[place];
-            self.divide_shares(core, platform, group, level, cpu);
+            self.divide_shares(rqs, platform, group, level, cpu);
         }
     }
 
     /// `tg_shares_up`: divides the shares of one group over a domain.
     fn divide_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: u32,
         level: usize,
         cpu: CpuId,
     ) {
-        let domain = core.domains.level(level);
+        let domain = rqs.domains.level(level);
         let row = &self.groups[group as usize];
         let mut total = 0;
         let mut shares = 0;
         let mut absent = domain.span(cpu).cpus.len() as u64;
         for &(other, q) in &row.queues {
-            if core.is_online(other) && domain.share(other, cpu) {
+            if rqs.is_online(other) && domain.share(other, cpu) {
                 let queue = &self.queues[q as usize];
                 total += if queue.load == 0 { ABSENT_LOAD } else { queue.load };
                 shares += queue.shares;
@@ -74,14 +74,14 @@ impl Cfs {
             }
         }
         total += absent * ABSENT_LOAD;
-        if shares == 0 || shares > row.shares || core.domains.is_top(cpu, level) {
+        if shares == 0 || shares > row.shares || rqs.domains.is_top(cpu, level) {
             shares = row.shares;
         }
         let part = |load: u64| (shares * load / total).clamp(*SHARES.start(), *SHARES.end());
         let thresh = self.tunables.shares_thresh;
         for place in 0..row.queues.len() {
             let (other, q) = self.groups[group as usize].queues[place];
-            if !core.is_online(other) || !core.domains.level(level).share(other, cpu) {
+            if !rqs.is_online(other) || !rqs.domains.level(level).share(other, cpu) {
                 continue;
             }
             let queue = &mut self.queues[q as usize];
@@ -91,13 +91,13 @@ impl Cfs {
             if part.abs_diff(self.entities[e as usize].load.weight) > thresh {
                 queue.rq_weight = load;
                 queue.shares = if load == 0 { 0 } else { part };
-                self.reweight_entity(core, platform, e, Load::computed(part, self.version.inverse));
+                self.reweight_entity(rqs, platform, e, Load::computed(part, self.version.inverse));
             }
         }
         let part = part(ABSENT_LOAD);
         let weights = &mut self.groups[group as usize].absent_weight;
         for (weight, &leaf_cpu) in weights.iter_mut().zip(&self.leaf_cpus) {
-            if core.domains.level(level).share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
+            if rqs.domains.level(level).share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
                 *weight = part;
             }
         }
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn shares_follow_the_load() {
         let domains = crate::cfs::domains(&Topology::flat(2));
-        let mut core = Core::new(domains);
-        let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
+        let mut rqs = Rqs::new(domains);
+        let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
         let group = cfs.make_group(GroupId::ROOT, 1024).unwrap().0;
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
         let weights = |cfs: &Cfs| {
@@ -181,12 +181,12 @@ mod tests {
         for (q, load) in queues.into_iter().zip([1024, 3072]) {
             cfs.queues[q as usize].load = load;
         }
-        cfs.update_shares(&mut core, &mut at(10_000_000), 0, CpuId(0));
+        cfs.update_shares(&mut rqs, &mut at(10_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [256, 768]);
         for (q, load) in queues.into_iter().zip([2048, 0]) {
             cfs.queues[q as usize].load = load;
         }
-        cfs.update_shares(&mut core, &mut at(20_000_000), 0, CpuId(0));
+        cfs.update_shares(&mut rqs, &mut at(20_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [682, 341]);
         assert_eq!(queues.map(|q| cfs.queues[q as usize].shares), [682, 0]);
     }
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn a_queue_that_is_made_late_weighs_what_it_would_by_then() {
         let domains = crate::cfs::domains(&Topology::flat(4));
-        let mut core = Core::new(domains);
+        let mut rqs = Rqs::new(domains);
         let mut build = |early: bool| {
-            let mut cfs = Cfs::new(Version::V2_6_32, &core, 1000);
+            let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
             let group = cfs.make_group(GroupId::ROOT, 2048).unwrap().0;
             let q = cfs.queue_of(group, CpuId(0));
             if early {
@@ -205,7 +205,7 @@ mod tests {
             for (step, load) in [5000, 4990, 1024, 88761].into_iter().enumerate() {
                 cfs.queues[q as usize].load = load;
                 let now_ns = 10_000_000 * (step as u64 + 1);
-                cfs.update_shares(&mut core, &mut at(now_ns), 0, CpuId(1));
+                cfs.update_shares(&mut rqs, &mut at(now_ns), 0, CpuId(1));
             }
             let late = cfs.queue_of(group, CpuId(3));
             let weight = |q: u32| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight;

@@ -36,15 +36,15 @@ use crate::classes::rbtree::{NIL, Nodes, Root};
 use crate::classes::rt::{RealTime, RtVersion};
 use crate::classes::weights::NICE_0_LOAD;
 use crate::classes::{
-    Challenge, Class, ClassId, ClassList, Core, Dequeue, Enqueue, FairClass, NoClass, Pid, Select,
+    Challenge, Class, ClassId, ClassList, Dequeue, Enqueue, FairClass, NoClass, Pid, Rqs, Select,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
+use schedlab_core::Load as Workload;
 use schedlab_core::index::TypedIndex;
-use schedlab_core::interface::Load as Workload;
 use schedlab_core::{
-    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
+    BuildConfig, CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable,
+    TunableError,
 };
 
 /// log2 of [`NICE_0_LOAD`].
@@ -153,12 +153,12 @@ pub struct WaitRuntime {
 
 /// 2.6.23 with its classes.
 pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
-    let core = Core::new(super::domains(&config.topology));
+    let rqs = Rqs::new(super::domains(&config.topology));
     ClassList {
         deadline: NoClass,
-        rt: RealTime::new(RtVersion::V2_6_23, core.cpus(), config.hz),
-        fair: WaitRuntime::new(core.cpus()),
-        core,
+        rt: RealTime::new(RtVersion::V2_6_23, rqs.cpus(), config.hz),
+        fair: WaitRuntime::new(rqs.cpus()),
+        core: rqs,
     }
 }
 
@@ -200,12 +200,12 @@ impl WaitRuntime {
 
     /// `update_curr`: charges the running entity. It was due `mine` of the time that has passed and
     /// got all of it.
-    fn update_curr(&mut self, core: &Core, cpu: CpuId) {
+    fn update_curr(&mut self, rqs: &Rqs, cpu: CpuId) {
         let curr = self.curr;
         if curr == NIL {
             return;
         }
-        let clock = core.clock(cpu);
+        let clock = rqs.clock(cpu);
         let entity = self.entity(curr);
         let delta = clock.wrapping_sub(entity.exec_start);
         entity.exec_start = clock;
@@ -280,9 +280,9 @@ impl WaitRuntime {
     }
 
     /// `enqueue_entity`.
-    fn enqueue_entity(&mut self, core: &Core, cpu: CpuId, e: u32, wakeup: bool) {
-        self.update_curr(core, cpu);
-        let is_batch = core.thread(Pid(e)).policy == Policy::Batch;
+    fn enqueue_entity(&mut self, rqs: &Rqs, cpu: CpuId, e: u32, wakeup: bool) {
+        self.update_curr(rqs, cpu);
+        let is_batch = rqs.thread(Pid(e)).policy == Policy::Batch;
         if wakeup && self.tunables.fair_sleepers && !is_batch {
             self.enqueue_sleeper(e);
         }
@@ -295,8 +295,8 @@ impl WaitRuntime {
     }
 
     /// `dequeue_entity`.
-    fn dequeue_entity(&mut self, core: &Core, cpu: CpuId, e: u32, sleep: bool) {
-        self.update_curr(core, cpu);
+    fn dequeue_entity(&mut self, rqs: &Rqs, cpu: CpuId, e: u32, sleep: bool) {
+        self.update_curr(rqs, cpu);
         if e != self.curr {
             self.wait_end(e);
         }
@@ -344,33 +344,33 @@ impl WaitRuntime {
 impl Class for WaitRuntime {
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         why: Enqueue,
     ) {
-        self.enqueue_entity(core, cpu, pid.0, why == Enqueue::Wakeup);
-        core.add_nr_running(cpu, 1);
+        self.enqueue_entity(rqs, cpu, pid.0, why == Enqueue::Wakeup);
+        rqs.add_nr_running(cpu, 1);
     }
 
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         why: Dequeue,
     ) -> bool {
-        self.dequeue_entity(core, cpu, pid.0, why == Dequeue::Sleep);
-        core.sub_nr_running(cpu, 1);
+        self.dequeue_entity(rqs, cpu, pid.0, why == Dequeue::Sleep);
+        rqs.sub_nr_running(cpu, 1);
         true
     }
 
-    fn yield_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn yield_task(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid) {
         if !self.tunables.compat_yield {
-            self.dequeue_entity(core, cpu, pid.0, false);
-            self.enqueue_entity(core, cpu, pid.0, false);
+            self.dequeue_entity(rqs, cpu, pid.0, false);
+            self.enqueue_entity(rqs, cpu, pid.0, false);
             return;
         }
         let Some(rightmost) = self.timeline.rightmost() else {
@@ -379,7 +379,7 @@ impl Class for WaitRuntime {
         if rightmost.index() == pid.index() {
             return;
         }
-        self.update_curr(core, cpu);
+        self.update_curr(rqs, cpu);
         let key = self.nodes.key(rightmost).wrapping_add(1);
         self.timeline_remove(pid.0);
         self.timeline_insert(pid.0, key);
@@ -387,16 +387,16 @@ impl Class for WaitRuntime {
 
     fn check_preempt_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _: Challenge,
     ) {
-        let thread = core.thread(pid);
+        let thread = rqs.thread(pid);
         if thread.class == ClassId::Rt {
-            self.update_curr(core, cpu);
-            core.resched_curr(platform, cpu);
+            self.update_curr(rqs, cpu);
+            rqs.resched_curr(platform, cpu);
             return;
         }
         let gran = if thread.policy == Policy::Batch {
@@ -405,13 +405,13 @@ impl Class for WaitRuntime {
             self.tunables.wakeup_granularity_ns
         };
         if pid.0 != self.curr && self.is_preempted_by(pid.0, gran) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     fn pick_next_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
@@ -419,66 +419,59 @@ impl Class for WaitRuntime {
         if e == NIL {
             return None;
         }
-        self.set_curr_task(core, platform, cpu, Pid(e));
+        self.set_curr_task(rqs, platform, cpu, Pid(e));
         Some(Pid(e))
     }
 
-    fn put_prev_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn put_prev_task(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid) {
         if self.entities[pid.index()].on_rq {
-            self.update_curr(core, cpu);
+            self.update_curr(rqs, cpu);
             let now = self.fair_clock;
             self.entity(pid.0).wait_start_fair = now;
         }
         self.curr = NIL;
     }
 
-    fn set_curr_task(&mut self, core: &mut Core, _: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn set_curr_task(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid) {
         self.wait_end(pid.0);
-        let clock = core.clock(cpu);
+        let clock = rqs.clock(cpu);
         let entity = self.entity(pid.0);
         entity.exec_start = clock;
         entity.prev_sum_exec = entity.sum_exec;
         self.curr = pid.0;
     }
 
-    fn select_task_rq(&mut self, core: &mut Core, _: &mut Platform, pid: Pid, _: Select) -> CpuId {
-        core.cpu_of(pid)
+    fn select_task_rq(&mut self, rqs: &mut Rqs, _: &mut Platform, pid: Pid, _: Select) -> CpuId {
+        rqs.cpu_of(pid)
     }
 
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.dequeue_entity(core, cpu, pid.0, false);
-        self.enqueue_entity(core, cpu, pid.0, false);
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.dequeue_entity(rqs, cpu, pid.0, false);
+        self.enqueue_entity(rqs, cpu, pid.0, false);
         let first = self.timeline.leftmost().map_or(NIL, |first| first.index() as u32);
         if first != pid.0 && self.is_preempted_by(first, self.granularity()) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     /// With `sched_child_runs_first` a child that shares nothing with its parent goes just ahead of
     /// the running task, and then owes half a granularity.
-    fn task_new(
-        &mut self,
-        core: &mut Core,
-        _: &mut Platform,
-        cpu: CpuId,
-        pid: Pid,
-        parent: Parent,
-    ) {
+    fn task_new(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let first = match parent {
             Parent::External => false,
             Parent::Task { task, cpu: parent_cpu } => {
-                let parent = core.pid(task);
+                let parent = rqs.pid(task);
                 let shares = self.entities[parent.index()].address_space
                     == self.entities[pid.index()].address_space;
                 self.tunables.child_runs_first && parent_cpu == cpu && !shares && self.curr != NIL
             }
         };
-        core.add_nr_running(cpu, 1);
+        rqs.add_nr_running(cpu, 1);
         if !first {
-            self.enqueue_entity(core, cpu, pid.0, false);
+            self.enqueue_entity(rqs, cpu, pid.0, false);
             return;
         }
-        self.update_curr(core, cpu);
+        self.update_curr(rqs, cpu);
         let now = self.fair_clock;
         self.entity(pid.0).wait_start_fair = now;
         let gran = self.granularity();
@@ -492,38 +485,38 @@ impl Class for WaitRuntime {
         self.timeline_insert(pid.0, key);
     }
 
-    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.prio_changed(core, platform, cpu, pid, i16::MIN);
+    fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.prio_changed(rqs, platform, cpu, pid, i16::MIN);
     }
 
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         old_prio: i16,
     ) {
-        let curr = core.curr(cpu);
+        let curr = rqs.curr(cpu);
         if curr == pid {
-            if core.thread(pid).prio > old_prio {
-                core.resched_curr(platform, cpu);
+            if rqs.thread(pid).prio > old_prio {
+                rqs.resched_curr(platform, cpu);
             }
             return;
         }
-        match core.thread(curr).class {
-            ClassId::Fair => self.check_preempt_curr(core, platform, cpu, pid, Challenge::Other),
-            ClassId::Idle => core.resched_curr(platform, cpu),
+        match rqs.thread(curr).class {
+            ClassId::Fair => self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other),
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
             ClassId::Rt | ClassId::Deadline => {}
         }
     }
 }
 
 impl FairClass for WaitRuntime {
-    fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, _parent: Parent) {
+    fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, _parent: Parent) {
         if self.entities.len() <= pid.index() {
-            self.entities.resize(core.threads.len(), Entity::default());
-            self.nodes.make_room(core.threads.len());
+            self.entities.resize(rqs.threads.len(), Entity::default());
+            self.nodes.make_room(rqs.threads.len());
         }
         self.entities[pid.index()] = Entity {
             load: Load::of_task(&attr.sched, true),
@@ -533,26 +526,25 @@ impl FairClass for WaitRuntime {
     }
 
     /// Who gets another weight is owed nothing any more.
-    fn attr_changed(&mut self, core: &Core, pid: Pid, _old: &SchedAttr) {
+    fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
         let entity = &mut self.entities[pid.index()];
-        entity.load = Load::of_task(&core.settings[pid.index()].attr, true);
+        entity.load = Load::of_task(&rqs.settings[pid.index()].attr, true);
         entity.wait_runtime = 0;
     }
 
-    fn task_moved(&mut self, _: &Core, _: Pid, _: CpuId) {
+    fn task_moved(&mut self, _: &Rqs, _: Pid, _: CpuId) {
         unreachable!("this release is for one CPU")
     }
 
-    fn update_cpu_load(&mut self, _: &Core, _: CpuId) {}
+    fn update_cpu_load(&mut self, _: &Rqs, _: CpuId) {}
 
-    fn trigger_load_balance(&mut self, _: &mut Core, _: &mut RealTime, _: &mut Platform, _: CpuId) {
-    }
+    fn trigger_load_balance(&mut self, _: &mut Rqs, _: &mut RealTime, _: &mut Platform, _: CpuId) {}
 
-    fn idle_balance(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) {}
+    fn idle_balance(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId) {}
 
-    fn active_load_balance(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) {}
+    fn active_load_balance(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId) {}
 
-    fn tunables(&self, _: &Core) -> Vec<Tunable> {
+    fn tunables(&self, _: &Rqs) -> Vec<Tunable> {
         let tunables = &self.tunables;
         let times = (100_000, 1_000_000_000);
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));
@@ -617,7 +609,7 @@ impl FairClass for WaitRuntime {
         all
     }
 
-    fn set_tunable(&mut self, _: &mut Core, name: &str, value: i64) -> Result<(), TunableError> {
+    fn set_tunable(&mut self, _: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError> {
         let tunables = &mut self.tunables;
         match name {
             "sched_latency_ns" => {
@@ -638,11 +630,11 @@ impl FairClass for WaitRuntime {
         Ok(())
     }
 
-    fn promises(&self, _: &Core, _load: &Workload) -> Promises {
+    fn promises(&self, _: &Rqs, _load: &Workload) -> Promises {
         Promises::default()
     }
 
-    fn audit(&self, _: &Core) -> Result<(), String> {
+    fn audit(&self, _: &Rqs) -> Result<(), String> {
         let queued = self.nodes.audit(&self.timeline)?;
         let load: u64 = self
             .entities

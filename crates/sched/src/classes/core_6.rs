@@ -19,14 +19,13 @@ use super::deadline::{self, Deadline, server};
 use super::domains::Domains;
 use super::rq::{Settings, prio_of};
 use super::rt::{self, RealTime, RtVersion};
-use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select, Thread};
+use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
-use schedlab_core::platform::Refusal;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
+    Parent, Platform, Policy, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
 /// What the fair servers (6.12 on) get of each CPU: runtime and period, ns.
@@ -36,7 +35,7 @@ const FAIR_SERVER_NS: (u64, u64) = (50_000_000, 1_000_000_000);
 /// and their quotas, and answers for the release's tunables and promises.
 ///
 /// The core has read the clock of the CPU that a hook is about. The class keeps
-/// [`Core::nr_running`] of its own threads, as it may hold some back, and
+/// [`Rqs::nr_running`] of its own threads, as it may hold some back, and
 /// [`Thread::on_rq`](super::rq::Thread::on_rq).
 pub trait FairClass6 {
     // ---- birth and death ----
@@ -47,7 +46,7 @@ pub trait FairClass6 {
     /// `set_load_weight`: `pid`, of whatever class and on no runqueue, has the attributes `attr`.
     fn set_load_weight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         attr: &SchedAttr,
@@ -55,13 +54,13 @@ pub trait FairClass6 {
 
     /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; the averages that it
     /// starts with.
-    fn wake_up_new(&mut self, core: &Core, pid: Pid);
+    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
 
     /// `pid` exits.
     fn task_dead(&mut self, pid: Pid);
 
     /// `pid`, of whatever class, has left its CPU; it may be dead.
-    fn task_switched_away(&mut self, core: &Core, pid: Pid);
+    fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid);
 
     /// Nothing of `pid`, dead, is needed any more.
     fn reap(&mut self, pid: Pid);
@@ -71,7 +70,7 @@ pub trait FairClass6 {
     /// `pid` joins the runqueue.
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -81,7 +80,7 @@ pub trait FairClass6 {
     /// `pid` leaves the runqueue. False: its dequeue is delayed.
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -95,13 +94,13 @@ pub trait FairClass6 {
     }
 
     /// `pid`, whose dequeue is delayed, is woken.
-    fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        let _ = (core, platform, pid);
+    fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
     }
 
     /// `pid`, whose dequeue is delayed, leaves the runqueue now.
-    fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        let _ = (core, platform, pid);
+    fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
     }
 
     /// Whether fair tasks are queued on `cpu`, be they delayed.
@@ -110,32 +109,31 @@ pub trait FairClass6 {
     // ---- running ----
 
     /// `pick_task`: who is next on `cpu`, if anybody is queued. Nothing is switched.
-    fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+    fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
     /// [`pick_task`](FairClass6::pick_task); if nobody is queued, balances (`newidle_balance`).
-    fn pick_or_pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId)
-    -> Option<Pid>;
+    fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
     /// `pid` stops running, and goes on waiting if it is still on the runqueue.
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `set_next_task`: `pid` runs.
-    fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `prev` stops running and `next` runs, both fair.
-    fn switch(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid, next: Pid);
+    fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
 
     /// The tick found `pid` running.
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
     /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
-    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
     /// `pid` has become runnable where `curr` runs, both fair: is that one to be preempted? `fork`:
     /// it is new.
     fn wakeup_preempt(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         curr: Pid,
         pid: Pid,
@@ -145,7 +143,7 @@ pub trait FairClass6 {
     /// `pid`, on the runqueue, has another nice value.
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         old_nice: i32,
@@ -153,10 +151,10 @@ pub trait FairClass6 {
     );
 
     /// Whether `pid`, whose nice value has changed, is checked as at a wakeup.
-    fn asks_check(&self, core: &Core, pid: Pid) -> bool;
+    fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
 
     /// `update_curr` of `pid`, which runs.
-    fn charge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid);
+    fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
     /// What the class has run on `cpu` in all, as last charged, ns.
     fn exec_clock(&self, cpu: CpuId) -> u64;
@@ -164,59 +162,54 @@ pub trait FairClass6 {
     // ---- CPUs ----
 
     /// Where a task starts that is nobody's child.
-    fn emptiest_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId;
+    fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
     /// `select_task_rq` at a fork by a task on `cpu`.
-    fn select_at_fork(&mut self, core: &mut Core, allowed: &CpuSet, cpu: CpuId) -> CpuId;
+    fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, cpu: CpuId) -> CpuId;
 
     /// `select_task_rq` at a wakeup.
-    fn select_at_wakeup(
-        &mut self,
-        core: &Core,
-        platform: &Platform,
-        pid: Pid,
-        waker: Waker,
-    ) -> CpuId;
+    fn select_at_wakeup(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid, waker: Waker)
+    -> CpuId;
 
     /// `set_task_cpu`: `pid`, of whatever class and on no runqueue, belongs to `to` from now on.
     /// `waking`: it was asleep.
     fn set_task_cpu(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         to: CpuId,
         waking: bool,
     );
 
-    /// Another class, or the core, has moved `pid` to `to`.
+    /// Another class, or the rqs, has moved `pid` to `to`.
     fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
 
     /// Takes `pid`, fair and not running, off its CPU; it belongs to `to` from now on.
-    fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId);
+    fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
 
     // ---- balancing ----
 
     /// So many more threads of whatever class on `cpu`.
-    fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId, count: u32);
+    fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);
 
     /// Another class has counted a thread more on `cpu`.
-    fn note_overload(&mut self, core: &Core, cpu: CpuId);
+    fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// `cpu` idles from now on.
-    fn cpu_idles(&mut self, core: &Core, platform: &Platform, cpu: CpuId);
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId);
 
     /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
-    fn periodic_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+    fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
-    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// A CPU has gone off line or come back, and [`Core::domains`] has been built anew.
-    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform);
+    /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform);
 
-    /// See [`Scheduler::describe_domains`].
-    fn describe_domains(&self, core: &Core) -> String;
+    /// See [`Inspect::describe_domains`].
+    fn describe_domains(&self, rqs: &Rqs) -> String;
 
     // ---- groups ----
 
@@ -229,7 +222,7 @@ pub trait FairClass6 {
     /// Writes the shares of `group`.
     fn group_set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
@@ -241,7 +234,7 @@ pub trait FairClass6 {
     /// Writes `cpu.idle` of `group`.
     fn group_set_idle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         idle: bool,
@@ -253,7 +246,7 @@ pub trait FairClass6 {
     /// What the kernel refuses.
     fn group_set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
@@ -263,10 +256,10 @@ pub trait FairClass6 {
     fn group_stats(&self, group: GroupId) -> GroupStats;
 
     /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
-    fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: GroupId);
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId);
 
     /// A timer of the quotas has fired.
-    fn bandwidth_timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey);
+    fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
     /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
     fn throttled_hierarchy(&self, pid: Pid) -> bool;
@@ -290,14 +283,14 @@ pub trait FairClass6 {
     ///
     /// # Errors
     /// What does not add up.
-    fn audit(&self, core: &Core) -> Result<(), String>;
+    fn audit(&self, rqs: &Rqs) -> Result<(), String>;
 }
 
 /// A 6.x kernel with the fair class `F`.
 #[derive(Debug)]
 pub struct Core6<F> {
     /// Threads and runqueues.
-    pub core: Core,
+    pub core: Rqs,
     /// `SCHED_DEADLINE`.
     pub deadline: Deadline,
     /// `SCHED_FIFO`, `SCHED_RR`.
@@ -346,7 +339,7 @@ impl<F: FairClass6> Core6<F> {
             debug_assert!(fits.is_ok(), "5 % of an empty machine");
         }
         let rt = RealTime::new(real_time, cpus, hz);
-        Core6 { core: Core::new(domains), deadline, rt, fair }
+        Core6 { core: Rqs::new(domains), deadline, rt, fair }
     }
 
     #[inline]
@@ -494,23 +487,23 @@ impl<F: FairClass6> Core6<F> {
             self.charge_fair_server(platform, cpu, prev);
         }
         let (next, is_fair) = self.pick_next(platform, cpu);
-        let Self { core, fair, .. } = self;
+        let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
-            (true, true) => fair.switch(core, platform, prev, next),
-            (true, false) => fair.put_prev_task(core, platform, cpu, prev),
-            (false, true) => fair.set_curr_task(core, platform, cpu, next),
+            (true, true) => fair.switch(rqs, platform, prev, next),
+            (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
+            (false, true) => fair.set_curr_task(rqs, platform, cpu, next),
             (false, false) => {}
         }
-        core.set_curr(cpu, next);
-        if next == core.idle_thread(cpu) && first != next {
-            fair.cpu_idles(core, platform, cpu);
+        rqs.set_curr(cpu, next);
+        if next == rqs.idle_thread(cpu) && first != next {
+            fair.cpu_idles(rqs, platform, cpu);
         }
-        core.thread_mut(prev).need_resched = false;
-        core.thread_mut(next).need_resched = false;
+        rqs.thread_mut(prev).need_resched = false;
+        rqs.thread_mut(next).need_resched = false;
         platform.clear_resched(cpu);
         if first != next {
-            fair.task_switched_away(core, first);
+            fair.task_switched_away(rqs, first);
         }
         next
     }
@@ -518,24 +511,24 @@ impl<F: FairClass6> Core6<F> {
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
     /// fair task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
-        let Self { core, deadline, rt, fair } = self;
-        let idle = core.idle_thread(cpu);
-        let mut urgent = deadline.pick_next_task(core, platform, cpu);
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let idle = rqs.idle_thread(cpu);
+        let mut urgent = deadline.pick_next_task(rqs, platform, cpu);
         if urgent == Some(idle) {
             // The fair server's turn.
-            if let Some(task) = fair.pick_task(core, platform, cpu) {
+            if let Some(task) = fair.pick_task(rqs, platform, cpu) {
                 return (task, true);
             }
-            deadline.fair_server_stop(core, cpu);
-            urgent = deadline.pick_next_task(core, platform, cpu);
+            deadline.fair_server_stop(rqs, cpu);
+            urgent = deadline.pick_next_task(rqs, platform, cpu);
         }
-        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(core, platform, cpu)) {
+        if let Some(pid) = urgent.or_else(|| rt.pick_next_task(rqs, platform, cpu)) {
             if deadline.has_fair_server() && fair.is_wanted(cpu) {
                 self.defer_fair_server(platform, cpu);
             }
             return (pid, false);
         }
-        match fair.pick_or_pull(core, platform, cpu) {
+        match fair.pick_or_pull(rqs, platform, cpu) {
             Some(task) => (task, true),
             None => (idle, false),
         }
@@ -543,11 +536,11 @@ impl<F: FairClass6> Core6<F> {
 
     /// Charges `task`, if it is fair and running on `cpu`, and the fair server with it.
     fn charge_fair_server(&mut self, platform: &mut Platform, cpu: CpuId, task: Pid) {
-        let Self { core, deadline, fair, .. } = self;
-        if core.thread(task).class == ClassId::Fair {
-            fair.charge(core, platform, task);
+        let Self { core: rqs, deadline, fair, .. } = self;
+        if rqs.thread(task).class == ClassId::Fair {
+            fair.charge(rqs, platform, task);
         }
-        deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
+        deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
     }
 
     /// Gives `pid` other attributes: taken off, changed, put back, so that whoever runs starts a
@@ -631,7 +624,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 Parent::Task { task, .. }
                     if self.class_of(self.core.pid(task)) == ClassId::Deadline =>
                 {
-                    Err(Refusal::Again)
+                    Err(Errno::Again)
                 }
                 _ => self.deadline.admit(&self.core, pid, &sched, &attr.allowed),
             };
@@ -696,11 +689,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         }
         if !running {
             let select = Select::Wakeup { sync };
-            let Self { core, deadline, rt, fair } = self;
-            let mut chosen = match core.thread(pid).class {
-                ClassId::Fair => fair.select_at_wakeup(core, platform, pid, waker),
-                ClassId::Rt => rt.select_task_rq(core, platform, pid, select),
-                _ => deadline.select_task_rq(core, platform, pid, select),
+            let Self { core: rqs, deadline, rt, fair } = self;
+            let mut chosen = match rqs.thread(pid).class {
+                ClassId::Fair => fair.select_at_wakeup(rqs, platform, pid, waker),
+                ClassId::Rt => rt.select_task_rq(rqs, platform, pid, select),
+                _ => deadline.select_task_rq(rqs, platform, pid, select),
             };
             if !self.core.is_allowed(pid, chosen) {
                 chosen = self.fallback_cpu(pid);
@@ -734,32 +727,32 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Fair => fair.task_tick(core, platform, curr),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Fair => fair.task_tick(rqs, platform, curr),
             // One that has just blocked pays no tick.
-            ClassId::Rt if core.thread(curr).on_rq => rt.task_tick(core, platform, cpu, curr),
-            ClassId::Deadline => deadline.task_tick(core, platform, cpu, curr),
+            ClassId::Rt if rqs.thread(curr).on_rq => rt.task_tick(rqs, platform, cpu, curr),
+            ClassId::Deadline => deadline.task_tick(rqs, platform, cpu, curr),
             ClassId::Rt | ClassId::Idle => {}
         }
         if deadline.has_fair_server() {
-            deadline.fair_server_charge(core, platform, cpu, fair.exec_clock(cpu));
-            if core.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
-                deadline.fair_server_defer(core, platform, cpu);
+            deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
+            if rqs.thread(curr).class > ClassId::Fair && fair.is_wanted(cpu) {
+                deadline.fair_server_defer(rqs, platform, cpu);
             }
         }
-        fair.periodic_balance(core, platform, cpu);
+        fair.periodic_balance(rqs, platform, cpu);
     }
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
         let next = self.pick_and_switch(platform, cpu);
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
-            let Self { core, deadline, rt, .. } = self;
-            match core.thread(next).class {
-                ClassId::Rt => rt.post_schedule(core, platform, cpu),
-                ClassId::Deadline => deadline.post_schedule(core, platform, cpu),
+            let Self { core: rqs, deadline, rt, .. } = self;
+            match rqs.thread(next).class {
+                ClassId::Rt => rt.post_schedule(rqs, platform, cpu),
+                ClassId::Deadline => deadline.post_schedule(rqs, platform, cpu),
                 _ => {}
             }
             self.tell_moves();
@@ -771,11 +764,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Self { core, deadline, rt, fair } = self;
-        match core.thread(pid).class {
-            ClassId::Fair => fair.yield_task(core, platform, pid),
-            ClassId::Rt => rt.yield_task(core, platform, cpu, pid),
-            _ => deadline.yield_task(core, platform, cpu, pid),
+        let Self { core: rqs, deadline, rt, fair } = self;
+        match rqs.thread(pid).class {
+            ClassId::Fair => fair.yield_task(rqs, platform, pid),
+            ClassId::Rt => rt.yield_task(rqs, platform, cpu, pid),
+            _ => deadline.yield_task(rqs, platform, cpu, pid),
         }
         self.core.resched_curr(platform, cpu);
     }
@@ -806,25 +799,25 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             return;
         }
         let cpu = self.core.cpu_of(pid);
-        let Self { core, deadline, rt, fair } = self;
+        let Self { core: rqs, deadline, rt, fair } = self;
         if class != old_class {
             match old_class {
-                ClassId::Rt => rt.switched_from(core, platform, cpu, pid),
-                ClassId::Deadline => deadline.switched_from(core, platform, cpu, pid),
+                ClassId::Rt => rt.switched_from(rqs, platform, cpu, pid),
+                ClassId::Deadline => deadline.switched_from(rqs, platform, cpu, pid),
                 _ => {}
             }
             match class {
-                ClassId::Fair if core.curr(cpu) == pid => core.resched_curr(platform, cpu),
+                ClassId::Fair if rqs.curr(cpu) == pid => rqs.resched_curr(platform, cpu),
                 ClassId::Fair => self.wakeup_preempt(platform, pid, Challenge::Other),
-                ClassId::Rt => rt.switched_to(core, platform, cpu, pid),
-                _ => deadline.switched_to(core, platform, cpu, pid),
+                ClassId::Rt => rt.switched_to(rqs, platform, cpu, pid),
+                _ => deadline.switched_to(rqs, platform, cpu, pid),
             }
         } else {
             let old_prio = prio_of(&old);
             match class {
-                ClassId::Fair => fair.prio_changed(core, platform, pid, old.nice, attr.nice),
-                ClassId::Rt => rt.prio_changed(core, platform, cpu, pid, old_prio),
-                _ => deadline.prio_changed(core, platform, cpu, pid, old_prio),
+                ClassId::Fair => fair.prio_changed(rqs, platform, pid, old.nice, attr.nice),
+                ClassId::Rt => rt.prio_changed(rqs, platform, cpu, pid, old_prio),
+                _ => deadline.prio_changed(rqs, platform, cpu, pid, old_prio),
             }
             if class == ClassId::Fair && self.fair.asks_check(&self.core, pid) {
                 self.wakeup_preempt(platform, pid, Challenge::Other);
@@ -839,7 +832,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let nr = allowed.count(self.core.cpus());
         let class = self.class_of(pid);
         if class == ClassId::Deadline && nr < self.core.online_cpus() {
-            platform.refuse(task, Refusal::Busy);
+            platform.refuse(task, Errno::Busy);
             return;
         }
         self.core.update_rq_clock(platform, cpu);
@@ -862,24 +855,6 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.move_queued(platform, pid, to);
             self.tell_moves();
         }
-    }
-
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_offline()?;
-        self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        // Throttled real-time tasks must leave too.
-        self.core.resched_curr(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_online();
-        self.core.set_online(cpu, true);
-        self.rt.cpu_online(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        Ok(())
     }
 
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
@@ -907,8 +882,8 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         } else if bandwidth::is_timer(key) {
             self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
-            let Self { core, deadline, fair, .. } = self;
-            deadline.timer(core, platform, key, |cpu| fair.is_wanted(cpu));
+            let Self { core: rqs, deadline, fair, .. } = self;
+            deadline.timer(rqs, platform, key, |cpu| fair.is_wanted(cpu));
         }
         self.tell_moves();
     }
@@ -917,84 +892,54 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(
-        &mut self,
-        _platform: &mut Platform,
-        parent: GroupId,
-        shares: u64,
-    ) -> Result<GroupId, String> {
-        self.check_group(parent)?;
-        Ok(self.fair.group_new(parent, shares))
-    }
-
-    fn group_set_shares(
+    fn control(
         &mut self,
         platform: &mut Platform,
-        group: GroupId,
-        shares: u64,
-    ) -> Result<(), String> {
-        self.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group has no shares".into());
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            Command::CreateGroup { parent, shares } => {
+                let group = self.create_group(parent, shares);
+                return group.map(Reply::Group).map_err(invalid);
+            }
+            Command::SetShares { group, shares } => {
+                self.set_shares(platform, group, shares).map_err(invalid)?;
+            }
+            Command::SetQuota { group, quota } => {
+                self.set_quota(platform, group, &quota).map_err(invalid)?;
+            }
+            Command::SetIdle { group, idle } => {
+                self.set_idle(platform, group, idle).map_err(invalid)?;
+            }
+            Command::MoveTask { task, group } => {
+                self.move_task(platform, task, group).map_err(invalid)?;
+            }
+            Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
+            Command::CpuOffline(cpu) => self.take_offline(platform, cpu).map_err(busy)?,
+            Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
         }
-        if self.fair.is_idle_group(group) {
-            return Err("the shares of an idle group cannot be written".into());
-        }
-        self.fair.group_set_shares(&mut self.core, platform, group, shares);
-        Ok(())
+        Ok(Reply::Done)
     }
 
-    fn group_set_quota(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        quota_us: Option<u64>,
-        period_us: u64,
-        burst_us: u64,
-    ) -> Result<(), String> {
-        self.check_group(group)?;
-        let quota = Quota { quota_us, period_us, burst_us };
-        self.fair.group_set_quota(&mut self.core, platform, group, &quota)
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn group_set_idle(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        idle: bool,
-    ) -> Result<(), String> {
-        self.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group cannot be idle".into());
-        }
-        self.fair.group_set_idle(&mut self.core, platform, group, idle);
-        Ok(())
-    }
+/// The kernel's `EINVAL`, with what is wrong.
+fn invalid(message: String) -> ControlError {
+    Errno::Invalid.because(message).into()
+}
 
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.check_group(group)?;
+/// The kernel's `EBUSY`, with what is in the way.
+fn busy(message: String) -> ControlError {
+    Errno::Busy.because(message).into()
+}
+
+impl<F: FairClass6> Inspect for Core6<F> {
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
+        self.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
         Ok(self.fair.group_stats(group))
-    }
-
-    fn set_group(
-        &mut self,
-        platform: &mut Platform,
-        task: TaskId,
-        group: GroupId,
-    ) -> Result<(), String> {
-        self.check_group(group)?;
-        let pid = self.core.pid(task);
-        self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
-        });
-        let cpu = self.core.cpu_of(pid);
-        // Waiting on an idle CPU, it was held back, and may run now.
-        let was_held_back =
-            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
-        if self.core.is_running(pid) || was_held_back {
-            self.core.resched_curr(platform, cpu);
-        }
-        Ok(())
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -1005,46 +950,6 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
-    }
-
-    fn set_tunable(
-        &mut self,
-        platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        let busy = || {
-            TunableError::Refused(
-                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
-            )
-        };
-        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
-            // It limits real-time and deadline tasks.
-            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
-            match which {
-                0 => period_us = value as u64,
-                _ => runtime_us = value,
-            }
-            if !self.deadline.takes_limit(runtime_us, period_us) {
-                return Err(busy());
-            }
-            self.rt.set_tunable(platform, name, value)?;
-            self.deadline.set_limit(runtime_us, period_us);
-            return Ok(());
-        }
-        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
-            let mut values =
-                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
-            values[which] = value as u64;
-            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
-        }
-        if deadline::TUNABLES.contains(&name) {
-            self.deadline.set_tunable(name, value);
-            return Ok(());
-        }
-        self.fair.set_tunable(name, value);
-        Ok(())
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -1082,5 +987,131 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.rt.audit(&self.core)?;
         self.deadline.audit(&self.core)?;
         self.fair.audit(&self.core)
+    }
+}
+
+impl<F: FairClass6> Core6<F> {
+    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.deadline.cpu_offline()?;
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // Throttled real-time tasks must leave too.
+        self.core.resched_curr(platform, cpu);
+        Ok(())
+    }
+
+    fn bring_online(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.deadline.cpu_online();
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+    }
+
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.check_group(parent)?;
+        Ok(self.fair.group_new(parent, shares))
+    }
+
+    fn set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group has no shares".into());
+        }
+        if self.fair.is_idle_group(group) {
+            return Err("the shares of an idle group cannot be written".into());
+        }
+        self.fair.group_set_shares(&mut self.core, platform, group, shares);
+        Ok(())
+    }
+
+    fn set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.check_group(group)?;
+        self.fair.group_set_quota(&mut self.core, platform, group, quota)
+    }
+
+    fn set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
+        self.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group, idle);
+        Ok(())
+    }
+
+    fn move_task(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
+        self.check_group(group)?;
+        let pid = self.core.pid(task);
+        self.change(platform, pid, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
+        });
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back =
+            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
+        }
+        Ok(())
+    }
+
+    fn write_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        let busy = || {
+            TunableError::Refused(
+                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
+            )
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
+            }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
+            let mut values =
+                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
+            values[which] = value as u64;
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
+        }
+        if deadline::TUNABLES.contains(&name) {
+            self.deadline.set_tunable(name, value);
+            return Ok(());
+        }
+        self.fair.set_tunable(name, value);
+        Ok(())
     }
 }

@@ -41,16 +41,15 @@ pub(crate) mod testing;
 pub mod weights;
 
 pub use core_2_6::ClassList;
-pub use rq::{ClassId, Core, Pid, Thread};
+pub use rq::{ClassId, Pid, Rqs, Thread};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use bandwidth::Quota;
 use rt::RealTime;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
-    TunableError,
+    CpuId, GroupId, GroupStats, Load, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey,
+    Tunable, TunableError,
 };
 
 /// Why a thread is put on a runqueue.
@@ -96,26 +95,26 @@ pub enum Challenge {
 /// For what a CPU is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Select {
-    /// A wakeup, executed on [`Core::this_cpu`].
+    /// A wakeup, executed on [`Rqs::this_cpu`].
     Wakeup {
         /// The waker promises to sleep at once.
         sync: bool,
     },
-    /// A fork, by a task on [`Core::this_cpu`].
+    /// A fork, by a task on [`Rqs::this_cpu`].
     Fork,
 }
 
 /// A scheduling class: one member of the list.
 ///
-/// `cpu` is the CPU whose runqueue a hook is about; [`Core::this_cpu`] the one that executes it.
-/// The core has read the clock of `cpu`, and keeps [`Core::nr_running`] (but for fair threads),
+/// `cpu` is the CPU whose runqueue a hook is about; [`Rqs::this_cpu`] the one that executes it.
+/// The core has read the clock of `cpu`, and keeps [`Rqs::nr_running`] (but for fair threads),
 /// [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
     /// `pid` joins the runqueue.
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -126,7 +125,7 @@ pub trait Class {
     /// dequeue).
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -134,13 +133,13 @@ pub trait Class {
     ) -> bool;
 
     /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
-    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid`, of whatever class, is new on the runqueue on which a thread *of this class* runs: is
     /// that one to be preempted?
     fn check_preempt_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -148,58 +147,54 @@ pub trait Class {
     );
 
     /// Who is next, if the class has anybody. From now on that one runs.
-    fn pick_next_task(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        cpu: CpuId,
-    ) -> Option<Pid>;
+    fn pick_next_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId)
+    -> Option<Pid>;
 
     /// `pid` stops running, and goes on waiting if it is still on the runqueue.
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid`, which was put away only to be changed, runs on.
-    fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// Where `pid`, on no runqueue, is to go. Any CPU it may run on.
     fn select_task_rq(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId;
 
     /// The tick found `pid` running.
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid` is new; `parent_queued` tells whether its parent is on a runqueue.
     fn task_new(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         parent: Parent,
     ) {
-        self.enqueue_task(core, platform, cpu, pid, Enqueue::New);
+        self.enqueue_task(rqs, platform, cpu, pid, Enqueue::New);
     }
 
     /// `pid` has been woken or born on `cpu`, and the preemption check is over.
-    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
+    fn task_woken(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
 
     /// In `schedule()`, before the pick; `prev` is of this class and may have left the runqueue.
-    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
+    fn pre_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, prev: Pid) {}
 
     /// At the end of `schedule()`, if [`Rq::post_schedule`](rq::Rq::post_schedule) was set
     /// and a thread of this class was picked.
-    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {}
+    fn post_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {}
 
-    /// `pid` may from now on run on `nr` CPUs. [`Core`] still has the old number, and already the
+    /// `pid` may from now on run on `nr` CPUs. [`Rqs`] still has the old number, and already the
     /// new set.
     fn set_cpus_allowed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -208,15 +203,15 @@ pub trait Class {
     }
 
     /// `pid`, on the runqueue, has left this class.
-    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
+    fn switched_from(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
 
     /// `pid`, on the runqueue, has joined this class.
-    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid);
+    fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// `pid`, on the runqueue, has another priority than `old_prio` within this class.
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
@@ -233,71 +228,71 @@ pub trait FairClass: Class {
     /// the CPU gets there. The golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
-    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Core`] has
+    /// Makes room for `pid`, and notes what it is born with. It is on no runqueue yet; [`Rqs`] has
     /// its row.
-    fn thread_born(&mut self, core: &Core, pid: Pid, attr: &TaskAttr, parent: Parent);
+    fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);
 
-    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Core`] has
+    /// `pid` has other attributes. It is on no runqueue (or taken off for the moment); [`Rqs`] has
     /// the new ones.
-    fn attr_changed(&mut self, core: &Core, pid: Pid, old: &SchedAttr);
+    fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, old: &SchedAttr);
 
-    /// `pid`, of whatever class, came to the CPU that [`Core`] says, from `from`. It is on no fair
+    /// `pid`, of whatever class, came to the CPU that [`Rqs`] says, from `from`. It is on no fair
     /// runqueue.
-    fn task_moved(&mut self, core: &Core, pid: Pid, from: CpuId);
+    fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
-    fn schedule_entered(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid) {}
+    fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {}
 
     /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
-    fn task_sleeps(&mut self, core: &Core, pid: Pid) {}
+    fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {}
 
     /// `waker`, a running task of whatever class, wakes somebody.
-    fn task_wakes_other(&mut self, core: &Core, waker: Pid) {}
+    fn task_wakes_other(&mut self, rqs: &Rqs, waker: Pid) {}
 
     /// `pid`, of whatever class, is about to be put away.
-    fn task_put(&mut self, core: &Core, pid: Pid) {}
+    fn task_put(&mut self, rqs: &Rqs, pid: Pid) {}
 
     /// The tick, before the running thread's class has it: decaying loads.
-    fn update_cpu_load(&mut self, core: &Core, cpu: CpuId);
+    fn update_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// The tick, after it: periodic balancing. To wake a migration thread:
     /// [`core_2_6::wake_migration_thread`].
     fn trigger_load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         rt: &mut RealTime,
         platform: &mut Platform,
         cpu: CpuId,
     );
 
-    /// A CPU has gone off line or come back, and [`Core::domains`] has been built anew.
-    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {}
+    /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {}
 
     /// `cpu` is about to go idle: find it something to do.
-    fn idle_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+    fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance)
     /// set: push a task away.
-    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId);
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// A timer that is not the real-time class's.
-    fn timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {}
+    fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
 
-    /// See [`Scheduler::group_new`](schedlab_core::Scheduler::group_new).
+    /// See [`Administer::group_new`](schedlab_core::Administer::group_new).
     ///
     /// # Errors
     /// If there are no groups, or not so deep.
-    fn group_new(&mut self, core: &Core, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn group_new(&mut self, rqs: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, String> {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_shares`](schedlab_core::Scheduler::group_set_shares).
+    /// See [`Administer::group_set_shares`](schedlab_core::Administer::group_set_shares).
     ///
     /// # Errors
     /// If there are no groups.
     fn group_set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
@@ -305,13 +300,13 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_quota`](schedlab_core::Scheduler::group_set_quota).
+    /// See [`Administer::group_set_quota`](schedlab_core::Administer::group_set_quota).
     ///
     /// # Errors
     /// If there are no quotas, or the kernel refuses this one.
     fn group_set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
@@ -319,7 +314,7 @@ pub trait FairClass: Class {
         Err("this release has no quotas: cfs@3.2 and eevdf have".into())
     }
 
-    /// See [`Scheduler::group_stats`](schedlab_core::Scheduler::group_stats).
+    /// See [`Administer::group_stats`](schedlab_core::Administer::group_stats).
     ///
     /// # Errors
     /// If there is no such group.
@@ -339,7 +334,7 @@ pub trait FairClass: Class {
     /// If there are no groups. Nothing has changed then.
     fn set_group(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
@@ -348,22 +343,22 @@ pub trait FairClass: Class {
     }
 
     /// The class's tunables.
-    fn tunables(&self, core: &Core) -> Vec<Tunable>;
+    fn tunables(&self, rqs: &Rqs) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
     ///
     /// # Errors
     /// If the kernel refuses the value for another reason.
-    fn set_tunable(&mut self, core: &mut Core, name: &str, value: i64) -> Result<(), TunableError>;
+    fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
 
     /// What the release promises.
-    fn promises(&self, core: &Core, load: &Load) -> Promises;
+    fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;
 
     /// Checks the class's books.
     ///
     /// # Errors
     /// What does not add up.
-    fn audit(&self, core: &Core) -> Result<(), String>;
+    fn audit(&self, rqs: &Rqs) -> Result<(), String>;
 }
 
 /// No class: the place of the deadline class in releases that have none.
@@ -371,12 +366,12 @@ pub trait FairClass: Class {
 pub struct NoClass;
 
 impl Class for NoClass {
-    fn enqueue_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: Enqueue) {
+    fn enqueue_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid, _: Enqueue) {
         unreachable!("no thread is of this class")
     }
     fn dequeue_task(
         &mut self,
-        _: &mut Core,
+        _: &mut Rqs,
         _: &mut Platform,
         _: CpuId,
         _: Pid,
@@ -384,12 +379,12 @@ impl Class for NoClass {
     ) -> bool {
         unreachable!("no thread is of this class")
     }
-    fn yield_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+    fn yield_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
     fn check_preempt_curr(
         &mut self,
-        _: &mut Core,
+        _: &mut Rqs,
         _: &mut Platform,
         _: CpuId,
         _: Pid,
@@ -398,25 +393,25 @@ impl Class for NoClass {
         unreachable!("no thread is of this class")
     }
     #[inline]
-    fn pick_next_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId) -> Option<Pid> {
+    fn pick_next_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId) -> Option<Pid> {
         None
     }
-    fn put_prev_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+    fn put_prev_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
-    fn set_curr_task(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+    fn set_curr_task(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
-    fn select_task_rq(&mut self, _: &mut Core, _: &mut Platform, _: Pid, _: Select) -> CpuId {
+    fn select_task_rq(&mut self, _: &mut Rqs, _: &mut Platform, _: Pid, _: Select) -> CpuId {
         unreachable!("no thread is of this class")
     }
-    fn task_tick(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+    fn task_tick(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
-    fn switched_to(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid) {
+    fn switched_to(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid) {
         unreachable!("no thread is of this class")
     }
-    fn prio_changed(&mut self, _: &mut Core, _: &mut Platform, _: CpuId, _: Pid, _: i16) {
+    fn prio_changed(&mut self, _: &mut Rqs, _: &mut Platform, _: CpuId, _: Pid, _: i16) {
         unreachable!("no thread is of this class")
     }
 }

@@ -1,7 +1,7 @@
 //! What the core of a kernel with scheduling classes keeps: threads, runqueues, and whose turn it
 //! is on each CPU.
 //!
-//! Nothing here decides anything. [`Core`] is the common ground on which the classes stand: each
+//! Nothing here decides anything. [`Rqs`] is the common ground on which the classes stand: each
 //! hook of a class gets it.
 //!
 //! # Threads
@@ -109,7 +109,7 @@ pub struct Settings {
 }
 
 /// What a runqueue holds for all classes together. (How many threads are on it stands in
-/// [`Core::nr_running`].)
+/// [`Rqs::nr_running`].)
 #[derive(Clone, Debug)]
 pub struct Rq {
     /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and
@@ -134,12 +134,12 @@ pub struct Rq {
 
 /// Threads, runqueues and domains: the ground on which the classes stand.
 #[derive(Clone, Debug)]
-pub struct Core {
+pub struct Rqs {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
     /// By CPU: threads of all classes on its runqueue, waiting or running; not those of throttled
-    /// groups. Changed by [`Core::add_nr_running`] and [`Core::sub_nr_running`].
+    /// groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, 64 a word: those that could give something away.
     overcommitted: Vec<u64>,
@@ -147,7 +147,7 @@ pub struct Core {
     overcommitted_count: u32,
     /// The CPUs with no thread on their runqueues, 64 a word.
     vacant: Vec<u64>,
-    /// The CPUs whose [`nr_running`](Core::nr_running) or current thread has changed since somebody
+    /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since somebody
     /// took note, 64 a word.
     changed: Vec<u64>,
     /// By [`Pid`].
@@ -172,9 +172,9 @@ pub struct Core {
     pub moved: Vec<(Pid, CpuId)>,
 }
 
-impl Core {
+impl Rqs {
     /// All CPUs idle.
-    pub fn new(domains: Domains) -> Core {
+    pub fn new(domains: Domains) -> Rqs {
         let cpus = domains.cpus();
         let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
         for cpu in 0..cpus {
@@ -200,7 +200,7 @@ impl Core {
         }
         let mut settings = Vec::new();
         settings.resize(threads.len(), Settings::default());
-        Core {
+        Rqs {
             cpus,
             rqs: (0..cpus).map(Rq::idle).collect(),
             nr_running: alloc::vec![0; cpus as usize],
@@ -396,7 +396,7 @@ impl Core {
         core::mem::take(&mut self.changed[word])
     }
 
-    /// Whether [`take_changed`](Core::take_changed) would name `cpu`.
+    /// Whether [`take_changed`](Rqs::take_changed) would name `cpu`.
     pub fn is_changed(&self, cpu: CpuId) -> bool {
         self.changed[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
@@ -438,7 +438,7 @@ impl Core {
         from
     }
 
-    /// As [`set_cpu`](Core::set_cpu), by a class that is not the fair one: the fair class, which
+    /// As [`set_cpu`](Rqs::set_cpu), by a class that is not the fair one: the fair class, which
     /// keeps account of every task's place, is told afterwards.
     pub fn set_cpu_and_tell(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);

@@ -4,11 +4,10 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::timeline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::interface::Load;
-use schedlab_core::{Policy, Promises};
+use schedlab_core::{Load, Policy, Promises};
 
 impl Fair {
     /// What holds for tasks of the fair class, whatever they do.
@@ -46,24 +45,24 @@ impl Fair {
     }
 
     /// Recounts everything.
-    pub(super) fn recount(&self, core: &Core) -> Result<(), String> {
+    pub(super) fn recount(&self, rqs: &Rqs) -> Result<(), String> {
         for q in self.cfs_rqs.indices() {
             self.audit_queue(q).map_err(|wrong| alloc::format!("queue {}: {wrong}", q.index()))?;
         }
         self.limits.audit()?;
-        self.audit_tasks(core)?;
-        if !self.audit_lists(core) {
+        self.audit_tasks(rqs)?;
+        if !self.audit_lists(rqs) {
             return Err("a CPU's list of tasks is wrong".into());
         }
-        if !self.is_lb_cache_right(core) {
+        if !self.is_lb_cache_right(rqs) {
             return Err("the balancing statistics kept of all CPUs are out of date".into());
         }
         Ok(())
     }
 
     /// Whether the cache of all CPUs' statistics says what a look at each of them says.
-    pub(super) fn is_lb_cache_right(&self, core: &Core) -> bool {
-        self.lb_cache.audit(core, &self.cfs_rqs, &self.balance.dropped)
+    pub(super) fn is_lb_cache_right(&self, rqs: &Rqs) -> bool {
+        self.lb_cache.audit(rqs, &self.cfs_rqs, &self.balance.dropped)
     }
 
     fn audit_queue(&self, q: CfsRqId) -> Result<(), String> {
@@ -100,12 +99,12 @@ impl Fair {
         Ok(())
     }
 
-    fn audit_tasks(&self, core: &Core) -> Result<(), String> {
+    fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
         let none = self.cfs_rqs.iter().map(|_| [0; 3]);
         let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
         for (number, task) in self.tasks.iter().enumerate() {
-            let thread = &core.threads[number];
-            let Some(e) = task.se.filter(|_| core.task(Pid(number as u32)).is_some()) else {
+            let thread = &rqs.threads[number];
+            let Some(e) = task.se.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
                 continue;
             };
             let entity = &self.se[e];

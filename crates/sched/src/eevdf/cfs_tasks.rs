@@ -2,7 +2,7 @@
 //! from its end.
 
 use super::class::Fair;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::CpuId;
 
 impl Fair {
@@ -41,20 +41,20 @@ impl Fair {
     }
 
     /// `task` runs: it is the newest.
-    pub(super) fn list_to_head(&mut self, core: &Core, task: Pid) {
-        let cpu = core.cpu_of(task);
-        if self.cpus > 1 && core.thread(task).on_rq {
+    pub(super) fn list_to_head(&mut self, rqs: &Rqs, task: Pid) {
+        let cpu = rqs.cpu_of(task);
+        if self.cpus > 1 && rqs.thread(task).on_rq {
             self.list_remove(cpu, task);
             self.list_add(cpu, task);
         }
     }
 
     /// Checks the lists. For tests.
-    pub(super) fn audit_lists(&self, core: &Core) -> bool {
+    pub(super) fn audit_lists(&self, rqs: &Rqs) -> bool {
         let mut queued = alloc::vec![0; self.cpus as usize];
         for (number, task) in self.tasks.iter().enumerate() {
             if task.se.is_some_and(|e| self.se[e].on_rq) {
-                queued[core.cpu_of(Pid(number as u32)).index()] += 1;
+                queued[rqs.cpu_of(Pid(number as u32)).index()] += 1;
             }
         }
         self.cpus == 1
@@ -64,7 +64,7 @@ impl Fair {
                 let mut last = None;
                 while let Some(task) = next {
                     let entry = &self.tasks[task.index()];
-                    if entry.older != last || core.cpu_of(task).index() != cpu {
+                    if entry.older != last || rqs.cpu_of(task).index() != cpu {
                         return false;
                     }
                     found += 1;

@@ -4,7 +4,7 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::releases::Version;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::Platform;
 
 impl Fair {
@@ -12,18 +12,18 @@ impl Fair {
     /// its request when it has been served. The new request starts from the vruntime it has:
     /// overrun is not held against it.
     #[inline]
-    pub(super) fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, q: CfsRqId) {
+    pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let Some(c) = self.cfs_rqs[q].curr else {
             return;
         };
         let now_ns = platform.now_ns();
         let delta_ns = now_ns - self.info[c].exec_start;
         if delta_ns != 0 {
-            self.charge_curr(core, platform, q, delta_ns);
+            self.charge_curr(rqs, platform, q, delta_ns);
         }
     }
 
-    fn charge_curr(&mut self, core: &mut Core, platform: &mut Platform, q: CfsRqId, delta_ns: u64) {
+    fn charge_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, delta_ns: u64) {
         let queue = &mut self.cfs_rqs[q];
         let Some(c) = queue.curr else {
             return;
@@ -48,7 +48,7 @@ impl Fair {
         }
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
         if !self.limits.account(platform, q, now_ns, delta_ns) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
         if alone {
             return;
@@ -64,16 +64,16 @@ impl Fair {
                 Version::V6_18 => !self.is_protected(c),
             };
         if gives_way {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
             self.clear_buddies(c);
         }
     }
 
     /// Charges the running `task` on every level.
-    pub(super) fn charge_task(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn charge_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.update_curr(core, platform, self.cfs_rq_of(e));
+            self.update_curr(rqs, platform, self.cfs_rq_of(e));
             next = self.parent_of(e);
         }
     }

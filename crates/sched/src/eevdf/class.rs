@@ -13,7 +13,7 @@ use super::timeline::{self, Order};
 use super::tunables::Tunables;
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::domains::Domains;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, GroupId, Platform};
@@ -217,18 +217,12 @@ impl Fair {
     }
 
     /// `put_prev_entity`: `e` no longer runs.
-    fn put_prev_entity(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        q: CfsRqId,
-        e: EntityId,
-    ) {
+    fn put_prev_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         let waits = self.se[e].on_rq;
         if waits {
-            self.update_curr(core, platform, q);
+            self.update_curr(rqs, platform, q);
         }
-        self.check_runtime(core, platform, q);
+        self.check_runtime(rqs, platform, q);
         if waits {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_insert(q, e);
@@ -238,29 +232,29 @@ impl Fair {
     }
 
     /// `put_prev_task_fair`: on every level.
-    pub(super) fn put_prev(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn put_prev(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.put_prev_entity(core, platform, self.cfs_rq_of(e), e);
+            self.put_prev_entity(rqs, platform, self.cfs_rq_of(e), e);
             next = self.parent_of(e);
         }
     }
 
     /// `set_next_task_fair`: on every level.
-    pub(super) fn set_next(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn set_next(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.set_next_entity(platform, self.cfs_rq_of(e), e);
             next = self.parent_of(e);
         }
-        self.list_to_head(core, task);
+        self.list_to_head(rqs, task);
     }
 
     /// From one fair task to another: only the levels that differ are put and set. What stands
     /// above both goes on running, protected as it was.
     pub(super) fn switch_fair(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         prev: Pid,
         next: Pid,
@@ -270,7 +264,7 @@ impl Fair {
         while self.cfs_rq_of(p) != self.cfs_rq_of(n) {
             let (p_depth, n_depth) = (self.info[p].depth, self.info[n].depth);
             if n_depth <= p_depth {
-                self.put_prev_entity(core, platform, self.cfs_rq_of(p), p);
+                self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
                 p = above(self, p);
             }
             if n_depth >= p_depth {
@@ -278,18 +272,18 @@ impl Fair {
                 n = above(self, n);
             }
         }
-        self.put_prev_entity(core, platform, self.cfs_rq_of(p), p);
+        self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
         self.set_next_entity(platform, self.cfs_rq_of(n), n);
-        self.list_to_head(core, next);
+        self.list_to_head(rqs, next);
     }
 
     /// `task_tick_fair`: charges on every level; each may ask for a reschedule.
-    pub(super) fn tick(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
+    pub(super) fn tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.update_curr(core, platform, self.cfs_rq_of(e));
+            self.update_curr(rqs, platform, self.cfs_rq_of(e));
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            self.update_cfs_group(core, platform, e);
+            self.update_cfs_group(rqs, platform, e);
             next = self.parent_of(e);
         }
     }
@@ -307,8 +301,8 @@ impl Fair {
     }
 
     /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
-    pub(super) fn dead_task_left(&mut self, core: &Core, task: Pid) {
-        if core.task(task).is_some() && self.tasks[task.index()].dead {
+    pub(super) fn dead_task_left(&mut self, rqs: &Rqs, task: Pid) {
+        if rqs.task(task).is_some() && self.tasks[task.index()].dead {
             self.remove_load_avg(self.se_of(task));
         }
     }
@@ -330,13 +324,13 @@ impl Fair {
     }
 
     /// `sched_move_task`, middle part: `task`, taken off its queue, belongs to `group`.
-    pub(super) fn change_group(&mut self, core: &Core, now_ns: u64, task: Pid, group: GroupId) {
+    pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
         if self.cpus > 1 && self.info[e].avg.last_update_time != 0 {
             self.update_load_avg(now_ns, e, Attach::Detach);
         }
         self.info[e].avg.last_update_time = 0;
-        self.set_task_rq(task, group, core.cpu_of(task));
+        self.set_task_rq(task, group, rqs.cpu_of(task));
         self.update_load_avg(now_ns, e, Attach::Attach);
     }
 }

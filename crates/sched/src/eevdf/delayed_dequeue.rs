@@ -12,7 +12,7 @@
 use super::class::Fair;
 use super::entity::EntityId;
 use super::flags::{Attach, DequeueFlags};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::Platform;
 
 impl Fair {
@@ -77,24 +77,19 @@ impl Fair {
     }
 
     /// A task that is queued, asleep in fact, is woken.
-    pub(super) fn wake_delayed_task(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        task: Pid,
-    ) {
-        self.util_est_enqueue(core.cpu_of(task), task);
+    pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.util_est_enqueue(rqs.cpu_of(task), task);
         self.requeue_delayed(platform, self.se_of(task));
     }
 
     /// The dequeue of a delayed task is finished before it comes up.
     pub(super) fn finish_delayed_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
     ) {
-        self.dequeue_entities(core, platform, self.se_of(task), DequeueFlags::FINISH);
+        self.dequeue_entities(rqs, platform, self.se_of(task), DequeueFlags::FINISH);
     }
 
     /// Whether the dequeue of `task` is delayed.

@@ -3,7 +3,7 @@
 use super::class::Fair;
 use super::flags::DequeueFlags;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
@@ -11,29 +11,29 @@ impl Fair {
     /// been there for longest. Whether anything was.
     pub(super) fn move_tasks(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         source: CpuId,
         env: &mut LbEnv,
     ) -> bool {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
-        let looks = self.tunables.nr_migrate.min(core.nr_running[source.index()]);
+        let looks = self.tunables.nr_migrate.min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
-            if env.why != CpuIdleType::NotIdle && core.nr_running[source.index()] <= 1 {
+            if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
             let Some(task) = self.balance.cpus[source.index()].oldest else {
                 break;
             };
-            let amount = self.can_migrate(core, platform, task, source, env);
+            let amount = self.can_migrate(rqs, platform, task, source, env);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
                 self.list_remove(source, task);
                 self.list_add(source, task);
                 continue;
             };
             env.imbalance -= amount;
-            self.detach(core, platform, task, env.here);
+            self.detach(rqs, platform, task, env.here);
             taken.push(task);
             if env.why == CpuIdleType::NewlyIdle || env.imbalance <= 0 {
                 break;
@@ -41,7 +41,7 @@ impl Fair {
         }
         let moved = !taken.is_empty();
         while let Some(task) = taken.pop() {
-            self.attach(core, platform, task, env.here);
+            self.attach(rqs, platform, task, env.here);
         }
         self.balance.taken = taken;
         moved
@@ -62,7 +62,7 @@ impl Fair {
     /// `can_migrate_task`: some if it may be moved.
     fn can_migrate(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         platform: &Platform,
         task: Pid,
         source: CpuId,
@@ -76,16 +76,16 @@ impl Fair {
         {
             return None;
         }
-        if !core.is_allowed(task, here) {
+        if !rqs.is_allowed(task, here) {
             env.some_pinned = true;
             return None;
         }
         env.all_pinned = false;
-        let params = &core.domains.level(env.level).params;
+        let params = &rqs.domains.level(env.level).params;
         // Threads of a core have the same caches.
         let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
-        let stays = core.curr(source) == task
-            || (may_be_hot && self.is_cache_hot(core, platform, task, here));
+        let stays = rqs.curr(source) == task
+            || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
     }
 
@@ -102,12 +102,12 @@ impl Fair {
     }
 
     /// `task_hot`.
-    fn is_cache_hot(&self, core: &Core, platform: &Platform, task: Pid, target: CpuId) -> bool {
-        if core.thread(task).policy == Policy::Idle {
+    fn is_cache_hot(&self, rqs: &Rqs, platform: &Platform, task: Pid, target: CpuId) -> bool {
+        if rqs.thread(task).policy == Policy::Idle {
             return false;
         }
         let e = self.se_of(task);
-        if core.nr_running[target.index()] > 0 && self.cfs_rqs[self.cfs_rq_of(e)].next == Some(e) {
+        if rqs.nr_running[target.index()] > 0 && self.cfs_rqs[self.cfs_rq_of(e)].next == Some(e) {
             return true;
         }
         let ago = platform.now_ns() - self.info[e].exec_start;
@@ -115,58 +115,52 @@ impl Fair {
     }
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
-    pub(super) fn detach(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        task: Pid,
-        to: CpuId,
-    ) {
+    pub(super) fn detach(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, to: CpuId) {
         platform.work.moves += 1;
-        self.dequeue(core, platform, task, DequeueFlags::MIGRATE);
-        self.move_to_cpu(core, platform, task, to, false);
+        self.dequeue(rqs, platform, task, DequeueFlags::MIGRATE);
+        self.move_to_cpu(rqs, platform, task, to, false);
     }
 
     /// Queues `task`, which has come to `here`.
     pub(super) fn attach(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         here: CpuId,
     ) {
-        self.enqueue(core, platform, task, false);
-        self.check_preempt(core, platform, here, task, false);
+        self.enqueue(rqs, platform, task, false);
+        self.check_preempt(rqs, platform, here, task, false);
     }
 
     /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks
     /// away.
     pub(super) fn push_running_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         source: CpuId,
     ) {
-        let here = core.rqs[source.index()].push_cpu;
-        if core.nr_running[source.index()] <= 1 {
+        let here = rqs.rqs[source.index()].push_cpu;
+        if rqs.nr_running[source.index()] <= 1 {
             return;
         }
         // The smallest domain that has both.
         let Some(level) =
-            core.domains.of(here).find(|&level| core.domains.level(level).share(here, source))
+            rqs.domains.of(here).find(|&level| rqs.domains.level(level).share(here, source))
         else {
             return;
         };
         let failures = self.balance.failures(here, level);
         let mut next = self.balance.cpus[source.index()].oldest;
         while let Some(pid) = next {
-            if core.is_allowed(pid, here)
+            if rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
             {
-                self.detach(core, platform, pid, here);
+                self.detach(rqs, platform, pid, here);
                 self.push_succeeded(here, level);
-                self.attach(core, platform, pid, here);
+                self.attach(rqs, platform, pid, here);
                 return;
             }
             next = self.tasks[pid.index()].newer;

@@ -6,14 +6,14 @@ use super::class::Fair;
 use super::entity::EntityId;
 use super::flags::{Attach, Count, DequeueFlags};
 use super::timeline;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy};
 
 impl Fair {
     /// `enqueue_entity`.
     pub(super) fn enqueue_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: CfsRqId,
         e: EntityId,
@@ -23,10 +23,10 @@ impl Fair {
         if is_curr {
             self.place_entity(q, e, initial);
         }
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
-        self.update_cfs_group(core, platform, e);
+        self.update_cfs_group(rqs, platform, e);
         if !is_curr {
             self.place_entity(q, e, initial);
         }
@@ -39,20 +39,20 @@ impl Fair {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
-        self.check_enqueue_throttle(core, platform, q);
+        self.check_enqueue_throttle(rqs, platform, q);
     }
 
     /// `dequeue_entity`. False: it goes to sleep while it has had too much, and stays queued until
     /// that is no longer so.
     pub(super) fn dequeue_entity(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: CfsRqId,
         e: EntityId,
         how: DequeueFlags,
     ) -> bool {
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         self.clear_buddies(e);
         if self.may_delay(how) && !self.cfs_rqs[q].eligible(&self.se, self.se[e].vruntime) {
             self.delay_dequeue(platform, e);
@@ -88,7 +88,7 @@ impl Fair {
         if queue.nr_queued == 0 {
             self.limits.return_slack(platform, q);
         }
-        self.update_cfs_group(core, platform, e);
+        self.update_cfs_group(rqs, platform, e);
         true
     }
 
@@ -96,7 +96,7 @@ impl Fair {
     /// and its slice anew. Returns the smallest slice of the queue it is on.
     pub(super) fn refresh(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: EntityId,
         slice: u32,
@@ -104,7 +104,7 @@ impl Fair {
         let q = self.cfs_rq_of(e);
         self.update_load_avg(platform.now_ns(), e, Attach::No);
         self.update_runnable(e);
-        self.update_cfs_group(core, platform, e);
+        self.update_cfs_group(rqs, platform, e);
         if self.version.custom_slices() {
             self.se[e].slice = slice;
             if self.cfs_rqs[q].curr != Some(e) {
@@ -118,22 +118,19 @@ impl Fair {
     /// throttled queue nobody hears of it. `initial`: it is new.
     pub(super) fn enqueue(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         initial: bool,
     ) {
         let first = self.se_of(task);
-        let cpu = core.cpu_of(task);
+        let cpu = rqs.cpu_of(task);
         let runnable = u32::from(!self.se[first].sched_delayed);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
-        let mut count = Count {
-            queued: 1,
-            runnable,
-            idle: u32::from(core.thread(task).policy == Policy::Idle),
-        };
+        let mut count =
+            Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
         let mut held_back = false;
         let mut initial = initial;
         let mut next = Some(first);
@@ -150,7 +147,7 @@ impl Fair {
                 self.se[e].slice = slice;
                 self.info[e].custom_slice = true;
             }
-            self.enqueue_entity(core, platform, q, e, initial);
+            self.enqueue_entity(rqs, platform, q, e, initial);
             held_back = self.count_in(q, &mut count);
             if held_back {
                 break;
@@ -165,13 +162,13 @@ impl Fair {
         while let Some(e) = next
             && !held_back
         {
-            slice = self.refresh(core, platform, e, slice);
+            slice = self.refresh(rqs, platform, e, slice);
             held_back = self.count_in(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
-        core.thread_mut(task).on_rq = true;
+        rqs.thread_mut(task).on_rq = true;
         if !held_back {
-            self.count_running(core, cpu, 1);
+            self.count_running(rqs, cpu, 1);
         }
         self.list_add(cpu, task);
     }
@@ -179,23 +176,23 @@ impl Fair {
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
     pub(super) fn dequeue(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         how: DequeueFlags,
     ) -> bool {
         let e = self.se_of(task);
         if !self.se[e].sched_delayed {
-            self.util_est_dequeue(core.cpu_of(task), task, how.sleep);
+            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
         }
-        self.dequeue_entities(core, platform, e, how)
+        self.dequeue_entities(rqs, platform, e, how)
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
     /// throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         first: EntityId,
         how: DequeueFlags,
@@ -205,16 +202,16 @@ impl Fair {
         let mut count = Count {
             queued: u32::from(task.is_some()),
             runnable: u32::from(task.is_some() && !self.se[first].sched_delayed),
-            idle: u32::from(task.is_some_and(|task| core.thread(task).policy == Policy::Idle)),
+            idle: u32::from(task.is_some_and(|task| rqs.thread(task).policy == Policy::Idle)),
         };
-        let was_sched_idle = self.is_sched_idle_rq(core, cpu);
+        let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
         let mut held_back = false;
         let mut reason = how;
         let mut slice = u32::MAX;
         let mut next = Some(first);
         while let Some(e) = next {
             let q = self.cfs_rq_of(e);
-            if !self.dequeue_entity(core, platform, q, e, reason) {
+            if !self.dequeue_entity(rqs, platform, q, e, reason) {
                 if e == first && task.is_some() {
                     return false;
                 }
@@ -244,20 +241,20 @@ impl Fair {
         while let Some(e) = next
             && !held_back
         {
-            slice = self.refresh(core, platform, e, slice);
+            slice = self.refresh(rqs, platform, e, slice);
             held_back = self.count_out(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
         if let Some(task) = task {
-            core.thread_mut(task).on_rq = false;
+            rqs.thread_mut(task).on_rq = false;
             if how.finish && self.tasks[task.index()].reaped {
                 self.free.extend(self.tasks[task.index()].se.take());
             }
             if !held_back {
-                core.sub_nr_running(cpu, 1);
+                rqs.sub_nr_running(cpu, 1);
             }
             self.list_remove(cpu, task);
-            if !was_sched_idle && self.is_sched_idle_rq(core, cpu) {
+            if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
                 self.balance_soon(platform, cpu);
             }
         }

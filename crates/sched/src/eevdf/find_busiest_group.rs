@@ -17,7 +17,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
 
@@ -33,30 +33,30 @@ struct Busiest {
 
 impl Fair {
     /// What these CPUs do together. CPUs that are left out count as empty.
-    fn sum_up(&self, core: &Core, cpus: &[CpuId]) -> Stats {
-        Stats::sum_up(core, &self.cfs_rqs, &self.balance.dropped, cpus)
+    fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
+        Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
     }
 
     /// Brings the cache of all CPUs' statistics up to date.
-    pub(super) fn refresh_lb_cache(&mut self, core: &mut Core) {
-        self.lb_cache.refresh(core, &self.cfs_rqs, &self.balance.dropped);
+    pub(super) fn refresh_lb_cache(&mut self, rqs: &mut Rqs) {
+        self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
     }
 
     /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
     /// classed.
     fn class(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         env: &LbEnv,
         level: &DomainLevel,
         cpus: &[CpuId],
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        let of_threads = env.level.checked_sub(1).map(|below| core.domains.level(below));
+        let of_threads = env.level.checked_sub(1).map(|below| rqs.domains.level(below));
         stats.is_core =
             cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
-        let mark = env.level + cpus[0].index() * core.domains.levels();
+        let mark = env.level + cpus[0].index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == GroupType::Overloaded {
             GroupType::Overloaded
@@ -76,16 +76,16 @@ impl Fair {
 
     /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
     /// to even out, and how much, goes into the pass. None: all is well.
-    pub(super) fn find_source(&mut self, core: &mut Core, env: &mut LbEnv) -> Option<CpuId> {
-        self.refresh_lb_cache(core);
-        let core = &*core;
+    pub(super) fn find_source(&mut self, rqs: &mut Rqs, env: &mut LbEnv) -> Option<CpuId> {
+        self.refresh_lb_cache(rqs);
+        let rqs = &*rqs;
         let Survey { local, whole, busiest } = match self.lb_cache.knows(env.level) {
             true => self.lb_cache.survey(env.here),
-            false => self.survey(core, env),
+            false => self.survey(rqs, env),
         };
-        let level = core.domains.level(env.level);
+        let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
-        if core.domains.is_top(env.here, env.level) {
+        if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
         if env.why != CpuIdleType::NewlyIdle && self.near.llc_level(env.here) == Some(env.level) {
@@ -99,35 +99,35 @@ impl Fair {
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
         let average = whole.load / whole.weight;
-        if !self.is_worth_while(core, env, &local, &busiest, average) {
+        if !self.is_worth_while(rqs, env, &local, &busiest, average) {
             return None;
         }
-        let (kind, imbalance) = self.calculate_imbalance(core, env, &local, &busiest, average)?;
+        let (kind, imbalance) = self.calculate_imbalance(rqs, env, &local, &busiest, average)?;
         env.kind = kind;
         env.imbalance = imbalance as i64;
         self.busiest_queue(span.group(busiest.group), kind, imbalance)
     }
 
     /// Looks at all groups of the pass's domain.
-    pub(super) fn survey(&self, core: &Core, env: &LbEnv) -> Survey {
-        let level = core.domains.level(env.level);
+    pub(super) fn survey(&self, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(env.here);
         let local = span.group(own);
-        let local = self.class(core, env, level, local, self.sum_up(core, local), true);
+        let local = self.class(rqs, env, level, local, self.sum_up(rqs, local), true);
         let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
         for group in (own + 1..groups).chain(0..own) {
             let cpus = span.group(group);
-            let stats = self.sum_up(core, cpus);
+            let stats = self.sum_up(rqs, cpus);
             whole.add(&stats);
             if stats.h_nr_runnable == 0 {
                 // Of one that has nothing to give nobody need know the class.
                 continue;
             }
-            let stats = self.class(core, env, level, cpus, stats, false);
+            let stats = self.class(rqs, env, level, cpus, stats, false);
             if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
                 busiest = Some((group, stats));
             }
@@ -138,13 +138,13 @@ impl Fair {
     /// The verdict of `sched_balance_find_src_group`.
     fn is_worth_while(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         env: &LbEnv,
         local: &Stats,
         busiest: &Busiest,
         average: u64,
     ) -> bool {
-        let pct = u64::from(core.domains.level(env.level).params.imbalance_pct);
+        let pct = u64::from(rqs.domains.level(env.level).params.imbalance_pct);
         let (number, busiest) = (busiest.group, &busiest.stats);
         if busiest.kind == GroupType::Imbalanced {
             return true;
@@ -157,8 +157,8 @@ impl Fair {
             return own < other && own < average && 100 * other > pct * own;
         }
         if local.kind == GroupType::HasSpare
-            && self.prefers_sibling(core, env)
-            && self.sibling_imbalance(core, env, local, number, busiest) > 1
+            && self.prefers_sibling(rqs, env)
+            && self.sibling_imbalance(rqs, env, local, number, busiest) > 1
         {
             return true;
         }
@@ -171,7 +171,7 @@ impl Fair {
     /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
     fn calculate_imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         env: &LbEnv,
         local: &Stats,
         busiest: &Busiest,
@@ -191,13 +191,13 @@ impl Fair {
                     room => Some((MigrationType::Util, room)),
                 };
             }
-            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(core, env) {
-                self.sibling_imbalance(core, env, local, number, busiest)
+            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, env) {
+                self.sibling_imbalance(rqs, env, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
-            if is_numa(core.domains.level(env.level).kind) {
-                let allowed = self.near.numa_imbalance(&core.domains, env.level, env.here);
+            if is_numa(rqs.domains.level(env.level).kind) {
+                let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
             }
             return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
@@ -215,16 +215,16 @@ impl Fair {
 
     /// Whether each group of the domain should have one task before any has two: the domains below
     /// say so, but for nodes.
-    fn prefers_sibling(&self, core: &Core, env: &LbEnv) -> bool {
-        let below = core.domains.child(env.here, env.level);
-        below.is_some_and(|below| core.domains.level(below).params.prefer_sibling)
+    fn prefers_sibling(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        let below = rqs.domains.child(env.here, env.level);
+        below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
     }
 
     /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
     /// had as many cores.
     fn sibling_imbalance(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         env: &LbEnv,
         local: &Stats,
         number: usize,
@@ -233,9 +233,8 @@ impl Fair {
         if env.why == CpuIdleType::NotIdle || busiest.nr_running == 0 {
             return 0;
         }
-        let level = core.domains.level(env.level);
-        let cores =
-            |group: usize| self.near.cores(&core.domains, level.span(env.here).group(group));
+        let level = rqs.domains.level(env.level);
+        let cores = |group: usize| self.near.cores(&rqs.domains, level.span(env.here).group(group));
         let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
             (cores(level.group_of(env.here)), cores(number))
         } else {
@@ -298,14 +297,14 @@ mod tests {
 
     /// The plain way: every group is summed up and classed, be it empty; then those are compared
     /// that have something to give.
-    fn full_env(fair: &Fair, core: &Core, env: &LbEnv) -> Survey {
-        let level = core.domains.level(env.level);
+    fn full_env(fair: &Fair, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
         let (own, groups) = (level.group_of(env.here), span.groups.len());
         let classed: Vec<Stats> = (0..groups)
             .map(|group| {
                 let cpus = &span.groups[group];
-                fair.class(core, env, level, cpus, fair.sum_up(core, cpus), group == own)
+                fair.class(rqs, env, level, cpus, fair.sum_up(rqs, cpus), group == own)
             })
             .collect();
         let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();
@@ -315,7 +314,7 @@ mod tests {
             sum(|group| group.util),
             span.cpus
                 .iter()
-                .any(|cpu| core.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
+                .any(|cpu| rqs.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
         );
         let mut busiest: Option<(usize, Stats)> = None;
         for group in (1..groups).map(|step| (own + step) % groups) {
@@ -337,14 +336,14 @@ mod tests {
         let mut random = Random(7);
         let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
         for topology in [nested, Topology::flat(24)] {
-            let Eevdf { core, fair, .. } =
+            let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
             for round in 0..400 {
                 for _ in 0..1 + random.below(24) {
                     let cpu = CpuId(random.below(24) as u32);
-                    scramble(fair, core, &mut random, cpu, 1 + round % 5);
+                    scramble(fair, rqs, &mut random, cpu, 1 + round % 5);
                 }
-                let levels = core.domains.levels();
+                let levels = rqs.domains.levels();
                 let marks = fair.balance.imbalanced.iter_mut();
                 marks.for_each(|mark| *mark = levels > 1 && random.below(12) == 0);
                 fair.balance
@@ -354,10 +353,10 @@ mod tests {
                 let why = [CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle]
                     [round as usize % 3];
                 for here in (0..24).map(CpuId) {
-                    for level in core.domains.of(here) {
+                    for level in rqs.domains.of(here) {
                         let env = LbEnv::new(here, level, why);
-                        let short = fair.survey(core, &env);
-                        assert_eq!(short, full_env(fair, core, &env), "round {round}, {env:?}");
+                        let short = fair.survey(rqs, &env);
+                        assert_eq!(short, full_env(fair, rqs, &env), "round {round}, {env:?}");
                         found += u32::from(short.busiest.is_some());
                         empty += u32::from(short.busiest.is_none());
                         if let Some((_, stats)) = short.busiest {

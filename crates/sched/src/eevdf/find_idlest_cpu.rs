@@ -9,7 +9,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
 use super::lb_stats::{GroupType, Stats, is_idle_cpu};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet};
 
@@ -20,20 +20,20 @@ impl Fair {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
     pub(super) fn find_dst_cpu_at_fork(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         allowed: &CpuSet,
         this: CpuId,
     ) -> CpuId {
-        self.refresh_lb_cache(core);
-        let core = &*core;
-        let domains = &core.domains;
+        self.refresh_lb_cache(rqs);
+        let rqs = &*rqs;
+        let domains = &rqs.domains;
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
         // Up to the first domain that is not for forks.
         let mut level = domains.of(this).take_while(takes_part).last();
         let mut cpu = this;
         while let Some(at) = level {
-            let found = self.idlest_group(core, allowed, cpu, at);
-            let found = found.and_then(|group| self.idlest_cpu(core, allowed, group));
+            let found = self.idlest_group(rqs, allowed, cpu, at);
+            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, group));
             level = match found {
                 Some(better) if better != cpu => {
                     cpu = better;
@@ -55,12 +55,12 @@ impl Fair {
     /// `cpu`, and by enough. None: it is best to stay.
     pub(super) fn idlest_group<'a>(
         &self,
-        core: &'a Core,
+        rqs: &'a Rqs,
         allowed: &CpuSet,
         cpu: CpuId,
         number: usize,
     ) -> Option<&'a [CpuId]> {
-        let level = core.domains.level(number);
+        let level = rqs.domains.level(number);
         let span = level.span(cpu);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(cpu);
@@ -69,7 +69,7 @@ impl Fair {
             let cpus = span.group(group);
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
-                let mut stats = Stats::sum_up(core, &self.cfs_rqs, &self.balance.dropped, cpus);
+                let mut stats = Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus);
                 stats.kind = stats.type_by_numbers(pct);
                 stats
             })
@@ -99,7 +99,7 @@ impl Fair {
             let mut allowed_imbalance = None;
             if is_numa(level.kind) {
                 let usable = allowed.count(self.cpus);
-                let few = self.near.numa_imbalance(&core.domains, number, cpu);
+                let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
                 allowed_imbalance = Some(few.min(u64::from(usable)));
             }
             is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
@@ -109,13 +109,13 @@ impl Fair {
 
     /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
     /// idle one that has been so for the shortest time; else the one with the least load.
-    fn idlest_cpu(&self, core: &Core, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+    fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
         let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
-        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(core, cpu)) {
+        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu)) {
             return Some(cpu);
         }
         let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
-        let idle = usable().filter(|&cpu| is_idle_cpu(core, cpu)).min_by_key(since);
+        let idle = usable().filter(|&cpu| is_idle_cpu(rqs, cpu)).min_by_key(since);
         idle.or_else(|| usable().min_by_key(|&cpu| self.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg))
     }
 }

@@ -6,12 +6,12 @@ use super::domains;
 use super::flags::DequeueFlags;
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
-use crate::classes::{Core, Dequeue, Enqueue, Pid};
+use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    CpuId, CpuSet, GroupId, GroupStats, Platform, Promises, SchedAttr, TimerKey, Tunable, Waker,
+    CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, SchedAttr, TimerKey, Tunable,
+    Waker,
 };
 
 impl FairClass6 for Fair {
@@ -21,16 +21,16 @@ impl FairClass6 for Fair {
 
     fn set_load_weight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         attr: &SchedAttr,
     ) {
-        self.set_task_weight(core, platform, pid, attr);
+        self.set_task_weight(rqs, platform, pid, attr);
     }
 
-    fn wake_up_new(&mut self, core: &Core, pid: Pid) {
-        self.tasks[pid.index()].recent_used_cpu = core.cpu_of(pid);
+    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
+        self.tasks[pid.index()].recent_used_cpu = rqs.cpu_of(pid);
         self.init_load_avg(pid);
     }
 
@@ -39,8 +39,8 @@ impl FairClass6 for Fair {
     }
 
     #[inline]
-    fn task_switched_away(&mut self, core: &Core, pid: Pid) {
-        self.dead_task_left(core, pid);
+    fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid) {
+        self.dead_task_left(rqs, pid);
     }
 
     fn reap(&mut self, pid: Pid) {
@@ -50,19 +50,19 @@ impl FairClass6 for Fair {
     #[inline]
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         _cpu: CpuId,
         pid: Pid,
         why: Enqueue,
     ) {
-        self.enqueue(core, platform, pid, why == Enqueue::New);
+        self.enqueue(rqs, platform, pid, why == Enqueue::New);
     }
 
     #[inline]
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         _cpu: CpuId,
         pid: Pid,
@@ -74,35 +74,30 @@ impl FairClass6 for Fair {
             Dequeue::Migrate => DequeueFlags::MIGRATE,
             Dequeue::Save => DequeueFlags::default(),
         };
-        self.dequeue(core, platform, pid, how)
+        self.dequeue(rqs, platform, pid, how)
     }
 
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, _: CpuId, pid: Pid) {
-        self.put_prev(core, platform, pid);
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
+        self.put_prev(rqs, platform, pid);
     }
 
-    fn set_curr_task(&mut self, core: &mut Core, platform: &mut Platform, _: CpuId, pid: Pid) {
-        self.set_next(core, platform, pid);
-    }
-
-    #[inline]
-    fn switch(&mut self, core: &mut Core, platform: &mut Platform, prev: Pid, next: Pid) {
-        self.switch_fair(core, platform, prev, next);
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
+        self.set_next(rqs, platform, pid);
     }
 
     #[inline]
-    fn pick_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
-        self.pick_task_fair(core, platform, cpu)
+    fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid) {
+        self.switch_fair(rqs, platform, prev, next);
     }
 
     #[inline]
-    fn pick_or_pull(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        cpu: CpuId,
-    ) -> Option<Pid> {
-        self.pick_or_balance(core, platform, cpu)
+    fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        self.pick_task_fair(rqs, platform, cpu)
+    }
+
+    #[inline]
+    fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        self.pick_or_balance(rqs, platform, cpu)
     }
 
     #[inline]
@@ -111,47 +106,47 @@ impl FairClass6 for Fair {
     }
 
     #[inline]
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        self.tick(core, platform, pid);
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.tick(rqs, platform, pid);
     }
 
-    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        self.yield_fair(core, platform, pid);
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.yield_fair(rqs, platform, pid);
     }
 
     #[inline]
     fn wakeup_preempt(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         curr: Pid,
         pid: Pid,
         fork: bool,
     ) {
-        self.check_preempt_wakeup(core, platform, curr, pid, fork);
+        self.check_preempt_wakeup(rqs, platform, curr, pid, fork);
     }
 
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         old_nice: i32,
         nice: i32,
     ) {
-        let cpu = core.cpu_of(pid);
-        if self.has_several_queued(cpu) && core.curr(cpu) == pid && nice > old_nice {
-            core.resched_curr(platform, cpu);
+        let cpu = rqs.cpu_of(pid);
+        if self.has_several_queued(cpu) && rqs.curr(cpu) == pid && nice > old_nice {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
-    fn asks_check(&self, core: &Core, pid: Pid) -> bool {
-        let cpu = core.cpu_of(pid);
-        self.has_several_queued(cpu) && core.curr(cpu) != pid
+    fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
+        let cpu = rqs.cpu_of(pid);
+        self.has_several_queued(cpu) && rqs.curr(cpu) != pid
     }
 
-    fn charge(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        self.charge_task(core, platform, pid);
+    fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.charge_task(rqs, platform, pid);
     }
 
     #[inline]
@@ -165,82 +160,82 @@ impl FairClass6 for Fair {
     }
 
     #[inline]
-    fn wake_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        self.wake_delayed_task(core, platform, pid);
+    fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.wake_delayed_task(rqs, platform, pid);
     }
 
-    fn finish_delayed(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid) {
-        self.finish_delayed_task(core, platform, pid);
+    fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.finish_delayed_task(rqs, platform, pid);
     }
 
-    fn emptiest_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId {
-        self.emptiest_allowed_cpu(core, allowed)
+    fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
+        self.emptiest_allowed_cpu(rqs, allowed)
     }
 
-    fn select_at_fork(&mut self, core: &mut Core, allowed: &CpuSet, cpu: CpuId) -> CpuId {
-        self.find_dst_cpu_at_fork(core, allowed, cpu)
+    fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, cpu: CpuId) -> CpuId {
+        self.find_dst_cpu_at_fork(rqs, allowed, cpu)
     }
 
     #[inline]
     fn select_at_wakeup(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         platform: &Platform,
         pid: Pid,
         waker: Waker,
     ) -> CpuId {
-        self.select_task_rq(core, platform, pid, waker)
+        self.select_task_rq(rqs, platform, pid, waker)
     }
 
     #[inline]
     fn set_task_cpu(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         to: CpuId,
         waking: bool,
     ) {
-        self.move_to_cpu(core, platform, pid, to, waking);
+        self.move_to_cpu(rqs, platform, pid, to, waking);
     }
 
     fn came_to_cpu(&mut self, pid: Pid, to: CpuId) {
         self.follow_to_cpu(pid, to);
     }
 
-    fn detach_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId) {
-        self.detach(core, platform, pid, to);
+    fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId) {
+        self.detach(rqs, platform, pid, to);
     }
 
     #[inline]
-    fn add_nr_running(&mut self, core: &mut Core, cpu: CpuId, count: u32) {
-        self.count_running(core, cpu, count);
+    fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
+        self.count_running(rqs, cpu, count);
     }
 
     #[inline]
-    fn note_overload(&mut self, core: &Core, cpu: CpuId) {
-        self.balance.overloaded |= core.nr_running[cpu.index()] >= 2;
+    fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
     }
 
-    fn cpu_idles(&mut self, core: &Core, platform: &Platform, cpu: CpuId) {
-        self.cpu_goes_idle(core, platform, cpu);
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
+        self.cpu_goes_idle(rqs, platform, cpu);
     }
 
     #[inline]
-    fn periodic_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.sched_balance_domains(core, platform, cpu);
+    fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.sched_balance_domains(rqs, platform, cpu);
     }
 
-    fn active_load_balance(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.push_running_task(core, platform, cpu);
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.push_running_task(rqs, platform, cpu);
     }
 
-    fn domains_rebuilt(&mut self, core: &Core, platform: &Platform) {
-        self.rebuild_domains(core, platform);
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
+        self.rebuild_domains(rqs, platform);
     }
 
-    fn describe_domains(&self, core: &Core) -> String {
-        domains::describe(&core.domains)
+    fn describe_domains(&self, rqs: &Rqs) -> String {
+        domains::describe(&rqs.domains)
     }
 
     fn has_group(&self, group: GroupId) -> bool {
@@ -253,12 +248,12 @@ impl FairClass6 for Fair {
 
     fn group_set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
     ) {
-        self.set_shares(core, platform, group, shares);
+        self.set_shares(rqs, platform, group, shares);
     }
 
     fn is_idle_group(&self, group: GroupId) -> bool {
@@ -267,34 +262,34 @@ impl FairClass6 for Fair {
 
     fn group_set_idle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         idle: bool,
     ) {
-        self.set_idle(core, platform, group, idle);
+        self.set_idle(rqs, platform, group, idle);
     }
 
     fn group_set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), String> {
-        self.set_quota(core, platform, group, quota)
+        self.set_quota(rqs, platform, group, quota)
     }
 
     fn group_stats(&self, group: GroupId) -> GroupStats {
         self.stats_of_group(group)
     }
 
-    fn move_group(&mut self, core: &Core, now_ns: u64, pid: Pid, group: GroupId) {
-        self.change_group(core, now_ns, pid, group);
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId) {
+        self.change_group(rqs, now_ns, pid, group);
     }
 
-    fn bandwidth_timer(&mut self, core: &mut Core, platform: &mut Platform, key: TimerKey) {
-        self.distribute_runtime(core, platform, key);
+    fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
+        self.distribute_runtime(rqs, platform, key);
     }
 
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
@@ -322,7 +317,7 @@ impl FairClass6 for Fair {
         self.fair_promises(load)
     }
 
-    fn audit(&self, core: &Core) -> Result<(), String> {
-        self.recount(core)
+    fn audit(&self, rqs: &Rqs) -> Result<(), String> {
+        self.recount(rqs)
     }
 }

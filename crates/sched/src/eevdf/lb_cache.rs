@@ -4,7 +4,7 @@
 //! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
 //! answers are kept: for every CPU what was last seen of it (a row), for each block of CPUs the
 //! best of its rows, and the sums over all. Whoever changes something of a CPU that stands in its
-//! row calls `invalidate` ([`Core`] marks what it changes itself), and before the next answer the
+//! row calls `invalidate` ([`Rqs`] marks what it changes itself), and before the next answer the
 //! marked rows are read anew.
 //!
 //! The answers are exactly those of the long way (`Fair::survey`, `Fair::idlest_group`), as
@@ -21,7 +21,7 @@
 use super::cfs_rq::CfsRqs;
 use super::domains::is_numa;
 use super::lb_stats::{Stats, Survey};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -165,16 +165,16 @@ impl LbCache {
     }
 
     /// Brings the cache up to date. CPUs that are `dropped` count as empty.
-    pub(super) fn refresh(&mut self, core: &mut Core, cfs_rqs: &CfsRqs, dropped: &[bool]) {
+    pub(super) fn refresh(&mut self, rqs: &mut Rqs, cfs_rqs: &CfsRqs, dropped: &[bool]) {
         if !self.is_kept {
             return;
         }
         for word in 0..self.marked.len() {
-            let mut bits = core::mem::take(&mut self.marked[word]) | core.take_changed(word);
+            let mut bits = core::mem::take(&mut self.marked[word]) | rqs.take_changed(word);
             while bits != 0 {
                 let cpu = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let row = self.row_of(core, cfs_rqs, dropped, CpuId(cpu as u32));
+                let row = self.row_of(rqs, cfs_rqs, dropped, CpuId(cpu as u32));
                 self.put(cpu, row);
             }
         }
@@ -189,21 +189,21 @@ impl LbCache {
     }
 
     /// What is to stand in the row of `cpu`.
-    fn row_of(&self, core: &Core, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
-        let mut row = Stats::sum_up(core, cfs_rqs, dropped, &[cpu]);
+    fn row_of(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
+        let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, &[cpu]);
         row.kind = row.type_by_numbers(self.imbalance_pct);
         row
     }
 
     /// Whether every row that is not marked is right, and the sums are. For tests.
-    pub(super) fn audit(&self, core: &Core, cfs_rqs: &CfsRqs, dropped: &[bool]) -> bool {
+    pub(super) fn audit(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool]) -> bool {
         let is_marked = |cpu: CpuId| (self.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
         let sum = |of: fn(&Stats) -> u64| self.rows.iter().map(of).sum::<u64>();
         !self.is_kept
             || (0..self.rows.len() as u32).map(CpuId).all(|cpu| {
                 is_marked(cpu)
-                    || core.is_changed(cpu)
-                    || *self.row(cpu) == self.row_of(core, cfs_rqs, dropped, cpu)
+                    || rqs.is_changed(cpu)
+                    || *self.row(cpu) == self.row_of(rqs, cfs_rqs, dropped, cpu)
             }) && [
                 sum(|row| row.load),
                 sum(|row| row.util),
@@ -238,29 +238,29 @@ mod tests {
         let mut random = Random(1);
         let (mut found, mut left) = (0, 0);
         for cpus in [2, 31, 32, 33, 65, 100] {
-            let Eevdf { core, fair, .. } =
+            let Eevdf { core: rqs, fair, .. } =
                 &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(cpus, 1000));
             for round in 0..60 {
                 // From crowded to nearly empty, and everything that decides among equals.
                 let kinds = 1 + round % 5;
                 for _ in 0..1 + random.below(5 + u64::from(cpus) * u64::from(round % 9 == 0)) {
                     let cpu = CpuId(random.below(u64::from(cpus)) as u32);
-                    scramble(fair, core, &mut random, cpu, kinds);
+                    scramble(fair, rqs, &mut random, cpu, kinds);
                 }
-                fair.refresh_lb_cache(core);
-                assert!(fair.is_lb_cache_right(core));
+                fair.refresh_lb_cache(rqs);
+                assert!(fair.is_lb_cache_right(rqs));
                 for here in (0..cpus).map(CpuId) {
                     let env = LbEnv::new(here, fair.lb_cache.level, CpuIdleType::Idle);
                     let short = fair.lb_cache.survey(here);
                     assert_eq!(
                         short,
-                        fair.survey(core, &env),
+                        fair.survey(rqs, &env),
                         "{cpus} CPUs, round {round}, {here:?}"
                     );
                     found += u32::from(short.busiest.is_some());
-                    let short = fair.idlest_group(core, &CpuSet::All, here, env.level);
+                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
                     fair.lb_cache.is_kept = false;
-                    let long = fair.idlest_group(core, &CpuSet::All, here, env.level);
+                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
                     fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());
@@ -272,12 +272,13 @@ mod tests {
 
     #[test]
     fn an_unmarked_change_is_noticed() {
-        let Eevdf { core, fair, .. } = &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
-        fair.refresh_lb_cache(core);
-        assert!(fair.is_lb_cache_right(core));
+        let Eevdf { core: rqs, fair, .. } =
+            &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
+        fair.refresh_lb_cache(rqs);
+        assert!(fair.is_lb_cache_right(rqs));
         fair.cfs_rqs[CfsRqId::of_cpu(CpuId(2))].avg.load_avg = 7;
-        assert!(!fair.is_lb_cache_right(core));
+        assert!(!fair.is_lb_cache_right(rqs));
         fair.lb_cache.invalidate(CpuId(2));
-        assert!(fair.is_lb_cache_right(core));
+        assert!(fair.is_lb_cache_right(rqs));
     }
 }

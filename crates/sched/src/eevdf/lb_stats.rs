@@ -1,7 +1,7 @@
 //! Groups of CPUs in numbers: what balancing and forks compare.
 
 use super::cfs_rq::{CfsRqId, CfsRqs};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 /// The capacity of one CPU.
@@ -41,7 +41,7 @@ pub(super) struct Stats {
     pub(super) h_nr_runnable: u64,
     /// CPUs that idle.
     pub(super) idle_cpus: u64,
-    /// The threads of one core.
+    /// The threads of one rqs.
     pub(super) is_core: bool,
     /// Some CPU has more than one thread.
     pub(super) has_waiting: bool,
@@ -60,24 +60,24 @@ pub(super) struct Survey {
 
 /// `idle_cpu`: whether `cpu` runs its idle thread and nothing is queued.
 #[inline]
-pub(super) fn is_idle_cpu(core: &Core, cpu: CpuId) -> bool {
-    core.nr_running[cpu.index()] == 0 && core.is_idle_thread(core.curr(cpu))
+pub(super) fn is_idle_cpu(rqs: &Rqs, cpu: CpuId) -> bool {
+    rqs.nr_running[cpu.index()] == 0 && rqs.is_idle_thread(rqs.curr(cpu))
 }
 
 impl Stats {
     /// What `cpus` do together. Those that are `dropped` count as empty.
-    pub(super) fn sum_up(core: &Core, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
+    pub(super) fn sum_up(rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
         let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
         for &cpu in cpus.iter().filter(|cpu| !dropped[cpu.index()]) {
             let queue = &cfs_rqs[CfsRqId::of_cpu(cpu)];
-            let nr_running = core.nr_running[cpu.index()];
+            let nr_running = rqs.nr_running[cpu.index()];
             sum.load += queue.avg.load_avg;
             sum.util += queue.cpu_util();
             sum.runnable += queue.avg.runnable_avg;
             sum.nr_running += u64::from(nr_running);
             sum.h_nr_runnable += u64::from(queue.h_nr_runnable);
             sum.has_waiting |= nr_running > 1;
-            sum.idle_cpus += u64::from(is_idle_cpu(core, cpu));
+            sum.idle_cpus += u64::from(is_idle_cpu(rqs, cpu));
         }
         sum
     }

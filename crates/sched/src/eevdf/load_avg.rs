@@ -9,7 +9,7 @@ use super::class::Fair;
 use super::entity::{EntityId, Info, unscaled};
 use super::flags::Attach;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::CpuId;
 
 /// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
@@ -212,13 +212,13 @@ impl Fair {
 
     /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
     /// is woken there.
-    pub(super) fn leave_cpu(&mut self, core: &Core, now_ns: u64, task: Pid, waking: bool) {
+    pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
-            let cpu = core.cpu_of(task);
+            let cpu = rqs.cpu_of(task);
             // An idle CPU's queue may be long behind.
-            if core.is_idle_thread(core.curr(cpu)) {
+            if rqs.is_idle_thread(rqs.curr(cpu)) {
                 self.decay_blocked(e, now_ns);
             }
         }

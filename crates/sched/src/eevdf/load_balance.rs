@@ -21,7 +21,7 @@ use super::domains::{self, BUSY_FACTOR, Near};
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
-use crate::classes::Core;
+use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
 /// Up to this an interval doubles when all tasks are pinned, ms.
@@ -34,22 +34,22 @@ impl Fair {
 
     /// `add_nr_running`: so many threads more on `cpu`.
     #[inline]
-    pub(super) fn count_running(&mut self, core: &mut Core, cpu: CpuId, count: u32) {
-        let before = core.nr_running[cpu.index()];
-        core.add_nr_running(cpu, count);
+    pub(super) fn count_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
+        let before = rqs.nr_running[cpu.index()];
+        rqs.add_nr_running(cpu, count);
         self.balance.overloaded |= before < 2 && before + count >= 2;
     }
 
     /// Whether the other threads of the core of `cpu` idle.
-    pub(super) fn is_core_idle(&self, core: &Core, cpu: CpuId) -> bool {
-        let threads = self.near.threads(&core.domains, cpu);
-        threads.iter().all(|&thread| thread == cpu || is_idle_cpu(core, thread))
+    pub(super) fn is_core_idle(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let threads = self.near.threads(&rqs.domains, cpu);
+        threads.iter().all(|&thread| thread == cpu || is_idle_cpu(rqs, thread))
     }
 
     /// Whether all that is queued on `cpu`, and there is something, is `SCHED_IDLE`.
     #[inline]
-    pub(super) fn is_sched_idle_rq(&self, core: &Core, cpu: CpuId) -> bool {
-        let nr = core.nr_running[cpu.index()];
+    pub(super) fn is_sched_idle_rq(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let nr = rqs.nr_running[cpu.index()];
         nr != 0 && nr == self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_idle
     }
 
@@ -76,19 +76,19 @@ impl Fair {
 
     /// A CPU has gone off line or come back: the domains are built anew over those that are on
     /// line, and the base slice scaled by their number, unless it was set by hand.
-    pub(super) fn rebuild_domains(&mut self, core: &Core, platform: &Platform) {
-        self.online = core.online_cpus();
-        self.near = Near::new(&core.domains);
-        self.lb_cache = LbCache::new(&core.domains);
-        self.balance.restart(&core.domains, &self.near, platform.jiffies());
+    pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
+        self.online = rqs.online_cpus();
+        self.near = Near::new(&rqs.domains);
+        self.lb_cache = LbCache::new(&rqs.domains);
+        self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
     }
 
-    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle core.
-    pub(super) fn cpu_goes_idle(&mut self, core: &Core, platform: &Platform, cpu: CpuId) {
+    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle rqs.
+    pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
         self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
-        if self.near.has_smt() && self.is_core_idle(core, cpu) {
+        if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
             let llc = self.near.llc_id(cpu);
             self.near.has_idle_cores[llc] = true;
         }
@@ -99,7 +99,7 @@ impl Fair {
     /// `sched_balance_domains`: the periodic balancing of `cpu`, after its tick's charging.
     pub(super) fn sched_balance_domains(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) {
@@ -108,18 +108,18 @@ impl Fair {
             return;
         }
         self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
-        let mut idle = is_idle_cpu(core, cpu);
-        let mut busy = !idle && !self.is_sched_idle_rq(core, cpu);
+        let mut idle = is_idle_cpu(rqs, cpu);
+        let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
-        for level in core.domains.of(cpu) {
+        for level in rqs.domains.of(cpu) {
             let mut interval = self.interval_jiffies(platform, cpu, level, busy);
             let mut its_turn = true;
             if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
                 let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                its_turn = self.is_its_turn(core, cpu, level);
-                if its_turn && self.load_balance(core, platform, cpu, level, occasion) {
-                    idle = is_idle_cpu(core, cpu);
-                    busy = !idle && !self.is_sched_idle_rq(core, cpu);
+                its_turn = self.is_its_turn(rqs, cpu, level);
+                if its_turn && self.load_balance(rqs, platform, cpu, level, occasion) {
+                    idle = is_idle_cpu(rqs, cpu);
+                    busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
                 }
                 self.balance.domain(cpu, level).last_balance = jiffies;
                 interval = self.interval_jiffies(platform, cpu, level, busy);
@@ -136,7 +136,7 @@ impl Fair {
     /// `sched_balance_newidle`: nothing is queued on `cpu`. Whether there is now.
     pub(super) fn newidle_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> bool {
@@ -148,19 +148,19 @@ impl Fair {
         if overloaded {
             self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
         }
-        for level in core.domains.of(cpu) {
+        for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);
             next = next.min(self.balance.domain(cpu, level).last_balance + interval);
             if !overloaded {
                 break;
             }
-            if self.balance.levels == 1 && !core.any_overcommitted() {
+            if self.balance.levels == 1 && !rqs.any_overcommitted() {
                 // The mark is out of date: nothing will be found, and it is taken back.
                 self.balance.overloaded = false;
                 self.balance.domain(cpu, level).failures = 0;
                 break;
             }
-            self.load_balance(core, platform, cpu, level, CpuIdleType::NewlyIdle);
+            self.load_balance(rqs, platform, cpu, level, CpuIdleType::NewlyIdle);
             if self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0 {
                 break;
             }
@@ -173,13 +173,13 @@ impl Fair {
     /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of
     /// an idle core (among threads of one core: the first idle one), else the first idle CPU, else
     /// the first.
-    fn is_its_turn(&self, core: &Core, cpu: CpuId, level: usize) -> bool {
-        let domain = core.domains.level(level);
+    fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
+        let domain = rqs.domains.level(level);
         let group = domain.span(cpu).group(domain.group_of(cpu));
         let among_threads = domain.params.share_cpupower;
-        let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(core, cpu));
+        let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
-        let best = idle.find(|&cpu| among_threads || self.is_core_idle(core, cpu));
+        let best = idle.find(|&cpu| among_threads || self.is_core_idle(rqs, cpu));
         best.or(first_idle).unwrap_or(group[0]) == cpu
     }
 
@@ -188,7 +188,7 @@ impl Fair {
     /// `sched_balance_rq`. Whether something was moved to `here`.
     fn load_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         here: CpuId,
         level: usize,
@@ -199,30 +199,30 @@ impl Fair {
         platform.work.balances += 1;
         let moved = loop {
             platform.work.queues += u64::from(self.cpus);
-            let Some(source) = self.find_source(core, &mut env) else {
-                self.found_balanced(core, &env);
+            let Some(source) = self.find_source(rqs, &mut env) else {
+                self.found_balanced(rqs, &env);
                 break None;
             };
             env.all_pinned = true;
-            let several = core.nr_running[source.index()] > 1;
+            let several = rqs.nr_running[source.index()] > 1;
             if several {
                 platform.double_lock(here, source);
             }
-            let moved = several && self.move_tasks(core, platform, source, &mut env);
+            let moved = several && self.move_tasks(rqs, platform, source, &mut env);
             if several {
-                self.mark_group(core, &env);
+                self.mark_group(rqs, &env);
             }
             if several && !moved && env.all_pinned {
                 // All of them are bound elsewhere: look again without that CPU.
                 self.balance.dropped[source.index()] = true;
                 self.lb_cache.invalidate(source);
                 dropped += 1;
-                let domain = core.domains.level(level);
+                let domain = rqs.domains.level(level);
                 let span = domain.span(here);
                 if span.cpus.len() > span.group(domain.group_of(here)).len() + dropped {
                     continue;
                 }
-                self.found_balanced(core, &env);
+                self.found_balanced(rqs, &env);
                 break None;
             }
             break Some((moved, source));
@@ -237,7 +237,7 @@ impl Fair {
         let Some((moved, source)) = moved else {
             return false;
         };
-        let params = &core.domains.level(level).params;
+        let params = &rqs.domains.level(level).params;
         let patience = params.cache_nice_tries + 2;
         if moved {
             self.balance.domain(here, level).failures = 0;
@@ -246,58 +246,56 @@ impl Fair {
                 self.balance.domain(here, level).failures += 1;
             }
             if env.kind == MigrationType::Task && self.balance.failures(here, level) > patience {
-                if !core.is_allowed(core.curr(source), here)
-                    || core.is_idle_thread(core.curr(source))
-                {
-                    self.lengthen_interval(core, &env);
+                if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
+                    self.lengthen_interval(rqs, &env);
                     return false;
                 }
-                let rq = &mut core.rqs[source.index()];
+                let rq = &mut rqs.rqs[source.index()];
                 if !rq.active_balance {
                     rq.active_balance = true;
                     rq.push_cpu = here;
-                    core.resched_curr(platform, source);
+                    rqs.resched_curr(platform, source);
                 }
             }
         }
-        self.balance.domain(here, level).interval = self.min_interval(core, &env);
+        self.balance.domain(here, level).interval = self.min_interval(rqs, &env);
         moved
     }
 
-    fn min_interval(&self, core: &Core, env: &LbEnv) -> u32 {
-        domains::min_interval(core.domains.level(env.level).span(env.here))
+    fn min_interval(&self, rqs: &Rqs, env: &LbEnv) -> u32 {
+        domains::min_interval(rqs.domains.level(env.level).span(env.here))
     }
 
     /// The next larger domain of the balancing CPU, and the first CPU of its group there.
-    fn group_above(&self, core: &Core, env: &LbEnv) -> Option<(usize, CpuId)> {
-        let above = core.domains.of(env.here).find(|&level| level > env.level)?;
-        let level = core.domains.level(above);
+    fn group_above(&self, rqs: &Rqs, env: &LbEnv) -> Option<(usize, CpuId)> {
+        let above = rqs.domains.of(env.here).find(|&level| level > env.level)?;
+        let level = rqs.domains.level(above);
         Some((above, level.span(env.here).group(level.group_of(env.here))[0]))
     }
 
     /// Affinity has left something to be moved: the domain, as a group of the next larger one, is
     /// to be helped from without.
-    fn mark_group(&mut self, core: &Core, env: &LbEnv) {
+    fn mark_group(&mut self, rqs: &Rqs, env: &LbEnv) {
         if env.some_pinned
             && env.imbalance > 0
-            && let Some((above, first)) = self.group_above(core, env)
+            && let Some((above, first)) = self.group_above(rqs, env)
         {
             *self.balance.imbalanced_mark(above, first) = true;
         }
     }
 
-    fn found_balanced(&mut self, core: &Core, env: &LbEnv) {
+    fn found_balanced(&mut self, rqs: &Rqs, env: &LbEnv) {
         if !env.all_pinned
-            && let Some((above, first)) = self.group_above(core, env)
+            && let Some((above, first)) = self.group_above(rqs, env)
         {
             *self.balance.imbalanced_mark(above, first) = false;
         }
         self.balance.domain(env.here, env.level).failures = 0;
-        self.lengthen_interval(core, env);
+        self.lengthen_interval(rqs, env);
     }
 
-    fn lengthen_interval(&mut self, core: &Core, env: &LbEnv) {
-        let max = 2 * self.min_interval(core, env);
+    fn lengthen_interval(&mut self, rqs: &Rqs, env: &LbEnv) {
+        let max = 2 * self.min_interval(rqs, env);
         let interval = &mut self.balance.domain(env.here, env.level).interval;
         if env.why != CpuIdleType::NewlyIdle
             && ((env.all_pinned && *interval < MAX_PINNED_INTERVAL) || *interval < max)
@@ -313,12 +311,11 @@ impl Fair {
 
     /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task
     /// starts that is nobody's child.
-    pub(super) fn emptiest_allowed_cpu(&self, core: &Core, allowed: &CpuSet) -> CpuId {
+    pub(super) fn emptiest_allowed_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
         let mut best = (u32::MAX, CpuId(0));
         for cpu in 0..self.cpus {
             let queue = &self.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))];
-            let runnable =
-                core.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
+            let runnable = rqs.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
             if runnable < best.0 && allowed.contains(CpuId(cpu)) {
                 best = (runnable, CpuId(cpu));
                 if runnable == 0 {

@@ -6,7 +6,7 @@ use super::entity::EntityId;
 use super::flags::DequeueFlags;
 use super::releases::Version;
 use super::timeline;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl Fair {
@@ -64,7 +64,7 @@ impl Fair {
     /// good.
     pub(super) fn pick_task_fair(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
@@ -75,15 +75,15 @@ impl Fair {
             }
             loop {
                 if self.cfs_rqs[q].competing_curr(&self.se).is_some() {
-                    self.update_curr(core, platform, q);
+                    self.update_curr(rqs, platform, q);
                 }
-                if self.limits.has_run_out(q) && self.throttle(core, platform, q) {
+                if self.limits.has_run_out(q) && self.throttle(rqs, platform, q) {
                     continue 'again;
                 }
                 let e = self.pick_next_entity(q)?;
                 platform.work.tree(self.cfs_rqs[q].nr_queued);
                 if self.se[e].sched_delayed {
-                    self.dequeue_entities(core, platform, e, DequeueFlags::FINISH);
+                    self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
                     continue 'again;
                 }
                 match self.info[e].my_q {
@@ -97,15 +97,15 @@ impl Fair {
     /// Whose turn it is on `cpu`; if nobody is queued, takes somebody from elsewhere.
     pub(super) fn pick_or_balance(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
         loop {
-            if let Some(task) = self.pick_task_fair(core, platform, cpu) {
+            if let Some(task) = self.pick_task_fair(rqs, platform, cpu) {
                 return Some(task);
             }
-            if !self.newidle_balance(core, platform, cpu) {
+            if !self.newidle_balance(rqs, platform, cpu) {
                 return None;
             }
         }

@@ -5,7 +5,7 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::{EntityId, WEIGHT_SHIFT};
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{Platform, Policy, SchedAttr};
 
 impl Fair {
@@ -51,7 +51,7 @@ impl Fair {
     /// no queue.
     pub(super) fn set_task_weight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         attr: &SchedAttr,
@@ -65,7 +65,7 @@ impl Fair {
         };
         self.info[e].idle = idle;
         self.idle_seen |= idle;
-        self.reweight(core, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        self.reweight(rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e].custom_slice = custom;
@@ -82,7 +82,7 @@ impl Fair {
     /// to the deadline, which are so much more or less in virtual time.
     pub(super) fn reweight(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         e: EntityId,
         weight: u64,
@@ -101,7 +101,7 @@ impl Fair {
             return;
         }
         let q = self.cfs_rq_of(e);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let waiting = self.cfs_rqs[q].curr != Some(e);
         let v = self.cfs_rqs[q].avg_vruntime(&self.se);
         let lag = self.entity_lag(q, e);

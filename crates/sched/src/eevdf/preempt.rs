@@ -4,7 +4,7 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::EntityId;
 use super::releases::Version;
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl Fair {
@@ -94,14 +94,14 @@ impl Fair {
     /// fair.
     pub(super) fn check_preempt_wakeup(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         curr: Pid,
         task: Pid,
         fork: bool,
     ) {
-        let cpu = core.cpu_of(curr);
-        if curr == task || core.resched_pending(cpu) || !self.features().wakeup_preemption {
+        let cpu = rqs.cpu_of(curr);
+        if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
             return;
         }
         if self.is_throttled_hierarchy(task) {
@@ -116,14 +116,14 @@ impl Fair {
             if self.version > Version::V6_6 {
                 self.cancel_protection(c);
             }
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
             return;
         }
-        if c_idle != p_idle || core.thread(task).policy != Policy::Other {
+        if c_idle != p_idle || rqs.thread(task).policy != Policy::Other {
             return;
         }
         let q = self.cfs_rq_of(c);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
         let wins = match self.version {
             Version::V6_6 => self.pick_eevdf(q, true) == Some(p),
@@ -153,7 +153,7 @@ impl Fair {
             }
         };
         if wins {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -181,16 +181,16 @@ impl Fair {
     /// [`check_preempt_wakeup`](Fair::check_preempt_wakeup) for a task that balancing has brought.
     pub(super) fn check_preempt(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         task: Pid,
         fork: bool,
     ) {
-        let curr = core.curr(cpu);
-        match core.thread(curr).class {
-            ClassId::Idle => core.resched_curr(platform, cpu),
-            ClassId::Fair => self.check_preempt_wakeup(core, platform, curr, task, fork),
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Fair => self.check_preempt_wakeup(rqs, platform, curr, task, fork),
             ClassId::Rt | ClassId::Deadline => {}
         }
     }
@@ -199,14 +199,14 @@ impl Fair {
 
     /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
     /// its deadline off).
-    pub(super) fn yield_fair(&mut self, core: &mut Core, platform: &mut Platform, task: Pid) {
-        if core.nr_running[core.cpu_of(task).index()] == 1 {
+    pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if rqs.nr_running[rqs.cpu_of(task).index()] == 1 {
             return;
         }
         let e = self.se_of(task);
         let q = self.cfs_rq_of(e);
         self.clear_buddies(e);
-        self.update_curr(core, platform, q);
+        self.update_curr(rqs, platform, q);
         let request = self.se[e].vslice();
         if !self.version.yield_forfeits() {
             let entity = &mut self.se[e];

@@ -14,57 +14,57 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
 use super::lb_stats::is_idle_cpu;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Waker};
 
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
 
 /// The smallest domain of `this` with affine wakeups that has `prev` too.
-fn affine_level(core: &Core, this: CpuId, prev: CpuId) -> Option<usize> {
+fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
     let suits = |&level: &usize| {
-        let domain = core.domains.level(level);
+        let domain = rqs.domains.level(level);
         domain.params.wake_affine && domain.share(this, prev)
     };
-    core.domains.of(this).find(suits)
+    rqs.domains.of(this).find(suits)
 }
 
 impl Fair {
     /// Nothing is queued there, or `SCHED_IDLE` tasks only.
     #[inline]
-    fn is_free(&self, core: &Core, cpu: CpuId) -> bool {
-        is_idle_cpu(core, cpu) || self.is_sched_idle_rq(core, cpu)
+    fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
     }
 
     /// `select_task_rq_fair` at a wakeup.
     pub(super) fn select_task_rq(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         platform: &Platform,
         task: Pid,
         waker: Waker,
     ) -> CpuId {
-        let prev = core.cpu_of(task);
+        let prev = rqs.cpu_of(task);
         let mut target = prev;
         if let Waker::Task { task: by, .. } = waker {
-            self.record_wakee(core, platform, core.pid(by), task);
+            self.record_wakee(rqs, platform, rqs.pid(by), task);
         }
-        if core.thread(task).nr_cpus_allowed == 1 {
+        if rqs.thread(task).nr_cpus_allowed == 1 {
             return prev;
         }
         let this = waker.cpu();
         if this != prev
-            && core.is_allowed(task, this)
-            && !self.is_wide(core, task, waker)
-            && let Some(level) = affine_level(core, this, prev)
+            && rqs.is_allowed(task, this)
+            && !self.is_wide(rqs, task, waker)
+            && let Some(level) = affine_level(rqs, this, prev)
         {
-            target = self.wake_affine(core, platform, task, waker, prev, level);
+            target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
-        self.select_idle_sibling(core, task, prev, target)
+        self.select_idle_sibling(rqs, task, prev, target)
     }
 
     /// `record_wakee`: notes whether the waker wakes another than last time.
-    fn record_wakee(&mut self, _core: &Core, platform: &Platform, waker: Pid, wakee: Pid) {
+    fn record_wakee(&mut self, _core: &Rqs, platform: &Platform, waker: Pid, wakee: Pid) {
         let row = &mut self.tasks[waker.index()];
         if platform.jiffies()
             > row.wakee_flip_decay_ts + u64::from(platform.hz()) * FLIPS_HALVED_AFTER_S
@@ -79,14 +79,14 @@ impl Fair {
     }
 
     /// `wake_wide`: the waker wakes so many that they cannot all stay near it.
-    fn is_wide(&self, core: &Core, task: Pid, waker: Waker) -> bool {
+    fn is_wide(&self, rqs: &Rqs, task: Pid, waker: Waker) -> bool {
         let Waker::Task { task: by, cpu, .. } = waker else {
             return false;
         };
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
-        let (a, b) = (flips(core.pid(by)), flips(task));
+        let (a, b) = (flips(rqs.pid(by)), flips(task));
         let (more, less) = (a.max(b), a.min(b));
-        let n = u64::from(self.near.llc_size(&core.domains, cpu));
+        let n = u64::from(self.near.llc_size(&rqs.domains, cpu));
         less >= n && more >= less * n
     }
 
@@ -94,7 +94,7 @@ impl Fair {
     /// level.
     fn wake_affine(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         platform: &Platform,
         task: Pid,
         waker: Waker,
@@ -102,26 +102,26 @@ impl Fair {
         level: usize,
     ) -> CpuId {
         let this = waker.cpu();
-        if is_idle_cpu(core, this) && self.near.share_cache(this, prev) {
-            return if is_idle_cpu(core, prev) { prev } else { this };
+        if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
+            return if is_idle_cpu(rqs, prev) { prev } else { this };
         }
-        if waker.is_sync() && core.nr_running[this.index()] == 1 {
+        if waker.is_sync() && rqs.nr_running[this.index()] == 1 {
             return this;
         }
-        if is_idle_cpu(core, prev) {
+        if is_idle_cpu(rqs, prev) {
             return prev;
         }
         let jiffies = platform.jiffies();
         let load = |fair: &Fair, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
-            let leaves = self.task_h_load(jiffies, core.curr(this)) as i64;
+            let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
             if leaves > this_load {
                 return this;
             }
             this_load -= leaves;
         }
-        let pct = i64::from(core.domains.level(level).params.imbalance_pct);
+        let pct = i64::from(rqs.domains.level(level).params.imbalance_pct);
         let moves = self.task_h_load(jiffies, task) as i64;
         let this_load = (this_load + moves) * 100;
         let prev_load =
@@ -130,11 +130,11 @@ impl Fair {
     }
 
     /// `select_idle_sibling`.
-    fn select_idle_sibling(&mut self, core: &Core, task: Pid, prev: CpuId, target: CpuId) -> CpuId {
+    fn select_idle_sibling(&mut self, rqs: &Rqs, task: Pid, prev: CpuId, target: CpuId) -> CpuId {
         let suits = |fair: &Fair, cpu: CpuId| {
             fair.near.share_cache(cpu, target)
-                && fair.is_free(core, cpu)
-                && core.is_allowed(task, cpu)
+                && fair.is_free(rqs, cpu)
+                && rqs.is_allowed(task, cpu)
         };
         if suits(self, target) {
             return target;
@@ -150,53 +150,53 @@ impl Fair {
         let has_idle_cores =
             self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
         if !has_idle_cores && self.near.share_cache(prev, target) {
-            let threads = self.near.threads(&core.domains, prev);
+            let threads = self.near.threads(&rqs.domains, prev);
             if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
                 return thread;
             }
         }
         let found = match has_idle_cores {
-            true => self.scan_for_idle_core(core, task, target),
-            false => self.scan_for_idle(core, task, target),
+            true => self.scan_for_idle_core(rqs, task, target),
+            false => self.scan_for_idle(rqs, task, target),
         };
         found.unwrap_or(target)
     }
 
     /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the
     /// target's cache, from it on all round.
-    pub(super) fn scan_for_idle(&self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
+    pub(super) fn scan_for_idle(&self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
         let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
-        let cpus = &core.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
         if cpus.len() == self.cpus as usize
-            && core.thread(task).nr_cpus_allowed == self.cpus
+            && rqs.thread(task).nr_cpus_allowed == self.cpus
             && !self.idle_seen
         {
             // The same without looking at each: only CPUs with nothing queued can be free.
-            let behind = core.vacant(target.0 + 1, self.cpus);
-            let before = core.vacant(0, target.0 + 1);
+            let behind = rqs.vacant(target.0 + 1, self.cpus);
+            let before = rqs.vacant(0, target.0 + 1);
             return behind
                 .chain(before)
-                .find(|&cpu| core.is_idle_thread(core.curr(cpu)))
+                .find(|&cpu| rqs.is_idle_thread(rqs.curr(cpu)))
                 .filter(|cpu| (cpu.0 + self.cpus - target.0 - 1) % self.cpus < looks);
         }
-        let allowed = &core.settings[task.index()].allowed;
-        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(core, cpu))
+        let allowed = &rqs.settings[task.index()].allowed;
+        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, cpu))
     }
 
-    /// `select_idle_cpu` while there may be a core that idles altogether: the first such core, from
+    /// `select_idle_cpu` while there may be a core that idles altogether: the first such rqs, from
     /// the target on all round; else the first free CPU that was met. None at all, or the machine
     /// too busy for a search: as in [`Fair::scan_for_idle`].
-    fn scan_for_idle_core(&mut self, core: &Core, task: Pid, target: CpuId) -> Option<CpuId> {
+    fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
         let llc = self.near.llc_id(target);
         if self.balance.nr_idle_scan[llc] == 0 {
             return None;
         }
-        let cpus = &core.domains.level(self.near.llc_level(target)?).span(target).cpus;
-        let allowed = &core.settings[task.index()].allowed;
+        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let allowed = &rqs.settings[task.index()].allowed;
         let mut free = None;
         for cpu in round(cpus, target, allowed) {
-            let is_free = self.is_free(core, cpu);
-            if is_idle_cpu(core, cpu) && self.is_core_idle(core, cpu) {
+            let is_free = self.is_free(rqs, cpu);
+            if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
                 return Some(cpu);
             }
             if is_free && free.is_none() {
@@ -211,17 +211,17 @@ impl Fair {
     /// asleep.
     pub(super) fn move_to_cpu(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
         to: CpuId,
         waking: bool,
     ) {
-        if core.cpu_of(task) == to {
+        if rqs.cpu_of(task) == to {
             return;
         }
-        self.leave_cpu(core, platform.now_ns(), task, waking);
-        core.set_cpu(platform, task, to);
+        self.leave_cpu(rqs, platform.now_ns(), task, waking);
+        rqs.set_cpu(platform, task, to);
         self.follow_to_cpu(task, to);
     }
 

@@ -5,13 +5,12 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::Vruntime;
 use super::{Eevdf, Version};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use crate::random::Random;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Waker,
+    Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy,
+    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 
 const CPU: CpuId = CpuId(0);
@@ -26,7 +25,7 @@ fn root_rq() -> CfsRqId {
 /// `kinds` threads, some of them fair and not delayed.
 pub(super) fn scramble(
     fair: &mut Fair,
-    core: &mut Core,
+    rqs: &mut Rqs,
     random: &mut Random,
     cpu: CpuId,
     kinds: u64,
@@ -39,11 +38,11 @@ pub(super) fn scramble(
     let nr_running = random.below(kinds) as u32;
     queue.h_nr_runnable = random.below(u64::from(nr_running) + 1) as u32;
     fair.invalidate(CfsRqId::of_cpu(cpu));
-    let before = core.nr_running[cpu.index()];
-    core.sub_nr_running(cpu, before);
-    core.add_nr_running(cpu, nr_running);
+    let before = rqs.nr_running[cpu.index()];
+    rqs.sub_nr_running(cpu, before);
+    rqs.add_nr_running(cpu, nr_running);
     let leaves = nr_running > 0 || random.below(4) == 0;
-    core.set_curr(cpu, if leaves { core.migration_thread(cpu) } else { core.idle_thread(cpu) });
+    rqs.set_curr(cpu, if leaves { rqs.migration_thread(cpu) } else { rqs.idle_thread(cpu) });
 }
 
 /// A scheduler and its platform, driven by hand.
@@ -99,7 +98,7 @@ impl Bench {
         if self.platform.resched_pending(CPU) {
             self.schedule();
         }
-        self.sched.audit().unwrap();
+        self.sched.inspect().audit().unwrap();
         self.sched.core.task(self.sched.core.curr(CPU))
     }
 
@@ -368,7 +367,7 @@ fn deadline_tasks_that_do_not_fit_stay_what_they_were() {
     let attr = TaskAttr { sched: deadline_attr(1, 1000), ..TaskAttr::default() };
     bench.sched.fork(&mut bench.platform, TaskId(2), &attr, parent);
     assert_eq!(bench.platform.refusals[1].1.name(), "EAGAIN");
-    bench.sched.audit().unwrap();
+    bench.sched.inspect().audit().unwrap();
 }
 
 #[test]
@@ -394,7 +393,7 @@ fn bandwidth_is_free_again_at_zero_lag() {
     bench.sched.timer(&mut bench.platform, key);
     bench.fork(deadline_attr(8, 10));
     assert_eq!(bench.platform.refusals.len(), 1);
-    bench.sched.audit().unwrap();
+    bench.sched.inspect().audit().unwrap();
 }
 
 #[test]
@@ -498,18 +497,18 @@ fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
         bench.sched.schedule(&mut bench.platform, cpu);
     }
     let anywhere = bench.fork(nice(0));
-    let (core, fair) = (&bench.sched.core, &mut bench.sched.fair);
-    let pid = core.pid(anywhere);
+    let (rqs, fair) = (&bench.sched.core, &mut bench.sched.fair);
+    let pid = rqs.pid(anywhere);
     let mut found = 0;
     for looks in [0, 1, 3, 20, CPUS] {
         fair.balance.nr_idle_scan[0] = looks;
         for target in 0..CPUS {
             fair.idle_seen = false;
-            let short = fair.scan_for_idle(core, pid, CpuId(target));
+            let short = fair.scan_for_idle(rqs, pid, CpuId(target));
             fair.idle_seen = true;
             assert_eq!(
                 short,
-                fair.scan_for_idle(core, pid, CpuId(target)),
+                fair.scan_for_idle(rqs, pid, CpuId(target)),
                 "{looks} looks from {target}"
             );
             found += u32::from(short.is_some());

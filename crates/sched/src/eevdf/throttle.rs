@@ -13,7 +13,7 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Count, DequeueFlags};
 use crate::classes::bandwidth::{Expiry, Quota};
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 
@@ -62,7 +62,7 @@ impl Fair {
     /// (One in which somebody runs is looked at when that one is put away.)
     pub(super) fn check_enqueue_throttle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: CfsRqId,
     ) {
@@ -75,26 +75,21 @@ impl Fair {
             return;
         }
         self.limits.account(platform, q, platform.now_ns(), 0);
-        self.check_runtime(core, platform, q);
+        self.check_runtime(rqs, platform, q);
     }
 
     /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
     #[inline]
-    pub(super) fn check_runtime(&mut self, core: &mut Core, platform: &mut Platform, q: CfsRqId) {
+    pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         if self.limits.has_run_out(q) {
-            self.throttle(core, platform, q);
+            self.throttle(rqs, platform, q);
         }
     }
 
     /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the
     /// groups above as far as they have nothing else to run. False: there was something left in the
     /// pool after all.
-    pub(super) fn throttle(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        q: CfsRqId,
-    ) -> bool {
+    pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) -> bool {
         if self.limits.gets_the_least(platform, q) {
             return false;
         }
@@ -115,17 +110,17 @@ impl Fair {
             if leaves {
                 let finish = self.se[e].sched_delayed;
                 let how = DequeueFlags { special: true, finish, ..DequeueFlags::SLEEP };
-                self.dequeue_entity(core, platform, above, e, how);
+                self.dequeue_entity(rqs, platform, above, e, how);
                 slice = self.cfs_rqs[above].min_slice(&self.se);
                 leaves = self.cfs_rqs[above].load == 0;
             } else {
-                slice = self.refresh(core, platform, e, slice);
+                slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_out(above, &mut count);
             next = self.parent_of(e);
         }
         if !held_back {
-            core.sub_nr_running(cpu, count.queued);
+            rqs.sub_nr_running(cpu, count.queued);
         }
         self.limits.set_throttled(platform, q, platform.now_ns());
         true
@@ -133,9 +128,9 @@ impl Fair {
 
     /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
     /// not queued.
-    fn unthrottle(&mut self, core: &mut Core, platform: &mut Platform, q: CfsRqId) {
+    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
-        core.update_rq_clock(platform, cpu);
+        rqs.update_rq_clock(platform, cpu);
         self.limits.clear_throttled(q, platform.now_ns());
         if self.cfs_rqs[q].load == 0 {
             return;
@@ -159,33 +154,33 @@ impl Fair {
                     self.se[e].slice = slice;
                     self.info[e].custom_slice = true;
                 }
-                self.enqueue_entity(core, platform, above, e, false);
+                self.enqueue_entity(rqs, platform, above, e, false);
                 slice = self.cfs_rqs[above].min_slice(&self.se);
             } else {
-                slice = self.refresh(core, platform, e, slice);
+                slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_in(above, &mut count);
             next = self.parent_of(e);
         }
         if !held_back {
-            self.count_running(core, cpu, count.queued);
+            self.count_running(rqs, cpu, count.queued);
         }
         // A busy CPU is not asked: its tick will find out.
-        if core.is_idle_thread(core.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
-            core.resched_curr(platform, cpu);
+        if rqs.is_idle_thread(rqs.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn distribute_runtime(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         key: TimerKey,
     ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
-                self.unthrottle(core, platform, q);
+                self.unthrottle(rqs, platform, q);
             }
         }
     }
@@ -239,14 +234,14 @@ impl Fair {
     /// `tg_set_cfs_bandwidth`.
     pub(super) fn set_quota(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), String> {
         self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
         while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(core, platform, q);
+            self.unthrottle(rqs, platform, q);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::flags::Attach;
 use super::task_group::{TaskGroup, stored_shares};
 use crate::classes::pelt::Average;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
-use crate::classes::{Core, Pid};
+use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId, Platform};
 
 impl Fair {
@@ -26,7 +26,7 @@ impl Fair {
     /// once.
     pub(super) fn set_shares(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
@@ -37,7 +37,7 @@ impl Fair {
                 && let Some(e) = self.cfs_rqs[q].owner
             {
                 self.update_load_avg(platform.now_ns(), e, Attach::No);
-                self.update_cfs_group(core, platform, e);
+                self.update_cfs_group(rqs, platform, e);
             }
         }
     }
@@ -46,7 +46,7 @@ impl Fair {
     /// does.
     pub(super) fn set_idle(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         group: GroupId,
         idle: bool,
@@ -63,7 +63,7 @@ impl Fair {
             }
         }
         let weight = if idle { u64::from(WEIGHT_IDLEPRIO) } else { 1024 };
-        self.set_shares(core, platform, group, weight);
+        self.set_shares(rqs, platform, group, weight);
     }
 
     /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no
@@ -163,18 +163,13 @@ impl Fair {
     /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
     /// now. A queue that has become empty keeps its old one.
     #[inline]
-    pub(super) fn update_cfs_group(
-        &mut self,
-        core: &mut Core,
-        platform: &mut Platform,
-        e: EntityId,
-    ) {
+    pub(super) fn update_cfs_group(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         if let Some(q) = self.info[e].my_q
             && self.cfs_rqs[q].load != 0
         {
             let shares = self.calc_group_shares(q);
             if shares != self.info[e].load {
-                self.reweight(core, platform, e, shares, None);
+                self.reweight(rqs, platform, e, shares, None);
             }
         }
     }

@@ -39,15 +39,14 @@ pub mod push_pull;
 pub mod server;
 
 use super::rbtree::{Nodes, Root};
-use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
+use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use admission::Admission;
 use alloc::string::String;
 use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
 use schedlab_core::index::TypedIndex;
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
+use schedlab_core::{CpuId, CpuSet, Errno, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use server::FairServer;
 
 /// The tunables of the class.
@@ -136,10 +135,10 @@ impl Deadline {
     }
 
     /// Makes room for `pid`.
-    pub fn thread_born(&mut self, core: &Core, pid: Pid) {
+    pub fn thread_born(&mut self, rqs: &Rqs, pid: Pid) {
         if self.tasks.len() <= pid.index() {
-            self.tasks.resize(core.threads.len(), DlTask::default());
-            self.nodes.make_room(core.threads.len());
+            self.tasks.resize(rqs.threads.len(), DlTask::default());
+            self.nodes.make_room(rqs.threads.len());
         }
         self.tasks[pid.index()] = DlTask::default();
     }
@@ -153,20 +152,20 @@ impl Deadline {
     /// What the kernel would say.
     pub fn admit(
         &mut self,
-        core: &Core,
+        rqs: &Rqs,
         pid: Pid,
         attr: &SchedAttr,
         allowed: &CpuSet,
-    ) -> Result<(), Refusal> {
-        let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
-        if allowed.count(core.cpus()) < core.online_cpus() {
+    ) -> Result<(), Errno> {
+        let server = Server::new(attr, self.period_us).map_err(|_| Errno::Invalid)?;
+        if allowed.count(rqs.cpus()) < rqs.online_cpus() {
             // Bandwidth is given out for the machine as a whole.
-            return Err(Refusal::NotPermitted);
+            return Err(Errno::NotPermitted);
         }
         let task = &mut self.tasks[pid.index()];
         let old = task.server.bw + task.leaving_bw;
         if !self.admission.fits(old, server.bw) {
-            return Err(Refusal::Busy);
+            return Err(Errno::Busy);
         }
         self.admission.replace(old, server.bw);
         task.leaving_bw = 0;
@@ -202,24 +201,24 @@ impl Deadline {
 
     // ---- the tree ----
 
-    fn insert(&mut self, core: &mut Core, cpu: CpuId, pid: Pid) {
+    fn insert(&mut self, rqs: &mut Rqs, cpu: CpuId, pid: Pid) {
         let rq = &mut self.rqs[cpu.index()];
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
         self.nodes.insert(&mut rq.tree, DlEntityId::of(pid), task.server.deadline);
         rq.nr_running += 1;
-        rq.nr_migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.add_nr_running(cpu, 1);
+        rq.nr_migratory += u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
+        rqs.add_nr_running(cpu, 1);
         self.earliest_changed(cpu);
     }
 
-    fn remove(&mut self, core: &mut Core, cpu: CpuId, pid: Pid) {
+    fn remove(&mut self, rqs: &mut Rqs, cpu: CpuId, pid: Pid) {
         let rq = &mut self.rqs[cpu.index()];
         self.tasks[pid.index()].queued = false;
         self.nodes.remove(&mut rq.tree, DlEntityId::of(pid));
         rq.nr_running -= 1;
-        rq.nr_migratory -= u32::from(core.thread(pid).nr_cpus_allowed > 1);
-        core.sub_nr_running(cpu, 1);
+        rq.nr_migratory -= u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
+        rqs.sub_nr_running(cpu, 1);
         self.earliest_changed(cpu);
     }
 
@@ -245,13 +244,13 @@ impl Deadline {
 
     /// `update_curr_dl`: charges the running task, and throttles it when its budget is gone or
     /// given up.
-    fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        let pid = core.curr(cpu);
-        if core.thread(pid).class != ClassId::Deadline || !self.tasks[pid.index()].queued {
+    fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        let pid = rqs.curr(cpu);
+        if rqs.thread(pid).class != ClassId::Deadline || !self.tasks[pid.index()].queued {
             return;
         }
         let task = &mut self.tasks[pid.index()];
-        let now_ns = core.clock(cpu);
+        let now_ns = rqs.clock(cpu);
         let delta_ns = now_ns - task.exec_start;
         task.exec_start = now_ns;
         task.server.runtime -= delta_ns as i64;
@@ -259,13 +258,13 @@ impl Deadline {
             return;
         }
         task.server.throttled = true;
-        self.remove(core, cpu, pid);
+        self.remove(rqs, cpu, pid);
         if !self.start_timer(platform, pid) {
             self.tasks[pid.index()].server.replenish(now_ns);
-            self.insert(core, cpu, pid);
+            self.insert(rqs, cpu, pid);
         }
         if !self.is_leftmost(cpu, pid) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -286,15 +285,15 @@ impl Deadline {
     /// there.
     pub fn timer(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         key: TimerKey,
         fair_waits: impl Fn(CpuId) -> bool,
     ) {
         let pid = Pid((key.0 - DL_TIMER) / 4);
-        if core.is_idle_thread(pid) {
-            let cpu = core.cpu_of(pid);
-            self.fair_server_timer(core, platform, cpu, fair_waits(cpu));
+        if rqs.is_idle_thread(pid) {
+            let cpu = rqs.cpu_of(pid);
+            self.fair_server_timer(rqs, platform, cpu, fair_waits(cpu));
             return;
         }
         if key.0 % 4 == INACTIVE_TIMER {
@@ -303,7 +302,7 @@ impl Deadline {
             return;
         }
         let now_ns = platform.now_ns();
-        let thread = *core.thread(pid);
+        let thread = *rqs.thread(pid);
         let server = &mut self.tasks[pid.index()].server;
         if thread.class != ClassId::Deadline || !server.throttled {
             return;
@@ -313,15 +312,15 @@ impl Deadline {
             // It sleeps meanwhile.
             return;
         }
-        let cpu = core.cpu_of(pid);
-        core.update_rq_clock(platform, cpu);
-        self.insert(core, cpu, pid);
-        if core.thread(core.curr(cpu)).class == ClassId::Deadline {
-            self.check_preempt_curr(core, platform, cpu, pid, Challenge::Other);
+        let cpu = rqs.cpu_of(pid);
+        rqs.update_rq_clock(platform, cpu);
+        self.insert(rqs, cpu, pid);
+        if rqs.thread(rqs.curr(cpu)).class == ClassId::Deadline {
+            self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other);
         } else {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
-        self.push_if_overloaded(core, platform, cpu);
+        self.push_if_overloaded(rqs, platform, cpu);
     }
 
     /// The tunables with their values.
@@ -378,7 +377,7 @@ impl Deadline {
     ///
     /// # Errors
     /// What does not add up.
-    pub fn audit(&self, core: &Core) -> Result<(), String> {
+    pub fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for (number, rq) in self.rqs.iter().enumerate() {
             let found = self.nodes.audit(&rq.tree)?;
             if found != rq.nr_running as usize {
@@ -391,7 +390,7 @@ impl Deadline {
         let mut bw = self.server_bw() * self.admission.cpus();
         for (number, task) in self.tasks.iter().enumerate().skip(self.rqs.len()) {
             bw += task.server.bw + task.leaving_bw;
-            let thread = &core.threads[number];
+            let thread = &rqs.threads[number];
             if task.queued
                 && (task.server.throttled || !thread.on_rq || thread.class != ClassId::Deadline)
             {
@@ -413,13 +412,13 @@ impl Deadline {
 impl Class for Deadline {
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         why: Enqueue,
     ) {
-        let now_ns = core.clock(cpu);
+        let now_ns = rqs.clock(cpu);
         let server = &mut self.tasks[pid.index()].server;
         match why {
             Enqueue::Wakeup | Enqueue::New => {
@@ -442,111 +441,111 @@ impl Class for Deadline {
         }
         if !self.tasks[pid.index()].server.throttled {
             platform.work.enqueues += 1;
-            self.insert(core, cpu, pid);
+            self.insert(rqs, cpu, pid);
         }
     }
 
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _why: Dequeue,
     ) -> bool {
-        self.update_curr(core, platform, cpu);
+        self.update_curr(rqs, platform, cpu);
         if self.tasks[pid.index()].queued {
             platform.work.dequeues += 1;
-            self.remove(core, cpu, pid);
+            self.remove(rqs, cpu, pid);
         }
         true
     }
 
-    fn yield_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.tasks[pid.index()].server.yielded = true;
-        self.update_curr(core, platform, cpu);
+        self.update_curr(rqs, platform, cpu);
     }
 
     fn check_preempt_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _challenge: Challenge,
     ) {
-        if core.thread(pid).class != ClassId::Deadline {
+        if rqs.thread(pid).class != ClassId::Deadline {
             return;
         }
-        let curr = core.curr(cpu);
+        let curr = rqs.curr(cpu);
         let (new, old) = (self.deadline_of(pid), self.deadline_of(curr));
-        if before(new, old) || (new == old && self.could_swap(core, pid, curr)) {
-            core.resched_curr(platform, cpu);
+        if before(new, old) || (new == old && self.could_swap(rqs, pid, curr)) {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     fn pick_next_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
         let first = self.rqs[cpu.index()].tree.leftmost()?.pid();
-        self.tasks[first.index()].exec_start = core.clock(cpu);
-        core.rqs[cpu.index()].post_schedule = self.overload.is_overloaded(cpu);
+        self.tasks[first.index()].exec_start = rqs.clock(cpu);
+        rqs.rqs[cpu.index()].post_schedule = self.overload.is_overloaded(cpu);
         Some(first)
     }
 
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
-        self.update_curr(core, platform, cpu);
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+        self.update_curr(rqs, platform, cpu);
     }
 
-    fn set_curr_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.tasks[pid.index()].exec_start = core.clock(cpu);
+    fn set_curr_task(&mut self, rqs: &mut Rqs, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.tasks[pid.index()].exec_start = rqs.clock(cpu);
     }
 
     fn select_task_rq(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId {
         match select {
-            Select::Fork => core.this_cpu,
-            Select::Wakeup { .. } => self.select_at_wakeup(core, pid),
+            Select::Fork => rqs.this_cpu,
+            Select::Wakeup { .. } => self.select_at_wakeup(rqs, pid),
         }
     }
 
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
-        self.update_curr(core, platform, cpu);
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+        self.update_curr(rqs, platform, cpu);
     }
 
-    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        if core.curr(cpu) != pid && !core.resched_pending(cpu) {
-            self.push_if_overloaded(core, platform, cpu);
+    fn task_woken(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if rqs.curr(cpu) != pid && !rqs.resched_pending(cpu) {
+            self.push_if_overloaded(rqs, platform, cpu);
         }
     }
 
-    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
+    fn pre_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         if !self.tasks[prev.index()].queued {
-            self.pull(core, platform, cpu);
+            self.pull(rqs, platform, cpu);
         }
     }
 
-    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.push_if_overloaded(core, platform, cpu);
+    fn post_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.push_if_overloaded(rqs, platform, cpu);
     }
 
     fn set_cpus_allowed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         nr: u32,
     ) {
-        let was = core.thread(pid).nr_cpus_allowed > 1;
+        let was = rqs.thread(pid).nr_cpus_allowed > 1;
         if self.tasks[pid.index()].queued && was != (nr > 1) {
             let rq = &mut self.rqs[cpu.index()];
             rq.nr_migratory = if was { rq.nr_migratory - 1 } else { rq.nr_migratory + 1 };
@@ -554,30 +553,30 @@ impl Class for Deadline {
         }
     }
 
-    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        if core.curr(cpu) == pid {
+    fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if rqs.curr(cpu) == pid {
             return;
         }
-        if core.thread(core.curr(cpu)).class == ClassId::Deadline {
-            self.check_preempt_curr(core, platform, cpu, pid, Challenge::Other);
+        if rqs.thread(rqs.curr(cpu)).class == ClassId::Deadline {
+            self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other);
         } else {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _old_prio: i16,
     ) {
-        if core.curr(cpu) == pid {
+        if rqs.curr(cpu) == pid {
             // It may be no longer the earliest.
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         } else {
-            self.switched_to(core, platform, cpu, pid);
+            self.switched_to(rqs, platform, cpu, pid);
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use super::Deadline;
 use super::cbs::before;
-use crate::classes::{Class, ClassId, Core, Dequeue, Enqueue, Pid};
+use crate::classes::{Class, ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
@@ -62,21 +62,21 @@ impl Deadline {
     }
 
     /// Equal deadlines: whether the running task could go elsewhere, and the new one could not.
-    pub(super) fn could_swap(&self, core: &Core, new: Pid, curr: Pid) -> bool {
-        core.thread(curr).nr_cpus_allowed > 1
-            && self.find_later_cpu(core, curr).is_some()
-            && (core.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(core, new).is_none())
+    pub(super) fn could_swap(&self, rqs: &Rqs, new: Pid, curr: Pid) -> bool {
+        rqs.thread(curr).nr_cpus_allowed > 1
+            && self.find_later_cpu(rqs, curr).is_some()
+            && (rqs.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(rqs, new).is_none())
     }
 
     /// `find_later_rq`: a CPU that `pid` may go to and that has no deadline tasks (its own, the
     /// executing one, any), or whose earliest deadline is later than that of `pid`, the latest of
     /// those.
-    pub(super) fn find_later_cpu(&self, core: &Core, pid: Pid) -> Option<CpuId> {
-        if core.thread(pid).nr_cpus_allowed == 1 {
+    pub(super) fn find_later_cpu(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
+        if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
         }
-        let free = |cpu: CpuId| !self.overload.is_busy(cpu) && core.is_allowed(pid, cpu);
-        for cpu in [core.cpu_of(pid), core.this_cpu] {
+        let free = |cpu: CpuId| !self.overload.is_busy(cpu) && rqs.is_allowed(pid, cpu);
+        for cpu in [rqs.cpu_of(pid), rqs.this_cpu] {
             if free(cpu) {
                 return Some(cpu);
             }
@@ -86,18 +86,17 @@ impl Deadline {
             while bits != 0 {
                 let cpu = number as u32 * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
-                if cpu < core.cpus() && core.is_allowed(pid, CpuId(cpu)) {
+                if cpu < rqs.cpus() && rqs.is_allowed(pid, CpuId(cpu)) {
                     return Some(CpuId(cpu));
                 }
             }
         }
         let mut best: Option<(u64, CpuId)> = None;
-        for cpu in (0..core.cpus()).map(CpuId) {
+        for cpu in (0..rqs.cpus()).map(CpuId) {
             let Some(earliest) = self.earliest(cpu) else {
                 continue;
             };
-            if best.is_none_or(|(latest, _)| before(latest, earliest)) && core.is_allowed(pid, cpu)
-            {
+            if best.is_none_or(|(latest, _)| before(latest, earliest)) && rqs.is_allowed(pid, cpu) {
                 best = Some((earliest, cpu));
             }
         }
@@ -106,17 +105,17 @@ impl Deadline {
 
     /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way
     /// to it.
-    pub(super) fn select_at_wakeup(&self, core: &Core, pid: Pid) -> CpuId {
-        let cpu = core.cpu_of(pid);
-        let curr = core.curr(cpu);
-        let stays = core.thread(curr).class != ClassId::Deadline
-            || (core.thread(curr).nr_cpus_allowed > 1
+    pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> CpuId {
+        let cpu = rqs.cpu_of(pid);
+        let curr = rqs.curr(cpu);
+        let stays = rqs.thread(curr).class != ClassId::Deadline
+            || (rqs.thread(curr).nr_cpus_allowed > 1
                 && before(self.deadline_of(pid), self.deadline_of(curr)))
-            || core.thread(pid).nr_cpus_allowed == 1;
+            || rqs.thread(pid).nr_cpus_allowed == 1;
         if stays {
             return cpu;
         }
-        self.find_later_cpu(core, pid)
+        self.find_later_cpu(rqs, pid)
             .filter(|&target| {
                 self.earliest(target).is_none_or(|earliest| before(self.deadline_of(pid), earliest))
             })
@@ -124,13 +123,13 @@ impl Deadline {
     }
 
     /// The earliest task of `cpu` that waits and may go elsewhere (to `target`, if given).
-    fn earliest_pushable(&self, core: &Core, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
+    fn earliest_pushable(&self, rqs: &Rqs, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
         let mut next = self.rqs[cpu.index()].tree.leftmost();
         while let Some(entity) = next {
             let pid = entity.pid();
-            if core.curr(cpu) != pid
-                && core.thread(pid).nr_cpus_allowed > 1
-                && target.is_none_or(|target| core.is_allowed(pid, target))
+            if rqs.curr(cpu) != pid
+                && rqs.thread(pid).nr_cpus_allowed > 1
+                && target.is_none_or(|target| rqs.is_allowed(pid, target))
             {
                 return Some(pid);
             }
@@ -139,63 +138,62 @@ impl Deadline {
         None
     }
 
-    fn move_task(&mut self, core: &mut Core, platform: &mut Platform, pid: Pid, to: CpuId) {
-        let from = core.cpu_of(pid);
+    fn move_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId) {
+        let from = rqs.cpu_of(pid);
         platform.double_lock(from, to);
         platform.work.moves += 1;
-        self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.set_cpu_and_tell(platform, pid, to);
-        core.update_rq_clock(platform, to);
-        self.enqueue_task(core, platform, to, pid, Enqueue::Migrated);
+        self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
+        rqs.set_cpu_and_tell(platform, pid, to);
+        rqs.update_rq_clock(platform, to);
+        self.enqueue_task(rqs, platform, to, pid, Enqueue::Migrated);
     }
 
     /// `push_dl_tasks`.
     pub(super) fn push_if_overloaded(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) {
         while self.overload.is_overloaded(cpu) {
-            let Some(pid) = self.earliest_pushable(core, cpu, None) else {
+            let Some(pid) = self.earliest_pushable(rqs, cpu, None) else {
                 return;
             };
-            let curr = core.curr(cpu);
-            if core.thread(curr).class == ClassId::Deadline
+            let curr = rqs.curr(cpu);
+            if rqs.thread(curr).class == ClassId::Deadline
                 && before(self.deadline_of(pid), self.deadline_of(curr))
-                && core.thread(curr).nr_cpus_allowed > 1
+                && rqs.thread(curr).nr_cpus_allowed > 1
             {
-                core.resched_curr(platform, cpu);
+                rqs.resched_curr(platform, cpu);
                 return;
             }
-            let Some(target) = self.find_later_cpu(core, pid).filter(|&target| target != cpu)
-            else {
+            let Some(target) = self.find_later_cpu(rqs, pid).filter(|&target| target != cpu) else {
                 return;
             };
-            self.move_task(core, platform, pid, target);
-            core.resched_curr(platform, target);
+            self.move_task(rqs, platform, pid, target);
+            rqs.resched_curr(platform, target);
         }
     }
 
     /// `pull_dl_task`: takes from overloaded CPUs what is earlier than all that `cpu` has.
-    pub(super) fn pull(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.overload.count == 0 {
             return;
         }
-        for source in (0..core.cpus()).map(CpuId) {
+        for source in (0..rqs.cpus()).map(CpuId) {
             if source == cpu || !self.overload.is_overloaded(source) {
                 continue;
             }
-            let Some(pid) = self.earliest_pushable(core, source, Some(cpu)) else {
+            let Some(pid) = self.earliest_pushable(rqs, source, Some(cpu)) else {
                 continue;
             };
             let deadline = self.deadline_of(pid);
-            let curr = core.curr(source);
-            let about_to_run = core.thread(curr).class == ClassId::Deadline
+            let curr = rqs.curr(source);
+            let about_to_run = rqs.thread(curr).class == ClassId::Deadline
                 && before(deadline, self.deadline_of(curr));
             if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest))
             {
-                self.move_task(core, platform, pid, cpu);
+                self.move_task(rqs, platform, pid, cpu);
             }
         }
     }

@@ -13,9 +13,8 @@
 
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline, DlEntityId};
-use crate::classes::{ClassId, Core, Pid};
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
+use crate::classes::{ClassId, Pid, Rqs};
+use schedlab_core::{CpuId, Errno, Platform, TimerKey, TimerPhase, Tunable};
 
 /// The tunables.
 pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];
@@ -49,11 +48,11 @@ impl Deadline {
     ///
     /// # Errors
     /// If so much is not free. Nothing has changed then.
-    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Refusal> {
+    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Errno> {
         let (cpus, online) = (self.rqs.len(), self.admission.cpus());
         let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * online);
         if !self.admission.fits(old, new) {
-            return Err(Refusal::Busy);
+            return Err(Errno::Busy);
         }
         self.admission.replace(old, new);
         self.server_runtime_ns = runtime_ns;
@@ -86,27 +85,27 @@ impl Deadline {
     }
 
     /// When `cpu` must serve the fair class at the latest.
-    fn zero_laxity_ns(&self, core: &Core, cpu: CpuId) -> u64 {
-        let server = &self.tasks[core.idle_thread(cpu).index()].server;
+    fn zero_laxity_ns(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
+        let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
         server.deadline.wrapping_sub(server.runtime.max(0) as u64)
     }
 
-    fn server_timer_at(&self, core: &Core, platform: &mut Platform, cpu: CpuId, at_ns: u64) {
-        let key = TimerKey(DL_TIMER + 4 * core.idle_thread(cpu).0);
+    fn server_timer_at(&self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId, at_ns: u64) {
+        let key = TimerKey(DL_TIMER + 4 * rqs.idle_thread(cpu).0);
         platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
     }
 
     /// The fair class has run for `exec_ns` on `cpu` in all.
     pub fn fair_server_charge(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         exec_ns: u64,
     ) {
         let FairServer { state, charged } = &mut self.servers[cpu.index()];
         let delta_ns = exec_ns - core::mem::replace(charged, exec_ns);
-        let server = &mut self.tasks[core.idle_thread(cpu).index()].server;
+        let server = &mut self.tasks[rqs.idle_thread(cpu).index()].server;
         server.runtime -= delta_ns as i64;
         if server.runtime > 0 {
             return;
@@ -117,49 +116,49 @@ impl Deadline {
             State::Competing => {
                 *state = State::Throttled;
                 let deadline = server.deadline;
-                self.server_leaves_tree(core, cpu);
-                self.server_timer_at(core, platform, cpu, deadline);
-                core.resched_curr(platform, cpu);
+                self.server_leaves_tree(rqs, cpu);
+                self.server_timer_at(rqs, platform, cpu, deadline);
+                rqs.resched_curr(platform, cpu);
             }
             State::Throttled => {}
         }
     }
 
     /// Something more urgent has `cpu`, and fair tasks wait: how long they may be kept waiting.
-    pub fn fair_server_defer(&mut self, core: &Core, platform: &mut Platform, cpu: CpuId) {
+    pub fn fair_server_defer(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.servers[cpu.index()].state != State::Idle {
             return;
         }
-        let server = &self.tasks[core.idle_thread(cpu).index()].server;
-        if server.deadline == 0 || before(self.zero_laxity_ns(core, cpu), platform.now_ns()) {
-            self.tasks[core.idle_thread(cpu).index()].server.renew(platform.now_ns());
+        let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
+        if server.deadline == 0 || before(self.zero_laxity_ns(rqs, cpu), platform.now_ns()) {
+            self.tasks[rqs.idle_thread(cpu).index()].server.renew(platform.now_ns());
         }
         self.servers[cpu.index()].state = State::Deferred;
-        self.server_timer_at(core, platform, cpu, self.zero_laxity_ns(core, cpu));
+        self.server_timer_at(rqs, platform, cpu, self.zero_laxity_ns(rqs, cpu));
     }
 
     /// The server's timer has fired.
     pub(super) fn fair_server_timer(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         fair_waits: bool,
     ) {
         let now_ns = platform.now_ns();
-        let pid = core.idle_thread(cpu);
+        let pid = rqs.idle_thread(cpu);
         match self.servers[cpu.index()].state {
             State::Deferred => {
-                let at_ns = self.zero_laxity_ns(core, cpu);
-                if !fair_waits || core.thread(core.curr(cpu)).class < ClassId::Rt {
+                let at_ns = self.zero_laxity_ns(rqs, cpu);
+                if !fair_waits || rqs.thread(rqs.curr(cpu)).class < ClassId::Rt {
                     self.servers[cpu.index()].state = State::Idle;
                 } else if before(now_ns, at_ns) {
                     // It was charged meanwhile.
-                    self.server_timer_at(core, platform, cpu, at_ns);
+                    self.server_timer_at(rqs, platform, cpu, at_ns);
                 } else {
                     self.servers[cpu.index()].state = State::Competing;
                     self.server_joins_tree(cpu, pid);
-                    core.resched_curr(platform, cpu);
+                    rqs.resched_curr(platform, cpu);
                 }
             }
             State::Throttled => {
@@ -167,7 +166,7 @@ impl Deadline {
                 server.replenish(now_ns);
                 self.servers[cpu.index()].state = State::Idle;
                 if fair_waits {
-                    self.fair_server_defer(core, platform, cpu);
+                    self.fair_server_defer(rqs, platform, cpu);
                 }
             }
             State::Idle | State::Competing => {}
@@ -175,8 +174,8 @@ impl Deadline {
     }
 
     /// The server of `cpu` was picked, but the fair class has nobody.
-    pub fn fair_server_stop(&mut self, core: &Core, cpu: CpuId) {
-        self.server_leaves_tree(core, cpu);
+    pub fn fair_server_stop(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.server_leaves_tree(rqs, cpu);
         self.servers[cpu.index()].state = State::Idle;
     }
 
@@ -189,8 +188,8 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    fn server_leaves_tree(&mut self, core: &Core, cpu: CpuId) {
-        let pid = core.idle_thread(cpu);
+    fn server_leaves_tree(&mut self, rqs: &Rqs, cpu: CpuId) {
+        let pid = rqs.idle_thread(cpu);
         self.tasks[pid.index()].queued = false;
         let rq = &mut self.rqs[cpu.index()];
         self.nodes.remove(&mut rq.tree, DlEntityId::of(pid));

@@ -4,8 +4,8 @@
 //! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). For each
 //! level there is the set of CPUs that are at it.
 
-use super::super::Core;
 use super::super::Pid;
+use super::super::Rqs;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
 
@@ -67,13 +67,13 @@ impl CpuPri {
     }
 
     /// `cpupri_find`: the lowest level below that of `pid` that has a CPU allowed to it.
-    pub fn find(&self, core: &Core, pid: Pid) -> Option<LowestMask> {
-        let own = 101 - core.thread(pid).prio as u32;
+    pub fn find(&self, rqs: &Rqs, pid: Pid) -> Option<LowestMask> {
+        let own = 101 - rqs.thread(pid).prio as u32;
         let mut below = self.occupied & ((1 << own) - 1);
         while below != 0 {
             let level = below.trailing_zeros() as usize;
             let mask = LowestMask { level };
-            if self.first(core, pid, mask, |_| true).is_some() {
+            if self.first(rqs, pid, mask, |_| true).is_some() {
                 return Some(mask);
             }
             below &= below - 1;
@@ -82,19 +82,19 @@ impl CpuPri {
     }
 
     /// Whether `cpu` is in the mask.
-    pub fn holds(&self, core: &Core, pid: Pid, mask: LowestMask, cpu: CpuId) -> bool {
-        self.level_of[cpu.index()] as usize == mask.level && core.is_allowed(pid, cpu)
+    pub fn holds(&self, rqs: &Rqs, pid: Pid, mask: LowestMask, cpu: CpuId) -> bool {
+        self.level_of[cpu.index()] as usize == mask.level && rqs.is_allowed(pid, cpu)
     }
 
     /// The lowest CPU of the mask that `also` accepts.
     pub fn first(
         &self,
-        core: &Core,
+        rqs: &Rqs,
         pid: Pid,
         mask: LowestMask,
         also: impl Fn(CpuId) -> bool,
     ) -> Option<CpuId> {
-        let allowed = &core.settings[pid.index()].allowed;
+        let allowed = &rqs.settings[pid.index()].allowed;
         for word in 0..self.words {
             let mut bits = self.sets[mask.level * self.words + word] & allowed.word(word);
             while bits != 0 {

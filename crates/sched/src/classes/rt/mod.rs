@@ -36,7 +36,7 @@ pub mod push_pull;
 mod tests;
 pub mod throttle;
 
-use super::{Challenge, Class, ClassId, Core, Dequeue, Enqueue, Pid, Select};
+use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
@@ -158,15 +158,15 @@ impl RealTime {
 
     /// Makes room for `pid`. A child inherits what its parent has left of its turn; one that comes
     /// from outside has a full one.
-    pub fn thread_born(&mut self, core: &Core, _platform: &mut Platform, pid: Pid, parent: Parent) {
+    pub fn thread_born(&mut self, rqs: &Rqs, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {
-            self.tasks.resize(core.threads.len(), RtTask::default());
-            self.links.resize(core.threads.len(), Link::default());
-            self.push_links.resize(core.threads.len(), Link::default());
+            self.tasks.resize(rqs.threads.len(), RtTask::default());
+            self.links.resize(rqs.threads.len(), Link::default());
+            self.push_links.resize(rqs.threads.len(), Link::default());
         }
         let time_slice = match parent {
             Parent::External => self.def_timeslice,
-            Parent::Task { task, .. } => self.tasks[core.pid(task).index()].time_slice,
+            Parent::Task { task, .. } => self.tasks[rqs.pid(task).index()].time_slice,
         };
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
@@ -174,19 +174,19 @@ impl RealTime {
     /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
     pub fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         why: Enqueue,
     ) {
         let _ = why;
-        let prio = core.thread(pid).prio as u8;
+        let prio = rqs.thread(pid).prio as u8;
         self.rqs[cpu.index()].queue.push_back(&mut self.links, pid, prio);
-        self.prio_joined(core, cpu, prio);
+        self.prio_joined(rqs, cpu, prio);
         self.start_period_timer(platform);
-        if core.curr(cpu) != pid && core.thread(pid).nr_cpus_allowed > 1 {
-            self.make_pushable(core, cpu, pid);
+        if rqs.curr(cpu) != pid && rqs.thread(pid).nr_cpus_allowed > 1 {
+            self.make_pushable(rqs, cpu, pid);
         }
     }
 
@@ -195,11 +195,11 @@ impl RealTime {
     /// `highest_next` is exact only where that was cheap: it is worked out anew only when a
     /// newcomer is better than it. A task that was running at that moment and was preempted later
     /// may be missing from it.
-    fn prio_joined(&mut self, core: &Core, cpu: CpuId, prio: u8) {
+    fn prio_joined(&mut self, rqs: &Rqs, cpu: CpuId, prio: u8) {
         let migratory = self.rqs[cpu.index()]
             .queue
             .tail(prio)
-            .is_some_and(|pid| core.thread(pid).nr_cpus_allowed > 1);
+            .is_some_and(|pid| rqs.thread(pid).nr_cpus_allowed > 1);
         let rq = &mut self.rqs[cpu.index()];
         rq.rt_nr_running += 1;
         rq.rt_nr_migratory += u32::from(migratory);
@@ -211,13 +211,13 @@ impl RealTime {
         } else if prio == best {
             rq.highest_next = prio;
         } else if prio < rq.highest_next {
-            self.rqs[cpu.index()].highest_next = self.next_prio(core, cpu);
+            self.rqs[cpu.index()].highest_next = self.next_prio(rqs, cpu);
         }
         self.update_overloaded(cpu);
     }
 
     /// Counts a task of `prio` that was taken off the queue.
-    fn prio_left(&mut self, core: &Core, cpu: CpuId, prio: u8, migratory: bool) {
+    fn prio_left(&mut self, rqs: &Rqs, cpu: CpuId, prio: u8, migratory: bool) {
         let rq = &mut self.rqs[cpu.index()];
         rq.rt_nr_running -= 1;
         rq.rt_nr_migratory -= u32::from(migratory);
@@ -225,7 +225,7 @@ impl RealTime {
         let changed = best != rq.highest_curr;
         rq.highest_curr = best;
         if rq.rt_nr_running > 0 && prio <= rq.highest_next {
-            self.rqs[cpu.index()].highest_next = self.next_prio(core, cpu);
+            self.rqs[cpu.index()].highest_next = self.next_prio(rqs, cpu);
         }
         if changed {
             self.cpupri.set(cpu, best);
@@ -233,8 +233,8 @@ impl RealTime {
         self.update_overloaded(cpu);
     }
 
-    fn requeue(&mut self, core: &Core, cpu: CpuId, pid: Pid, to_head: bool) {
-        let prio = core.thread(pid).prio as u8;
+    fn requeue(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid, to_head: bool) {
+        let prio = rqs.thread(pid).prio as u8;
         let queue = &mut self.rqs[cpu.index()].queue;
         queue.remove(&mut self.links, pid);
         if to_head {
@@ -245,32 +245,32 @@ impl RealTime {
     }
 
     /// `update_curr_rt`: charges the running task, if it is of this class.
-    fn update_curr(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        let curr = core.curr(cpu);
-        if core.thread(curr).class != ClassId::Rt {
+    fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        let curr = rqs.curr(cpu);
+        if rqs.thread(curr).class != ClassId::Rt {
             return;
         }
-        let clock = core.clock(cpu);
+        let clock = rqs.clock(cpu);
         let task = &mut self.tasks[curr.index()];
         let delta = (clock.wrapping_sub(task.exec_start) as i64).max(0) as u64;
         task.exec_start = clock;
-        core.thread_mut(curr).rt_sum_exec += delta;
-        core.rt_avg_add(cpu, delta);
-        self.account_bandwidth(core, platform, cpu, delta);
+        rqs.thread_mut(curr).rt_sum_exec += delta;
+        rqs.rt_avg_add(cpu, delta);
+        self.account_bandwidth(rqs, platform, cpu, delta);
     }
 
     /// Checks the books.
     ///
     /// # Errors
     /// What does not add up.
-    pub fn audit(&self, core: &Core) -> Result<(), String> {
+    pub fn audit(&self, rqs: &Rqs) -> Result<(), String> {
         for (number, rq) in self.rqs.iter().enumerate() {
             let mut queued = 0;
             let mut migratory = 0;
             for pid in rq.queue.iter(&self.links) {
                 queued += 1;
-                migratory += u32::from(core.thread(pid).nr_cpus_allowed > 1);
-                if core.thread(pid).cpu as usize != number {
+                migratory += u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
+                if rqs.thread(pid).cpu as usize != number {
                     return Err(alloc::format!(
                         "thread {} is on the real-time queue of CPU {number}",
                         pid.0
@@ -299,58 +299,58 @@ impl RealTime {
 impl Class for RealTime {
     fn enqueue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         why: Enqueue,
     ) {
         platform.work.enqueues += 1;
-        RealTime::enqueue_task(self, core, platform, cpu, pid, why);
+        RealTime::enqueue_task(self, rqs, platform, cpu, pid, why);
     }
 
     fn dequeue_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _why: Dequeue,
     ) -> bool {
-        self.update_curr(core, platform, cpu);
+        self.update_curr(rqs, platform, cpu);
         platform.work.dequeues += 1;
-        let Self { rqs, links, .. } = self;
-        rqs[cpu.index()].queue.remove(links, pid);
-        let thread = *core.thread(pid);
-        self.prio_left(core, cpu, thread.prio as u8, thread.nr_cpus_allowed > 1);
+        let Self { rqs: rt_rqs, links, .. } = self;
+        rt_rqs[cpu.index()].queue.remove(links, pid);
+        let thread = *rqs.thread(pid);
+        self.prio_left(rqs, cpu, thread.prio as u8, thread.nr_cpus_allowed > 1);
         self.make_unpushable(cpu, pid);
         true
     }
 
-    fn yield_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.requeue(core, cpu, pid, false);
+    fn yield_task(&mut self, rqs: &mut Rqs, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.requeue(rqs, cpu, pid, false);
     }
 
     fn check_preempt_curr(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         _challenge: Challenge,
     ) {
-        let (prio, curr_prio) = (core.thread(pid).prio, core.thread(core.curr(cpu)).prio);
+        let (prio, curr_prio) = (rqs.thread(pid).prio, rqs.thread(rqs.curr(cpu)).prio);
         if prio < curr_prio {
-            core.resched_curr(platform, cpu);
-        } else if prio == curr_prio && self.version.push_pull && !core.need_resched_here() {
-            self.check_preempt_equal_prio(core, platform, cpu, pid);
+            rqs.resched_curr(platform, cpu);
+        } else if prio == curr_prio && self.version.push_pull && !rqs.need_resched_here() {
+            self.check_preempt_equal_prio(rqs, platform, cpu, pid);
         }
     }
 
     #[inline]
     fn pick_next_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
@@ -360,42 +360,42 @@ impl Class for RealTime {
         }
         let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
         if let Some(pid) = picked {
-            platform.work.bitmap(core.thread(pid).prio as u8);
-            self.tasks[pid.index()].exec_start = core.clock(cpu);
+            platform.work.bitmap(rqs.thread(pid).prio as u8);
+            self.tasks[pid.index()].exec_start = rqs.clock(cpu);
             self.make_unpushable(cpu, pid);
         }
-        core.rqs[cpu.index()].post_schedule = !self.rqs[cpu.index()].pushable.is_empty();
+        rqs.rqs[cpu.index()].post_schedule = !self.rqs[cpu.index()].pushable.is_empty();
         picked
     }
 
-    fn put_prev_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.update_curr(core, platform, cpu);
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.update_curr(rqs, platform, cpu);
         self.tasks[pid.index()].exec_start = 0;
-        let thread = core.thread(pid);
+        let thread = rqs.thread(pid);
         if thread.on_rq && thread.nr_cpus_allowed > 1 {
-            self.make_pushable(core, cpu, pid);
+            self.make_pushable(rqs, cpu, pid);
         }
     }
 
-    fn set_curr_task(&mut self, core: &mut Core, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.tasks[pid.index()].exec_start = core.clock(cpu);
+    fn set_curr_task(&mut self, rqs: &mut Rqs, _platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.tasks[pid.index()].exec_start = rqs.clock(cpu);
         self.make_unpushable(cpu, pid);
     }
 
     fn select_task_rq(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId {
-        let cpu = core.cpu_of(pid);
+        let cpu = rqs.cpu_of(pid);
         match select {
-            Select::Fork => core.this_cpu,
+            Select::Fork => rqs.this_cpu,
             Select::Wakeup { .. } => {
-                let runs_rt = core.thread(core.curr(cpu)).class == ClassId::Rt;
-                if self.version.push_pull && runs_rt && core.thread(pid).nr_cpus_allowed > 1 {
-                    self.find_lowest_rq(core, pid).unwrap_or(cpu)
+                let runs_rt = rqs.thread(rqs.curr(cpu)).class == ClassId::Rt;
+                if self.version.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
+                    self.find_lowest_rq(rqs, pid).unwrap_or(cpu)
                 } else {
                     cpu
                 }
@@ -403,9 +403,9 @@ impl Class for RealTime {
         }
     }
 
-    fn task_tick(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        self.update_curr(core, platform, cpu);
-        if core.thread(pid).policy != Policy::RoundRobin {
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.update_curr(rqs, platform, cpu);
+        if rqs.thread(pid).policy != Policy::RoundRobin {
             return;
         }
         let task = &mut self.tasks[pid.index()];
@@ -415,51 +415,51 @@ impl Class for RealTime {
         }
         task.time_slice = self.def_timeslice;
         if !self.rqs[cpu.index()].queue.is_alone(&self.links, pid) {
-            self.requeue(core, cpu, pid, false);
-            core.resched_curr(platform, cpu);
+            self.requeue(rqs, cpu, pid, false);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     #[inline]
-    fn task_woken(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        if core.curr(cpu) != pid
-            && !core.resched_pending(cpu)
+    fn task_woken(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if rqs.curr(cpu) != pid
+            && !rqs.resched_pending(cpu)
             && !self.rqs[cpu.index()].pushable.is_empty()
-            && core.thread(pid).nr_cpus_allowed > 1
+            && rqs.thread(pid).nr_cpus_allowed > 1
         {
-            self.push_rt_tasks(core, platform, cpu);
+            self.push_rt_tasks(rqs, platform, cpu);
         }
     }
 
     #[inline]
-    fn pre_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, prev: Pid) {
+    fn pre_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         if self.overloaded_count > 0
-            && i16::from(self.rqs[cpu.index()].highest_curr) > core.thread(prev).prio
+            && i16::from(self.rqs[cpu.index()].highest_curr) > rqs.thread(prev).prio
         {
-            self.pull_rt_task(core, platform, cpu);
+            self.pull_rt_task(rqs, platform, cpu);
         }
     }
 
-    fn post_schedule(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        self.push_rt_tasks(core, platform, cpu);
+    fn post_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.push_rt_tasks(rqs, platform, cpu);
     }
 
     fn set_cpus_allowed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         _platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         nr: u32,
     ) {
-        let thread = *core.thread(pid);
+        let thread = *rqs.thread(pid);
         if !thread.on_rq || thread.nr_cpus_allowed == nr {
             return;
         }
-        if core.curr(cpu) != pid {
+        if rqs.curr(cpu) != pid {
             self.make_unpushable(cpu, pid);
             if nr > 1 {
-                self.make_pushable(core, cpu, pid);
+                self.make_pushable(rqs, cpu, pid);
             }
         }
         let rq = &mut self.rqs[cpu.index()];
@@ -471,53 +471,53 @@ impl Class for RealTime {
         self.update_overloaded(cpu);
     }
 
-    fn switched_from(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
+    fn switched_from(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
         if self.rqs[cpu.index()].rt_nr_running == 0 {
-            self.pull_rt_task(core, platform, cpu);
+            self.pull_rt_task(rqs, platform, cpu);
         }
     }
 
-    fn switched_to(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        if core.curr(cpu) == pid {
+    fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        if rqs.curr(cpu) == pid {
             return;
         }
         if self.rqs[cpu.index()].overloaded
-            && self.push_rt_task(core, platform, cpu)
-            && core.cpu_of(pid) != cpu
+            && self.push_rt_task(rqs, platform, cpu)
+            && rqs.cpu_of(pid) != cpu
         {
             return;
         }
-        if core.thread(pid).prio < core.thread(core.curr(cpu)).prio {
-            core.resched_curr(platform, cpu);
+        if rqs.thread(pid).prio < rqs.thread(rqs.curr(cpu)).prio {
+            rqs.resched_curr(platform, cpu);
         }
     }
 
     fn prio_changed(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
         old_prio: i16,
     ) {
-        let prio = core.thread(pid).prio;
-        if core.curr(cpu) != pid {
-            if prio < core.thread(core.curr(cpu)).prio {
-                core.resched_curr(platform, cpu);
+        let prio = rqs.thread(pid).prio;
+        if rqs.curr(cpu) != pid {
+            if prio < rqs.thread(rqs.curr(cpu)).prio {
+                rqs.resched_curr(platform, cpu);
             }
             return;
         }
         if !self.version.push_pull {
             if old_prio < prio {
-                core.resched_curr(platform, cpu);
+                rqs.resched_curr(platform, cpu);
             }
             return;
         }
         if old_prio < prio {
-            self.pull_rt_task(core, platform, cpu);
+            self.pull_rt_task(rqs, platform, cpu);
         }
         if prio > i16::from(self.rqs[cpu.index()].highest_curr) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 }

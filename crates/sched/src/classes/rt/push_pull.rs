@@ -2,16 +2,16 @@
 
 use super::prio_array::NOBODY;
 use super::{CpuPri, RealTime};
-use crate::classes::{ClassId, Core, Pid};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl RealTime {
     /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
-    pub(super) fn make_pushable(&mut self, core: &Core, cpu: CpuId, pid: Pid) {
+    pub(super) fn make_pushable(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid) {
         if !self.version.push_pull {
             return;
         }
-        let prio = core.thread(pid).prio as u8;
+        let prio = rqs.thread(pid).prio as u8;
         let pushable = &mut self.rqs[cpu.index()].pushable;
         pushable.remove(&mut self.push_links, pid);
         pushable.push_back(&mut self.push_links, pid, prio);
@@ -57,46 +57,46 @@ impl RealTime {
 
     /// `pick_next_highest_task_rt`: the best task of `source` that waits, is not bound, and may run
     /// on `target`.
-    fn best_movable(&self, core: &Core, source: CpuId, target: CpuId) -> Option<Pid> {
+    fn best_movable(&self, rqs: &Rqs, source: CpuId, target: CpuId) -> Option<Pid> {
         self.rqs[source.index()].queue.iter(&self.links).find(|&pid| {
-            core.curr(source) != pid
-                && core.thread(pid).nr_cpus_allowed > 1
-                && core.is_allowed(pid, target)
+            rqs.curr(source) != pid
+                && rqs.thread(pid).nr_cpus_allowed > 1
+                && rqs.is_allowed(pid, target)
         })
     }
 
     /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
-    pub(super) fn next_prio(&self, core: &Core, cpu: CpuId) -> u8 {
-        self.best_movable(core, cpu, cpu).map_or(NOBODY, |pid| core.thread(pid).prio as u8)
+    pub(super) fn next_prio(&self, rqs: &Rqs, cpu: CpuId) -> u8 {
+        self.best_movable(rqs, cpu, cpu).map_or(NOBODY, |pid| rqs.thread(pid).prio as u8)
     }
 
     /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does,
     /// else one that is near.
-    pub(super) fn find_lowest_rq(&self, core: &Core, pid: Pid) -> Option<CpuId> {
-        if core.thread(pid).nr_cpus_allowed == 1 {
+    pub(super) fn find_lowest_rq(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
+        if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
         }
-        let mask = self.cpupri.find(core, pid)?;
-        let own = core.cpu_of(pid);
-        if self.cpupri.holds(core, pid, mask, own) {
+        let mask = self.cpupri.find(rqs, pid)?;
+        let own = rqs.cpu_of(pid);
+        if self.cpupri.holds(rqs, pid, mask, own) {
             return Some(own);
         }
-        let here = (core.this_cpu != own).then_some(core.this_cpu);
-        let here = here.filter(|&cpu| self.cpupri.holds(core, pid, mask, cpu));
-        for number in core.domains.of(own) {
-            let level = core.domains.level(number);
+        let here = (rqs.this_cpu != own).then_some(rqs.this_cpu);
+        let here = here.filter(|&cpu| self.cpupri.holds(rqs, pid, mask, cpu));
+        for number in rqs.domains.of(own) {
+            let level = rqs.domains.level(number);
             if !level.params.wake_affine {
                 continue;
             }
             if let Some(cpu) = here.filter(|&cpu| level.share(cpu, own)) {
                 return Some(cpu);
             }
-            let first = CpuPri::first(&self.cpupri, core, pid, mask, |cpu| level.share(cpu, own));
+            let first = CpuPri::first(&self.cpupri, rqs, pid, mask, |cpu| level.share(cpu, own));
             if first.is_some() {
                 return first;
             }
         }
-        here.or_else(|| self.cpupri.first(core, pid, mask, |_| true))
+        here.or_else(|| self.cpupri.first(rqs, pid, mask, |_| true))
     }
 
     /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here,
@@ -104,29 +104,29 @@ impl RealTime {
     /// one is to be pushed away.
     pub(super) fn check_preempt_equal_prio(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
     ) {
-        let curr = core.curr(cpu);
-        if core.thread(curr).nr_cpus_allowed == 1 {
+        let curr = rqs.curr(cpu);
+        if rqs.thread(curr).nr_cpus_allowed == 1 {
             return;
         }
-        if core.thread(pid).nr_cpus_allowed != 1 && self.cpupri.find(core, pid).is_some() {
+        if rqs.thread(pid).nr_cpus_allowed != 1 && self.cpupri.find(rqs, pid).is_some() {
             return;
         }
-        if self.cpupri.find(core, curr).is_none() {
+        if self.cpupri.find(rqs, curr).is_none() {
             return;
         }
-        self.requeue(core, cpu, pid, true);
-        core.resched_curr(platform, cpu);
+        self.requeue(rqs, cpu, pid, true);
+        rqs.resched_curr(platform, cpu);
     }
 
     /// Moves `pid`, waiting on `from`, to `to`.
     fn move_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
         from: CpuId,
@@ -135,18 +135,18 @@ impl RealTime {
         use crate::classes::{Class, Dequeue, Enqueue};
         platform.double_lock(from, to);
         platform.work.moves += 1;
-        self.dequeue_task(core, platform, from, pid, Dequeue::Migrate);
-        core.sub_nr_running(from, 1);
-        core.set_cpu_and_tell(platform, pid, to);
-        RealTime::enqueue_task(self, core, platform, to, pid, Enqueue::Migrated);
-        core.add_nr_running(to, 1);
+        self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
+        rqs.sub_nr_running(from, 1);
+        rqs.set_cpu_and_tell(platform, pid, to);
+        RealTime::enqueue_task(self, rqs, platform, to, pid, Enqueue::Migrated);
+        rqs.add_nr_running(to, 1);
     }
 
     /// `push_rt_task`: pushes the first pushable task of `cpu` away. Whether it makes sense to try
     /// once more.
     pub(super) fn push_rt_task(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
     ) -> bool {
@@ -157,18 +157,18 @@ impl RealTime {
         let Some(pid) = rq.pushable.head(rq.pushable.best()) else {
             return false;
         };
-        let prio = core.thread(pid).prio;
-        if prio < core.thread(core.curr(cpu)).prio {
-            core.resched_curr(platform, cpu);
+        let prio = rqs.thread(pid).prio;
+        if prio < rqs.thread(rqs.curr(cpu)).prio {
+            rqs.resched_curr(platform, cpu);
             return false;
         }
-        let target = self.find_lowest_rq(core, pid).filter(|&target| {
+        let target = self.find_lowest_rq(rqs, pid).filter(|&target| {
             target != cpu && i16::from(self.rqs[target.index()].highest_curr) > prio
         });
         match target {
             Some(target) => {
-                self.move_task(core, platform, pid, cpu, target);
-                core.resched_curr(platform, target);
+                self.move_task(rqs, platform, pid, cpu, target);
+                rqs.resched_curr(platform, target);
             }
             // It will be pulled one day.
             None => self.make_unpushable(cpu, pid),
@@ -177,13 +177,13 @@ impl RealTime {
     }
 
     /// `push_rt_tasks`.
-    pub(super) fn push_rt_tasks(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
-        while self.push_rt_task(core, platform, cpu) {}
+    pub(super) fn push_rt_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        while self.push_rt_task(rqs, platform, cpu) {}
     }
 
     /// `pull_rt_task`: takes from each overloaded CPU the best waiting task, if it is better than
     /// all that `cpu` has.
-    pub(super) fn pull_rt_task(&mut self, core: &mut Core, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn pull_rt_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.overloaded_count == 0 {
             return;
         }
@@ -195,20 +195,20 @@ impl RealTime {
             if source == cpu || rq.highest_next >= highest || rq.rt_nr_running <= 1 {
                 continue;
             }
-            let Some(pid) = self.best_movable(core, source, cpu) else {
+            let Some(pid) = self.best_movable(rqs, source, cpu) else {
                 continue;
             };
-            let prio = core.thread(pid).prio;
+            let prio = rqs.thread(pid).prio;
             // One that is better than what its own CPU runs is about to run there.
-            if prio >= i16::from(highest) || prio < core.thread(core.curr(source)).prio {
+            if prio >= i16::from(highest) || prio < rqs.thread(rqs.curr(source)).prio {
                 continue;
             }
-            self.move_task(core, platform, pid, source, cpu);
+            self.move_task(rqs, platform, pid, source, cpu);
         }
     }
 
     /// Whether `cpu` runs a task of this class.
-    pub fn is_running_on(&self, core: &Core, cpu: CpuId) -> bool {
-        core.thread(core.curr(cpu)).class == ClassId::Rt
+    pub fn is_running_on(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        rqs.thread(rqs.curr(cpu)).class == ClassId::Rt
     }
 }

@@ -4,7 +4,7 @@
 //! a hog overruns its runtime by up to a tick, and pays for it in the next period.
 
 use super::{PERIOD_TIMER, RealTime};
-use crate::classes::Core;
+use crate::classes::Rqs;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform, TimerPhase, Tunable, TunableError};
 
@@ -58,7 +58,7 @@ impl RealTime {
     #[inline]
     pub(super) fn account_bandwidth(
         &mut self,
-        core: &mut Core,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         delta_ns: u64,
@@ -68,7 +68,7 @@ impl RealTime {
         }
         self.rqs[cpu.index()].rt_time += delta_ns;
         if self.runtime_exceeded(cpu) {
-            core.resched_curr(platform, cpu);
+            rqs.resched_curr(platform, cpu);
         }
     }
 
@@ -153,7 +153,7 @@ impl RealTime {
 
     /// `do_sched_rt_period_timer`: a period is over. The running task is not charged; what counts
     /// is `rt_time` as of the last charge.
-    pub fn period_timer(&mut self, core: &mut Core, platform: &mut Platform) {
+    pub fn period_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {
             let cpu = CpuId(number as u32);
@@ -171,7 +171,7 @@ impl RealTime {
                 if released {
                     rq.throttled = false;
                     if rq.rt_nr_running > 0 {
-                        core.resched_curr(platform, cpu);
+                        rqs.resched_curr(platform, cpu);
                     }
                 }
             } else if self.rqs[number].rt_nr_running > 0 {
