@@ -50,7 +50,7 @@ pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
 /// What a release's real-time class has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RtVersion {
+pub struct RtRules {
     /// Real-time time is limited (2.6.25).
     pub throttling: bool,
     /// Throttled CPUs borrow runtime from others.
@@ -59,13 +59,12 @@ pub struct RtVersion {
     pub push_pull: bool,
 }
 
-impl RtVersion {
+impl RtRules {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtVersion =
-        RtVersion { throttling: false, runtime_share: false, push_pull: false };
+    pub const V2_6_23: RtRules =
+        RtRules { throttling: false, runtime_share: false, push_pull: false };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtVersion =
-        RtVersion { throttling: true, runtime_share: true, push_pull: true };
+    pub const V2_6_25: RtRules = RtRules { throttling: true, runtime_share: true, push_pull: true };
 }
 
 /// What the class keeps of a thread.
@@ -107,7 +106,7 @@ struct RtRq {
 /// The real-time class on all CPUs.
 #[derive(Clone, Debug)]
 pub struct RealTime {
-    version: RtVersion,
+    rules: RtRules,
     rqs: Vec<RtRq>,
     tasks: Vec<RtTask>,
     /// Neighbours in the queue.
@@ -126,7 +125,7 @@ pub struct RealTime {
 
 impl RealTime {
     /// No real-time task anywhere but the migration threads, asleep.
-    pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
+    pub fn new(rules: RtRules, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
             queue: PrioLists::new(),
@@ -143,7 +142,7 @@ impl RealTime {
         };
         let threads = 2 * cpus as usize;
         RealTime {
-            version,
+            rules,
             rqs: alloc::vec![rq; cpus as usize],
             tasks: alloc::vec![RtTask::default(); threads],
             links: alloc::vec![Link::default(); threads],
@@ -342,7 +341,7 @@ impl Class for RealTime {
         let (prio, curr_prio) = (rqs.thread(pid).prio, rqs.thread(rqs.curr(cpu)).prio);
         if prio < curr_prio {
             rqs.resched_curr(platform, cpu);
-        } else if prio == curr_prio && self.version.push_pull && !rqs.need_resched_here() {
+        } else if prio == curr_prio && self.rules.push_pull && !rqs.need_resched_here() {
             self.check_preempt_equal_prio(rqs, platform, cpu, pid);
         }
     }
@@ -394,7 +393,7 @@ impl Class for RealTime {
             Select::Fork => rqs.this_cpu,
             Select::Wakeup { .. } => {
                 let runs_rt = rqs.thread(rqs.curr(cpu)).class == ClassId::Rt;
-                if self.version.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
+                if self.rules.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
                     self.find_lowest_rq(rqs, pid).unwrap_or(cpu)
                 } else {
                     cpu
@@ -507,7 +506,7 @@ impl Class for RealTime {
             }
             return;
         }
-        if !self.version.push_pull {
+        if !self.rules.push_pull {
             if old_prio < prio {
                 rqs.resched_curr(platform, cpu);
             }

@@ -8,7 +8,7 @@ use schedlab_core::{CpuId, Platform};
 impl RealTime {
     /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
     pub(super) fn make_pushable(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid) {
-        if !self.version.push_pull {
+        if !self.rules.push_pull {
             return;
         }
         let prio = rqs.thread(pid).prio as u8;
@@ -28,7 +28,7 @@ impl RealTime {
     /// `update_rt_migration`: a CPU is overloaded if it has a movable task and another one.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
-        let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
+        let overloaded = self.rules.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
         if overloaded == rq.overloaded {
             return;
         }
