@@ -5,10 +5,11 @@
 //! told through this trait, which no real scheduler implements, and through which alone a machine
 //! passes what it knows: the privilege is visible in the types.
 
-use crate::{Scheduler, TaskId};
+use crate::TaskId;
 
-/// A scheduler that is told how long the next burst of a task will be.
-pub trait Clairvoyant: Scheduler {
+/// A scheduler that is told how long the next burst of a task will be. A machine finds it by
+/// [`Scheduler::as_clairvoyant`](crate::Scheduler::as_clairvoyant).
+pub trait Clairvoyant {
     /// `task`, which is about to be forked or woken, will use `burst_ns` of CPU time before it
     /// blocks; [`u64::MAX`] if it never does, or if its program itself does not know.
     fn next_burst(&mut self, task: TaskId, burst_ns: u64);

@@ -6,6 +6,9 @@
 //! Where to look:
 //!
 //! * [`interface`]: the [`Scheduler`] trait and the words it is told things in. Start here.
+//! * [`control`]: groups, tunables and hotplug, as one command; [`errno`]: why one is refused.
+//! * [`inspect`]: what can be asked about a scheduler; [`reason`]: why it decides as it does.
+//! * [`event`]: everything that happens in a run, and who takes note of it.
 //! * [`platform`]: what a scheduler may ask of the machine: the time, a reschedule, a timer.
 //! * [`task`], [`cpu_set`], [`topology`]: tasks and what may be set about them, sets of CPUs, and
 //!   how CPUs hang together.
@@ -18,11 +21,16 @@
 extern crate alloc;
 
 pub mod clairvoyant;
+pub mod control;
 pub mod cpu_bits;
 pub mod cpu_set;
+pub mod errno;
+pub mod event;
 pub mod index;
+pub mod inspect;
 pub mod interface;
 pub mod platform;
+pub mod reason;
 pub mod release;
 pub mod table;
 pub mod task;
@@ -31,11 +39,16 @@ pub mod tunables;
 pub mod work_counts;
 
 pub use clairvoyant::Clairvoyant;
+pub use control::{Administer, Command, ControlError, Quota, Reply};
 pub use cpu_bits::CpuBits;
 pub use cpu_set::CpuSet;
-pub use interface::{BlockReason, GroupStats, Parent, Promises, Scheduler, Waker};
+pub use errno::{Errno, Refused};
+pub use event::{Event, Observer};
+pub use inspect::{Inspect, Load, Promises};
+pub use interface::{BlockReason, GroupStats, Parent, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};
-pub use release::{Build, BuildConfig, Entry, Release};
+pub use reason::{Account, Candidate, Evidence, Question, Rule, RuleDoc, Who};
+pub use release::{BuildConfig, Capabilities, Entry, Origin, Release};
 pub use table::TaskTable;
 pub use task::{CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId};
 pub use topology::Topology;

@@ -4,6 +4,8 @@
 //! scheduler puts to hardware and timekeeping, and takes the few orders it gives. It knows nothing
 //! of what tasks are going to do.
 
+use crate::errno::Errno;
+use crate::reason::{Account, Evidence, Question, Rule};
 use crate::{CpuBits, CpuId, TaskId, WorkCounts};
 use alloc::vec::Vec;
 
@@ -50,31 +52,8 @@ pub struct Migration {
     pub from: CpuId,
     /// To where.
     pub to: CpuId,
-}
-
-/// Why the kernel refuses a task the attributes that it asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// `EBUSY`: the bandwidth is given out.
-    Busy,
-    /// `EPERM`: a deadline task must be allowed on all CPUs.
-    NotPermitted,
-    /// `EINVAL`: the parameters make no sense.
-    Invalid,
-    /// `EAGAIN`: a deadline task cannot fork.
-    Again,
-}
-
-impl Refusal {
-    /// The error's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Refusal::Busy => "EBUSY",
-            Refusal::NotPermitted => "EPERM",
-            Refusal::Invalid => "EINVAL",
-            Refusal::Again => "EAGAIN",
-        }
-    }
+    /// By which rule.
+    pub why: Rule,
 }
 
 /// The machine as a scheduler sees it.
@@ -103,7 +82,11 @@ pub struct Platform {
     pub migrations: Vec<Migration>,
     /// System calls that failed, not yet told to the observers. The machine drains this after every
     /// hook.
-    pub refusals: Vec<(TaskId, Refusal)>,
+    pub refusals: Vec<(TaskId, Errno)>,
+    /// The rule that was last named for each [`Question`].
+    why: [Rule; Question::COUNT],
+    /// Decisions with their grounds, not yet handed to the observers; none if nobody asked.
+    accounts: Option<Vec<Account>>,
 }
 
 impl Platform {
@@ -122,6 +105,8 @@ impl Platform {
             timer_orders: Vec::with_capacity(64),
             migrations: Vec::with_capacity(64),
             refusals: Vec::new(),
+            why: [Rule::NONE; Question::COUNT],
+            accounts: None,
         }
     }
 
@@ -184,16 +169,75 @@ impl Platform {
         self.timer_orders.push(TimerOrder::Cancel { key });
     }
 
-    /// Tells that `task` now belongs to the runqueue of `to`. For the figures; the scheduler has
-    /// already moved it.
+    /// Reports that `task` now belongs to the runqueue of `to`, by the rule last named for
+    /// [`Question::Migrate`]. The scheduler has already moved it.
     pub fn migrated(&mut self, task: TaskId, from: CpuId, to: CpuId) {
-        self.migrations.push(Migration { task, from, to });
+        let why = self.why[Question::Migrate as usize];
+        self.migrations.push(Migration { task, from, to, why });
     }
 
     /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a
     /// new task starts as `SCHED_OTHER`.
-    pub fn refuse(&mut self, task: TaskId, why: Refusal) {
+    pub fn refuse(&mut self, task: TaskId, why: Errno) {
         self.refusals.push((task, why));
+    }
+
+    /// Names the rule by which a decision is being made. What it rests on is made only if somebody
+    /// [asked](Platform::ask).
+    #[inline]
+    pub fn because(
+        &mut self,
+        question: Question,
+        rule: Rule,
+        evidence: impl FnOnce(&mut Evidence),
+    ) {
+        self.why[question as usize] = rule;
+        if self.accounts.is_some() {
+            self.account(question, rule, evidence);
+        }
+    }
+
+    /// Names the rule by which a decision is being made that rests on nothing but the rule.
+    #[inline]
+    pub fn by_rule(&mut self, question: Question, rule: Rule) {
+        self.because(question, rule, |_| ());
+    }
+
+    #[cold]
+    fn account(&mut self, question: Question, rule: Rule, make: impl FnOnce(&mut Evidence)) {
+        let mut evidence = Evidence::default();
+        make(&mut evidence);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.push(Account { question, rule, evidence });
+        }
+    }
+
+    /// Whether somebody asked for the grounds of decisions.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        self.accounts.is_some()
+    }
+
+    /// For the driver of a scheduler: decisions from now on come with their grounds, or no longer.
+    pub fn ask(&mut self, asked: bool) {
+        self.accounts = asked.then(Vec::new);
+    }
+
+    /// For the driver of a scheduler: a hook begins that may decide; no rule has been named yet.
+    #[inline]
+    pub fn forget_rules(&mut self) {
+        self.why = [Rule::NONE; Question::COUNT];
+    }
+
+    /// For the driver of a scheduler: the rule that was last named.
+    #[inline]
+    pub fn rule(&self, question: Question) -> Rule {
+        self.why[question as usize]
+    }
+
+    /// For the driver of a scheduler: takes the decisions that have been accounted for.
+    pub fn take_accounts(&mut self) -> Vec<Account> {
+        self.accounts.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// For the driver of a scheduler: it is now `now_ns`. Time never goes back.

@@ -1,7 +1,7 @@
 //! What a scheduler is called, in which releases there is it, what each of them can, and how one is
-//! made.
+//! made: facts, which nobody has to build a scheduler to learn.
 
-use crate::{Clairvoyant, Platform, Policy, Scheduler, Topology};
+use crate::{Platform, Policy, Scheduler, Topology};
 use alloc::boxed::Box;
 
 /// What a scheduler is built for.
@@ -45,23 +45,55 @@ pub struct Release {
     pub cpus_max: u32,
     /// The policies it knows.
     pub policies: &'static [Policy],
-    /// Whether it has task groups.
+    /// What it can beyond that.
+    pub can: Capabilities,
+    /// The kernel that it was part of, or that it was a patch to, for what depends on that and not on
+    /// the scheduler; none = the kernel whose number it bears ([`Release::kernel`]).
+    pub kernel: Option<&'static str>,
+    /// Makes one.
+    pub build: fn(&BuildConfig) -> Box<dyn Scheduler>,
+}
+
+/// What a release can. Facts of it, to be read without building one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// Tasks can be bound to CPUs. Where they cannot, they run wherever they get a CPU.
+    pub affinity: bool,
+    /// It has task groups.
     pub groups: bool,
+    /// The CPU time of its groups can be limited.
+    pub quotas: bool,
+    /// A group as a whole can count as `SCHED_IDLE`.
+    pub idle_groups: bool,
     /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the
     /// mainline since 2.6.24, and what was made for it. (i386 had it since 2.6.21, which no release
     /// here is built for where it would matter.) The textbooks' schedulers do nothing at a tick.
     pub nohz: bool,
-    /// Makes one.
-    pub build: Build,
+    /// It is told how long bursts will be.
+    pub clairvoyant: bool,
 }
 
-/// How a scheduler is made: one that sees what a kernel sees, or one that is told the future.
-#[derive(Clone, Copy, Debug)]
-pub enum Build {
-    /// Sees what a kernel's scheduler sees.
-    Ordinary(fn(&BuildConfig) -> Box<dyn Scheduler>),
-    /// Is told how long bursts will be.
-    Clairvoyant(fn(&BuildConfig) -> Box<dyn Clairvoyant>),
+impl Capabilities {
+    /// Affinity, and ticks on idle CPUs: what most releases before 2.6.24 can.
+    pub const BASIC: Capabilities = Capabilities {
+        affinity: true,
+        groups: false,
+        quotas: false,
+        idle_groups: false,
+        nohz: false,
+        clairvoyant: false,
+    };
+}
+
+/// Where a scheduler comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// Linux, or a patch to it. Its releases are numbers.
+    Linux,
+    /// The textbooks.
+    Textbook,
+    /// A scheduler of one's own.
+    Own,
 }
 
 /// A scheduler with its releases.
@@ -73,11 +105,18 @@ pub struct Entry {
     pub title: &'static str,
     /// The algorithm in a line.
     pub summary: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
     /// Its releases; the first is the default.
     pub releases: &'static [Release],
 }
 
 impl Release {
+    /// The kernel that it was part of, or that it was a patch to.
+    pub fn kernel(&self) -> &'static str {
+        self.kernel.unwrap_or(self.version)
+    }
+
     /// Whether users may call it `version`: its own name, or that of a release that decides alike.
     pub fn is_called(&self, version: &str) -> bool {
         self.version == version || self.also.contains(&version)

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// One tunable as it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +35,18 @@ pub enum TunableError {
     /// The kernel refuses the value for another reason, which is given.
     Refused(String),
 }
+
+impl fmt::Display for TunableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TunableError::Unknown { .. } => f.write_str("there is no such tunable"),
+            TunableError::Range { min, max } => write!(f, "the kernel takes {min} to {max}"),
+            TunableError::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl core::error::Error for TunableError {}
 
 impl Tunable {
     /// Whether the kernel would take `value` for this tunable.

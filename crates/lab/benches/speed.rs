@@ -15,11 +15,9 @@
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
 //! started again), so that its memory is its own and one that takes too long can be stopped.
 
-use schedlab_core::BuildConfig;
-use schedlab_core::{BlockReason, CpuId, Parent, Scheduler, TaskAttr, TaskId};
-use schedlab_lab::built::{self, Built};
+use schedlab_core::{BlockReason, BuildConfig, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use schedlab_lab::select::{self, Choice};
-use schedlab_machine::{Config, NewTask, Op, SplitMix64, Workload};
+use schedlab_machine::{Config, Machine, NewTask, Op, SplitMix64, Workload};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::io::Read;
@@ -259,12 +257,11 @@ fn child(args: &[String]) {
 /// Events, ns for them, ns to start.
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
-    let scheduler = Built::new(choice, &BuildConfig::flat(cpus, hz));
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let begun = Watch::start();
-    let told_the_future = scheduler.is_clairvoyant();
     let config = Config::idealised(cpus, hz);
-    let mut machine = built::machine(config, scheduler, told_the_future, workload, ());
+    let mut machine = Machine::new(config, scheduler, workload, ());
     let Ok(_) = machine.run_to(1);
     let start_ns = begun.ns();
     // A while to get into step, so that not all sleepers are still at their first run.
@@ -303,7 +300,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let build = BuildConfig::flat(1, hz);
     let mut platform = build.platform();
-    let mut scheduler = Built::new(choice, &build);
+    let mut scheduler = choice.build(&build);
     let begun = Watch::start();
     for number in 0..tasks {
         let attr = TaskAttr { address_space: number, ..TaskAttr::default() };

@@ -1,13 +1,11 @@
 //! Runs a benchmark under a scheduler: [`Bench`].
 
-use crate::built::{self, Built};
 use crate::panics;
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
 use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
-use schedlab_core::BuildConfig;
-use schedlab_core::{Scheduler, TaskId, Tunable};
+use schedlab_core::{BuildConfig, Event, Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
@@ -115,7 +113,7 @@ impl Bench {
 
     /// The tunables of `choice`, which does not refuse it, on this machine.
     pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
-        Built::new(choice, &self.build_config(choice)).tunables()
+        choice.build(&self.build_config(choice)).inspect().tunables()
     }
 
     fn build_config(&self, choice: &Choice) -> BuildConfig {
@@ -141,7 +139,7 @@ impl Bench {
         let build = self.build_config(choice);
         let conditions = Conditions {
             cpus: self.cpus,
-            profile: Profile::of(choice.kernel()),
+            profile: Profile::of(choice.release.kernel()),
             costs: self
                 .costs
                 .as_ref()
@@ -151,10 +149,9 @@ impl Bench {
         let mut os = conditions.os();
         let prepared = self.benchmark.prepare(&self.values, &conditions, &mut os)?;
         let config = Config::idealised(self.cpus, build.hz);
-        let scheduler = Built::new(choice, &build);
-        let told_the_future = scheduler.is_clairvoyant();
+        let scheduler = choice.build(&build);
         let stats = Stats::new(self.cpus, &[]);
-        let mut machine = built::machine(config, scheduler, told_the_future, os, stats);
+        let mut machine = Machine::new(config, scheduler, os, stats);
         if let Some(costs) = &self.costs {
             machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
         }
@@ -173,7 +170,7 @@ impl Bench {
             Err(error @ Ended::NoTime { .. }) => return Err(BenchError::Run(error.to_string())),
         };
         let now_ns = machine.now_ns();
-        Observer::finished(machine.observer_mut(), now_ns);
+        machine.observer_mut().on(now_ns, Event::Finished);
         let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
         let counts = machine.counts();
         let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
@@ -189,7 +186,7 @@ impl Bench {
                 title: choice.entry.title.into(),
             },
             machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
-            tunables: &scheduler.tunables(),
+            tunables: &scheduler.inspect().tunables(),
             seed: Some(self.seed),
             end,
             counts,

@@ -6,7 +6,6 @@
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
 //! * [`select`]: which schedulers can run a given machine and workload.
-//! * [`built`]: a scheduler from the registry, ready to be put into a machine.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
@@ -18,7 +17,6 @@
 //! Nothing here prints, ends the program or keeps global state.
 
 pub mod bench;
-pub mod built;
 pub mod calibrate;
 pub mod check;
 pub mod compressed;

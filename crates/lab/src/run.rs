@@ -1,12 +1,10 @@
 //! Runs a workload under schedulers of one's choice and reports on each.
 
-use crate::built::{self, Built};
 use crate::panics;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_core::BuildConfig;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Scheduler, TaskId, Tunable};
+use schedlab_core::{BuildConfig, GroupId, Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
@@ -179,7 +177,7 @@ impl Experiment {
 
     /// The tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
-        Built::new(choice, &self.build_config(choice)).tunables()
+        choice.build(&self.build_config(choice)).inspect().tunables()
     }
 
     /// Runs it under `choice`, which does not refuse it, with `tunables` set.
@@ -226,15 +224,14 @@ impl Experiment {
         if let Some(seed) = self.seed {
             config.order = Order::Shuffled(SplitMix64::new(seed));
         }
-        let scheduler = Built::new(choice, &build);
-        let told_the_future = scheduler.is_clairvoyant();
-        let mut machine = built::machine(config, scheduler, told_the_future, vm, observer);
+        let scheduler = choice.build(&build);
+        let mut machine = Machine::new(config, scheduler, vm, observer);
         if let Some(costs) = &self.costs {
             machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
         }
         setup::administer(&mut machine, tunables, &groups)?;
         let known: Vec<&str> =
-            machine.scheduler().tunables().iter().map(|tunable| tunable.name).collect();
+            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
@@ -255,11 +252,11 @@ impl Experiment {
         let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
         let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
         let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
-        let has_limits = choice.has_limits();
+        let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
                 path: group.path.clone(),
-                stats: if has_limits { scheduler.group_stats(id).ok() } else { None },
+                stats: if has_limits { scheduler.inspect().group_stats(id).ok() } else { None },
             })
             .collect();
         let tasks: Vec<TaskInfo> = vm
@@ -279,7 +276,7 @@ impl Experiment {
                 title: choice.entry.title.into(),
             },
             machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
-            tunables: &scheduler.tunables(),
+            tunables: &scheduler.inspect().tunables(),
             seed: self.seed,
             end,
             counts,

@@ -1,9 +1,7 @@
 //! Which schedulers can run a given machine and workload.
 
-use crate::built::Built;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Entry, Release};
-use schedlab_core::{GroupId, Platform, Policy, Scheduler};
+use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
 use std::fmt;
@@ -63,16 +61,16 @@ pub fn defaults() -> Vec<Choice> {
 
 /// The schedulers that Linux had, each in its default release.
 pub fn linux() -> Vec<Choice> {
-    // Linux's releases are numbers; a textbook's policies have none.
-    let has_number =
-        |choice: &Choice| choice.release.version.starts_with(|c: char| c.is_ascii_digit());
-    defaults().into_iter().filter(has_number).collect()
+    of_origin(Origin::Linux)
 }
 
 /// The policies of the textbooks, each in its default form.
 pub fn textbook() -> Vec<Choice> {
-    let linux = linux();
-    defaults().into_iter().filter(|choice| !linux.contains(choice)).collect()
+    of_origin(Origin::Textbook)
+}
+
+fn of_origin(origin: Origin) -> Vec<Choice> {
+    defaults().into_iter().filter(|choice| choice.entry.origin == origin).collect()
 }
 
 /// Every release of every scheduler.
@@ -145,58 +143,21 @@ impl Choice {
         if let Some(policy) = needs.policies.iter().find(unknown) {
             return Some(format!("it knows no {}", policy.name()));
         }
-        if needs.groups && !release.groups {
+        if needs.groups && !release.can.groups {
             return Some("it has no task groups".into());
         }
-        if needs.limits && !self.has_limits() {
+        if needs.limits && !release.can.quotas {
             return Some("its groups cannot be limited: cfs@3.2 and eevdf have quotas".into());
         }
-        if needs.affinity && !self.has_affinity() {
+        if needs.affinity && !release.can.affinity {
             return Some("it has no CPU affinity".into());
         }
         None
     }
 
-    /// Whether the CPU time of groups can be limited: one is built and asked.
-    pub fn has_limits(&self) -> bool {
-        self.group_takes(|scheduler, platform, group| {
-            scheduler.group_set_quota(platform, group, Some(50_000), 100_000, 0)
-        })
-    }
-
-    /// Whether groups can be idle as a whole: likewise.
-    pub fn has_idle_groups(&self) -> bool {
-        self.group_takes(|scheduler, platform, group| {
-            scheduler.group_set_idle(platform, group, true)
-        })
-    }
-
-    fn group_takes(
-        &self,
-        order: impl Fn(&mut Built, &mut Platform, GroupId) -> Result<(), String>,
-    ) -> bool {
-        let config = BuildConfig::flat(1, self.release.hz_default);
-        let (mut scheduler, mut platform) = (Built::new(self, &config), config.platform());
-        let group = scheduler.group_new(&mut platform, GroupId::ROOT, 1024);
-        group.and_then(|group| order(&mut scheduler, &mut platform, group)).is_ok()
-    }
-
-    /// Whether tasks can be bound to CPUs: 2.2 had no call for it.
-    pub fn has_affinity(&self) -> bool {
-        !(self.entry.name == "o_n" && self.release.version.starts_with("2.2"))
-    }
-
-    /// The kernel that it was part of, for what depends on that and not on the scheduler: patches
-    /// are known by numbers of their own, and the textbooks' policies had none (2.6.22 stands for
-    /// them).
-    pub fn kernel(&self) -> &'static str {
-        let release = self.release;
-        let mut names = std::iter::once(release.version).chain(release.also.iter().copied());
-        let of_linux = |name: &&str| name.starts_with(|c: char| ('1'..='9').contains(&c));
-        match self.entry.name {
-            "rsdl" => "2.6.21",
-            _ => names.find(of_linux).unwrap_or("2.6.22"),
-        }
+    /// Builds it.
+    pub fn build(&self, config: &BuildConfig) -> Box<dyn Scheduler> {
+        (self.release.build)(config)
     }
 
     /// How to build it for `needs`, which it does not refuse.
@@ -222,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_scheduler_belongs_to_a_kernel() {
-        let kernel = |name| find(name).unwrap().kernel();
+        let kernel = |name| find(name).unwrap().release.kernel();
         assert_eq!(kernel("cfs@2.6.24"), "2.6.24");
         assert_eq!((kernel("bfs@0.404"), kernel("bfs@0.316")), ("2.6.38", "2.6.33"));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What an administrator does before a run: set tunables, make groups.
 
 use crate::select::Choice;
-use schedlab_core::{CpuSet, GroupId, Scheduler, Topology, TunableError};
+use schedlab_core::{Administer, CpuSet, GroupId, Quota, Scheduler, Topology, TunableError};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
@@ -136,7 +136,7 @@ where
         for ((group, id), &parent) in groups.iter().zip(&ids).zip(&parents) {
             let made = scheduler.group_new(platform, parent, group.shares);
             let refused = |message: String| Refused::Group { path: group.path.into(), message };
-            let made = made.map_err(refused)?;
+            let made = made.map_err(|error| refused(error.to_string()))?;
             if made != *id {
                 return Err(refused(format!("it became number {}, not {}", made.0, id.0)));
             }
@@ -149,9 +149,11 @@ where
         // Parents are limited before their children, whose part of the time may not be larger.
         for (group, &id) in groups.iter().zip(&ids) {
             let Some((quota_us, period_us, burst_us)) = group.limit_us else { continue };
-            scheduler
-                .group_set_quota(platform, id, Some(quota_us), period_us, burst_us)
-                .map_err(|message| Refused::Group { path: group.path.into(), message })?;
+            let quota = Quota { quota_us: Some(quota_us), period_us, burst_us };
+            scheduler.group_set_quota(platform, id, quota).map_err(|error| Refused::Group {
+                path: group.path.into(),
+                message: error.to_string(),
+            })?;
         }
         Ok(())
     })?;
@@ -183,7 +185,7 @@ pub fn costs(
     nohz: Option<bool>,
 ) -> Result<Setup, Refused> {
     let (entry, release) = (choice.entry, choice.release);
-    let nohz = nohz.unwrap_or(release.nohz);
+    let nohz = nohz.unwrap_or(release.can.nohz);
     let setup = Setup::new(model, topology, Some((entry, release)), nohz);
     let tick_ns = (setup.kernel[Cost::Tick] + setup.kernel[Cost::Interrupt]) / 1000;
     let period_ns = 1_000_000_000 / u64::from(hz.max(1));

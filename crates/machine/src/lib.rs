@@ -9,7 +9,6 @@
 //! * [`machine`]: the event loop, and what happens in which order within one nanosecond.
 //! * [`Action`]: what somebody may do to a machine while it runs.
 //! * [`workload`]: what a task may do, operation by operation.
-//! * [`observer`]: what can be noted.
 //! * [`queue`]: the two priority queues that events stand in.
 //! * [`costs`]: what operations cost on a modelled machine.
 //! * [`description`]: which CPUs a machine has and how they hang together, from a file or a preset.
@@ -19,13 +18,12 @@ pub mod costs;
 #[cfg(feature = "files")]
 pub mod description;
 pub mod machine;
-pub mod observer;
 pub mod order;
 pub mod queue;
 pub mod ticks;
 pub mod workload;
 
 pub use machine::{Action, ActionError, Config, Counts, Machine, MachineGroup, RunEnd, TaskState};
-pub use observer::Observer;
 pub use order::{Order, SplitMix64};
+pub use schedlab_core::{Event, Observer};
 pub use workload::{NewTask, Op, Workload};

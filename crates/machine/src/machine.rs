@@ -24,17 +24,16 @@ mod signals;
 pub use act::{Action, ActionError};
 pub use groups::MachineGroup;
 
-use crate::observer::Observer;
 use crate::order::{Order, SplitMix64};
 use crate::queue::{IndexedHeap, NEVER, SlotQueue};
 use crate::ticks::Ticks;
 use crate::workload::{Op, Workload};
 use costs::{Modelled, Work};
 use groups::Groups;
-use schedlab_core::platform::TimerOrder;
+use schedlab_core::platform::{Migration, TimerOrder};
 use schedlab_core::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, Parent, Platform, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TimerKey, TimerPhase, Waker, platform::Refusal,
+    BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Platform, Question, Rule,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
 };
 use signals::{Restart, Signals};
 use std::collections::VecDeque;
@@ -131,7 +130,7 @@ struct Task {
     /// The present piece of work lasts until the clock shows a time.
     by_clock: bool,
     state: TaskState,
-    /// What it is to attend to before it runs user code again.
+    /// What it is to handle_signals to before it runs user code again.
     signals: Signals,
     /// What it will be born with. Taken at its birth.
     unborn: Option<Box<TaskAttr>>,
@@ -149,12 +148,12 @@ struct Settings {
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
     /// Where the scheduler was told that it may run.
-    told: CpuSet,
+    reported: CpuSet,
     group: GroupId,
 }
 
 /// What becomes of an order about a task.
-enum Standing<'a> {
+enum Lifecycle<'a> {
     /// It changes what the task will be born with.
     Unborn(&'a mut TaskAttr),
     /// The scheduler is told.
@@ -168,8 +167,8 @@ enum Standing<'a> {
 pub struct Machine<S, W, O> {
     platform: Platform,
     scheduler: S,
-    /// Tells the scheduler the future, if it is one that is told.
-    next_burst: Option<fn(&mut S, TaskId, u64)>,
+    /// Whether the scheduler is told how long bursts will be.
+    clairvoyant: bool,
     workload: W,
     observer: O,
     tasks: Vec<Task>,
@@ -222,7 +221,7 @@ enum Due {
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// An idle machine at time 0. The workload's tasks come into being when it runs.
-    pub fn new(config: Config, scheduler: S, mut workload: W, observer: O) -> Machine<S, W, O> {
+    pub fn new(config: Config, mut scheduler: S, mut workload: W, observer: O) -> Machine<S, W, O> {
         let cpus = config.cpus as usize;
         let initial = workload.initial_tasks();
         let mut sleepers = IndexedHeap::new();
@@ -241,8 +240,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         };
         Machine {
             platform: Platform::new(config.cpus, config.hz),
+            clairvoyant: scheduler.as_clairvoyant().is_some(),
             scheduler,
-            next_burst: None,
             workload,
             observer,
             alive: tasks.len(),
@@ -270,17 +269,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// As [`new`](Machine::new), for a scheduler that is told how long bursts will be.
-    pub fn clairvoyant(config: Config, scheduler: S, workload: W, observer: O) -> Machine<S, W, O>
-    where
-        S: Clairvoyant,
-    {
-        Machine {
-            next_burst: Some(S::next_burst),
-            ..Machine::new(config, scheduler, workload, observer)
-        }
-    }
-
     /// Lets an administrator act on the scheduler: set tunables, make groups.
     pub fn administer<R>(&mut self, act: impl FnOnce(&mut S, &mut Platform) -> R) -> R {
         self.platform.set_now_ns(self.now_ns);
@@ -295,8 +283,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// When the workload says so.
     pub fn run(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
         let end = self.run_to(until_ns)?;
-        self.observer.finished(self.now_ns);
+        self.observer.on(self.now_ns, Event::Finished);
         Ok(end)
+    }
+
+    /// Decisions from now on come with the grounds they rest on ([`Event::Decided`]), or no longer.
+    /// The run is the same.
+    pub fn ask_reasons(&mut self, asked: bool) {
+        self.platform.ask(asked);
     }
 
     /// As [`run`](Machine::run), but the run may be gone on with: the observer is not told that it
@@ -494,10 +488,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         self.counts.ticks += 1;
         self.enter_kernel(cpu);
+        self.platform.forget_rules();
         self.scheduler.tick(&mut self.platform, cpu);
         self.charge_tick(cpu);
+        self.report_accounts(cpu);
         self.apply_requests();
-        self.observer.ticked(self.now_ns, cpu);
+        self.observer.on(self.now_ns, Event::Ticked { cpu });
     }
 
     /// A task's time has come: it is born, or its sleep is over.
@@ -520,7 +516,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         self.scheduler.kill(&mut self.platform, task);
                         self.apply_requests();
                     }
-                    self.observer.killed(self.now_ns, task);
+                    self.observer.on(self.now_ns, Event::Killed { task });
                     self.end_of(task);
                     return;
                 }
@@ -543,18 +539,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Reveals the coming burst of `task` to a scheduler that may know it.
     #[inline]
     fn reveal_burst(&mut self, task: TaskId) {
-        if let Some(next_burst) = self.next_burst {
-            next_burst(
-                &mut self.scheduler,
-                task,
-                match self.tasks[task.index()].signals.is_empty() {
-                    // What is left of the work it was interrupted in, and what follows.
-                    true => self.workload.burst_ns(task).map_or(u64::MAX, |ns| {
-                        ns.saturating_add(self.tasks[task.index()].left_ns(self.now_ns))
-                    }),
-                    false => 0,
-                },
-            );
+        if !self.clairvoyant {
+            return;
+        }
+        let burst_ns = match self.tasks[task.index()].signals.is_empty() {
+            // What is left of the work it was interrupted in, and what follows.
+            true => self.workload.burst_ns(task).map_or(u64::MAX, |ns| {
+                ns.saturating_add(self.tasks[task.index()].left_ns(self.now_ns))
+            }),
+            false => 0,
+        };
+        if let Some(scheduler) = self.scheduler.as_clairvoyant() {
+            scheduler.next_burst(task, burst_ns);
         }
     }
 
@@ -570,10 +566,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             narrowed = TaskAttr { allowed: self.narrow(task), ..attr.clone() };
             &narrowed
         };
-        self.settings[task.index()].told = attr.allowed.clone();
+        self.settings[task.index()].reported = attr.allowed.clone();
         if let Parent::Task { cpu, .. } = parent {
             self.enter_kernel(cpu);
         }
+        self.platform.forget_rules();
         self.scheduler.fork(&mut self.platform, task, attr, parent);
         if let Parent::Task { cpu, .. } = parent {
             self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
@@ -585,8 +582,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Parent::External => None,
             Parent::Task { task, .. } => Some(task),
         };
-        self.observer.born(self.now_ns, task, forked_by, attr);
-        self.observer.started(self.now_ns, task, self.scheduler.cpu_of(task));
+        let cpu = self.scheduler.cpu_of(task);
+        self.observer.on(self.now_ns, Event::Born { task, parent: forked_by, attr });
+        self.report_accounts(cpu);
+        let (placed, preempts) = self.placement_rules();
+        self.observer.on(self.now_ns, Event::Started { task, cpu, placed, preempts });
         self.apply_requests();
     }
 
@@ -605,11 +605,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.counts.wakeups += 1;
         self.reveal_burst(task);
         self.enter_kernel(waker.cpu());
+        self.platform.forget_rules();
         self.scheduler.wake(&mut self.platform, task, waker);
         let from_interrupt = !matches!(waker, Waker::Task { .. });
-        self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, self.scheduler.cpu_of(task));
-        self.observer.woken(self.now_ns, task, self.scheduler.cpu_of(task), waker);
+        let cpu = self.scheduler.cpu_of(task);
+        self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, cpu);
+        self.report_accounts(cpu);
+        let (placed, preempts) = self.placement_rules();
+        self.observer.on(self.now_ns, Event::Woken { task, cpu, waker, placed, preempts });
         self.apply_requests();
+    }
+
+    /// The rules by which the scheduler has just chosen a CPU for a task, and preempted there or not.
+    #[inline]
+    fn placement_rules(&self) -> (Rule, Rule) {
+        (self.platform.rule(Question::SelectCpu), self.platform.rule(Question::Preempt))
     }
 
     /// The current task of `cpu` has done its work: it takes its next operations until one of them
@@ -617,7 +627,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn work_ended(&mut self, cpu: CpuId) -> Result<(), W::Error> {
         let task = self.current[cpu.index()].expect("only a running task can end its work");
         self.completions.set(cpu.index(), NEVER);
-        if !self.tasks[task.index()].signals.is_empty() && self.attend(cpu, task) {
+        if !self.tasks[task.index()].signals.is_empty() && self.handle_signals(cpu, task) {
             return Ok(());
         }
         let row = &mut self.tasks[task.index()];
@@ -710,7 +720,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         // It has gone to a group that is frozen.
                         return Ok(());
                     }
-                    let left = !self.settings[task.index()].told.contains(cpu);
+                    let left = !self.settings[task.index()].reported.contains(cpu);
                     if whom == task && left && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
@@ -726,7 +736,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
         self.charge(cpu, Work::Block, cpu);
-        self.observer.blocked(self.now_ns, task, cpu, reason);
+        self.observer.on(self.now_ns, Event::Blocked { task, cpu, reason });
         self.apply_requests();
         self.platform.resched(cpu);
         self.tasks[task.index()].state = match reason {
@@ -747,11 +757,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn end_of(&mut self, task: TaskId) {
         self.alive -= 1;
         self.tasks[task.index()].state = TaskState::Zombie;
-        self.bury(task);
+        self.reap_dead(task);
     }
 
     /// If the dead are reaped, `task` is reaped at once: by its parent, or by init.
-    fn bury(&mut self, task: TaskId) {
+    fn reap_dead(&mut self, task: TaskId) {
         if self.reap {
             self.tasks[task.index()].state = TaskState::Reaped;
             // The orphans of a parent that has died go to init.
@@ -782,21 +792,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Other attributes for a task; says if the scheduler refuses them.
-    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Refusal> {
+    fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Errno> {
         let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
             return Ok(());
         }
-        match self.standing(task) {
-            Standing::Unborn(unborn) => unborn.sched = attr,
-            Standing::Dead => {}
-            Standing::Alive => {
+        match self.lifecycle(task) {
+            Lifecycle::Unborn(unborn) => unborn.sched = attr,
+            Lifecycle::Dead => {}
+            Lifecycle::Alive => {
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
                 let refused = self.refusal_of(task);
                 if refused.is_some() {
                     self.settings[task.index()].attr = old;
                 } else {
-                    self.observer.attr_changed(self.now_ns, task, &attr);
+                    self.observer.on(self.now_ns, Event::AttrChanged { task, attr: &attr });
                 }
                 self.apply_requests();
                 return refused.map_or(Ok(()), Err);
@@ -806,19 +816,20 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Another affinity for a task; says if it is refused.
-    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Refusal> {
+    fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Errno> {
         let group = self.settings[task.index()].group;
-        match self.standing(task) {
-            Standing::Unborn(unborn) => unborn.allowed = allowed.clone(),
-            Standing::Dead => return Ok(()),
-            Standing::Alive => {
+        match self.lifecycle(task) {
+            Lifecycle::Unborn(unborn) => unborn.allowed = allowed.clone(),
+            Lifecycle::Dead => return Ok(()),
+            Lifecycle::Alive => {
                 let Some(usable) = self.usable(allowed, group) else {
                     // As sched_setaffinity(2): none of them is on line, or none is its group's.
-                    self.platform.refuse(task, Refusal::Invalid);
+                    self.platform.refuse(task, Errno::Invalid);
                     self.apply_requests();
-                    return Err(Refusal::Invalid);
+                    return Err(Errno::Invalid);
                 };
-                self.tell_usable(task, usable)?;
+                self.report_usable(task, usable)?;
+                self.observer.on(self.now_ns, Event::AffinityChanged { task, allowed });
             }
         }
         self.settings[task.index()].allowed = allowed.clone();
@@ -826,10 +837,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     fn set_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
-        match self.standing(task) {
-            Standing::Unborn(unborn) => unborn.group = group,
-            Standing::Dead => return Ok(()),
-            Standing::Alive => return self.change_group(task, group),
+        match self.lifecycle(task) {
+            Lifecycle::Unborn(unborn) => unborn.group = group,
+            Lifecycle::Dead => return Ok(()),
+            Lifecycle::Alive => return self.change_group(task, group),
         }
         self.settings[task.index()].group = group;
         self.freeze_by_group(task);
@@ -837,17 +848,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
-    fn standing(&mut self, task: TaskId) -> Standing<'_> {
+    fn lifecycle(&mut self, task: TaskId) -> Lifecycle<'_> {
         let task = &mut self.tasks[task.index()];
         match (task.state, task.unborn.as_deref_mut()) {
-            (_, Some(unborn)) => Standing::Unborn(unborn),
-            (TaskState::Zombie | TaskState::Reaped, None) => Standing::Dead,
-            _ => Standing::Alive,
+            (_, Some(unborn)) => Lifecycle::Unborn(unborn),
+            (TaskState::Zombie | TaskState::Reaped, None) => Lifecycle::Dead,
+            _ => Lifecycle::Alive,
         }
     }
 
     /// Why the scheduler has just refused `task` the attributes that were asked for, if it has.
-    fn refusal_of(&self, task: TaskId) -> Option<Refusal> {
+    fn refusal_of(&self, task: TaskId) -> Option<Errno> {
         self.platform.refusals.iter().find(|&&(whom, _)| whom == task).map(|&(_, why)| why)
     }
 
@@ -867,11 +878,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             }
         }
         self.enter_kernel(cpu);
+        self.platform.forget_rules();
         let next = self.scheduler.schedule(&mut self.platform, cpu);
         debug_assert!(
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
             "picked {next:?} for {cpu:?}, but another CPU runs it"
         );
+        self.report_accounts(cpu);
+        let why = self.platform.rule(Question::Pick);
         self.apply_requests();
         self.current[cpu.index()] = next;
         if self.costs.is_some() {
@@ -881,9 +895,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if prev != next {
             self.counts.switches += 1;
             let state = prev.map(|task| self.tasks[task.index()].state);
-            self.observer.switched(now_ns, cpu, prev, state == Some(TaskState::Running), next);
+            let prev_runnable = state == Some(TaskState::Running);
+            let switched = Event::Switched { cpu, prev, prev_runnable, next, why };
+            self.observer.on(now_ns, switched);
             if state == Some(TaskState::Zombie) {
-                self.bury(prev.expect("it has a state"));
+                self.reap_dead(prev.expect("it has a state"));
             }
         }
         let Some(task) = next else {
@@ -935,10 +951,27 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     fn apply_pending_requests(&mut self) {
         self.apply_timer_requests();
         for moved in self.platform.migrations.drain(..) {
-            self.observer.migrated(self.now_ns, moved.task, moved.from, moved.to);
+            let Migration { task, from, to, why } = moved;
+            self.observer.on(self.now_ns, Event::Migrated { task, from, to, why });
         }
-        for (task, why) in self.platform.refusals.drain(..) {
-            self.observer.refused(self.now_ns, task, why);
+        for (task, errno) in self.platform.refusals.drain(..) {
+            self.observer.on(self.now_ns, Event::Refused { task, errno });
+        }
+    }
+
+    /// Hands the grounds of what the scheduler has just decided on `cpu` to the observer, if anybody
+    /// asked for them.
+    #[inline]
+    fn report_accounts(&mut self, cpu: CpuId) {
+        if self.platform.is_asked() {
+            self.report_accounts_asked(cpu);
+        }
+    }
+
+    #[cold]
+    fn report_accounts_asked(&mut self, cpu: CpuId) {
+        for account in self.platform.take_accounts() {
+            self.observer.on(self.now_ns, Event::Decided { cpu, account: &account });
         }
     }
 
@@ -1039,7 +1072,7 @@ impl Task {
 
 impl Settings {
     fn of(attr: &TaskAttr, parent: Option<TaskId>) -> Settings {
-        let (allowed, told) = (attr.allowed.clone(), attr.allowed.clone());
-        Settings { attr: attr.sched, parent, allowed, told, group: attr.group }
+        let (allowed, reported) = (attr.allowed.clone(), attr.allowed.clone());
+        Settings { attr: attr.sched, parent, allowed, reported, group: attr.group }
     }
 }

@@ -2,8 +2,9 @@
 
 mod support;
 
-use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, TaskAttr, TaskId, Topology};
-use schedlab_core::{Build, BuildConfig, Release};
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Release, SchedAttr, TaskAttr, TaskId, Topology,
+};
 use schedlab_machine::costs::{Cost, CostModel, IdleState, Overhead, Power, Setup};
 use schedlab_machine::{Config, Machine, NewTask, Op, Order, RunEnd, SplitMix64, Workload};
 use schedlab_sched::registry;
@@ -106,10 +107,7 @@ type Ran = Machine<Boxed, Scripts, Books>;
 
 fn build(release: &Release, cpus: u32, hz: u32) -> Boxed {
     let build = BuildConfig::flat(cpus, hz);
-    match release.build {
-        Build::Ordinary(make) => make(&build),
-        Build::Clairvoyant(make) => make(&build),
-    }
+    (release.build)(&build)
 }
 
 fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Option<Setup>) -> Ran {

@@ -1,10 +1,9 @@
 //! EEVDF, the real-time and the deadline class under random workloads: the books must add up,
 //! whatever happens when.
 
-use schedlab_core::BuildConfig;
-use schedlab_core::platform::Refusal;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+    Administer, BlockReason, BuildConfig, CpuId, CpuSet, Event, GroupId, Policy, SchedAttr,
+    Scheduler, TaskAttr, TaskId,
 };
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Order, SplitMix64, Workload};
 use schedlab_sched::eevdf::{Eevdf, Version};
@@ -120,19 +119,24 @@ struct Digest {
 }
 
 impl Observer for Digest {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Refused { .. } => self.refused(),
+            _ => {}
+        }
+    }
+}
+
+impl Digest {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         for part in [now_ns, u64::from(cpu.0), next.map_or(0, |task| 1 + u64::from(task.0))] {
             self.value = (self.value ^ part).wrapping_mul(0x0100_0000_01b3);
         }
     }
-    fn refused(&mut self, _: u64, _: TaskId, _: Refusal) {
+
+    fn refused(&mut self) {
         self.refusals += 1;
     }
 }
@@ -158,7 +162,7 @@ fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
     });
     for step in 1..=100 {
         machine.run_to(step * 3_000_000).unwrap();
-        machine.scheduler().audit().unwrap_or_else(|wrong| {
+        machine.scheduler().inspect().audit().unwrap_or_else(|wrong| {
             panic!("{version:?}, {cpus} CPUs, seed {seed}, {} ns: {wrong}", machine.now_ns())
         });
     }
@@ -210,14 +214,16 @@ impl Workload for Hogs {
 struct Runs(Vec<(TaskId, u64, u64)>);
 
 impl Observer for Runs {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        _: CpuId,
-        prev: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Switched { prev, next, .. } = event {
+            self.switched(now_ns, prev, next);
+        }
+    }
+}
+
+impl Runs {
+    fn switched(&mut self, now_ns: u64, prev: Option<TaskId>, next: Option<TaskId>) {
         if prev.is_some()
             && let Some(last) = self.0.last_mut()
         {
@@ -238,7 +244,7 @@ fn runs(version: Version, hogs: Vec<SchedAttr>, until_ms: u64) -> Vec<(u32, u64,
         Runs::default(),
     );
     machine.run(until_ms * 1_000_000).unwrap();
-    machine.scheduler().audit().unwrap();
+    machine.scheduler().inspect().audit().unwrap();
     let runs = machine.into_parts().2.0;
     runs.iter().map(|&(task, from, to)| (task.0, from / 1_000_000, to / 1_000_000)).collect()
 }

@@ -3,9 +3,9 @@
 
 mod support;
 
-use schedlab_core::Release;
-use schedlab_core::platform::Refusal;
-use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId};
+use schedlab_core::{
+    Administer, BlockReason, CpuId, CpuSet, Errno, GroupId, Quota, Release, SchedAttr, TaskId,
+};
 use schedlab_machine::{Action, ActionError, MachineGroup, RunEnd, SplitMix64, TaskState};
 use schedlab_sched::registry;
 use support::*;
@@ -13,7 +13,7 @@ use support::*;
 /// The releases that have task groups.
 fn with_groups() -> impl Iterator<Item = (String, &'static Release)> {
     registry::ALL.iter().flat_map(|entry| {
-        let releases = entry.releases.iter().filter(|release| release.groups);
+        let releases = entry.releases.iter().filter(|release| release.can.groups);
         releases.map(|release| (format!("{}@{}", entry.name, release.version), release))
     })
 }
@@ -104,10 +104,10 @@ fn affinity_outside_the_group_is_refused() {
     let mut machine = grouped(release, 2, &groups, &[(Habit::Hog, 1, CpuSet::All)]);
     machine.run_to(MS).unwrap();
     let bind = |cpu| Action::SetAffinity { task: TaskId(0), allowed: cpus(&[cpu]) };
-    assert_eq!(machine.act(&bind(0)), Err(ActionError::Refused(Refusal::Invalid)));
+    assert_eq!(machine.act(&bind(0)), Err(ActionError::Refused(Errno::Invalid)));
     assert_eq!(machine.act(&bind(1)), Ok(()));
     let none = Action::SetGroupCpus { group: GroupId(1), cpus: Some(cpus(&[7])) };
-    assert_eq!(machine.act(&none), Err(ActionError::Refused(Refusal::Invalid)));
+    assert_eq!(machine.act(&none), Err(ActionError::Refused(Errno::Invalid)));
     let unknown = Action::FreezeGroup(GroupId(9));
     assert_eq!(machine.act(&unknown), Err(ActionError::NoSuchGroup(GroupId(9))));
     assert!(machine.act(&Action::FreezeGroup(GroupId::ROOT)).is_err());
@@ -165,9 +165,11 @@ fn any_action(random: &mut SplitMix64, cpus: u32, tasks: u32) -> Action {
         8 => Action::SetAffinity { task, allowed: CpuSet::from_cpus((0..=cpu.0).map(CpuId)) },
         _ => Action::SetQuota {
             group,
-            quota_us: (random.below(4) > 0).then(|| 1_000 + random.below(30_000)),
-            period_us: 5_000 + random.below(60_000),
-            burst_us: 0,
+            quota: Quota {
+                quota_us: (random.below(4) > 0).then(|| 1_000 + random.below(30_000)),
+                period_us: 5_000 + random.below(60_000),
+                burst_us: 0,
+            },
         },
     }
 }
@@ -210,9 +212,8 @@ fn whatever_is_done_to_groups_and_cpus_nobody_is_lost() {
             }
             for group in (1..=3).map(GroupId) {
                 machine.act(&Action::ThawGroup(group)).unwrap();
-                let quota =
-                    Action::SetQuota { group, quota_us: None, period_us: 100_000, burst_us: 0 };
-                let _ = machine.act(&quota);
+                let quota = Quota { quota_us: None, period_us: 100_000, burst_us: 0 };
+                let _ = machine.act(&Action::SetQuota { group, quota });
             }
             for cpu in 0..cpus {
                 if machine.act(&Action::Online(CpuId(cpu))).is_ok() {

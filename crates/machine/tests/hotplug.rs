@@ -2,8 +2,7 @@
 
 mod support;
 
-use schedlab_core::Release;
-use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, CpuSet, Errno, Policy, Release, SchedAttr, TaskId};
 use schedlab_machine::{Action, ActionError, RunEnd, TaskState};
 use schedlab_sched::registry;
 use support::*;
@@ -156,7 +155,7 @@ fn releases_without_hotplug_say_so() {
     let mut machine = machine(release, 2, World::hogs(2));
     machine.run_to(MS).unwrap();
     let refused = machine.act(&Action::Offline(CpuId(1)));
-    assert!(matches!(refused, Err(ActionError::Scheduler(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ActionError::Control(_))), "{refused:?}");
     machine.run_to(100 * MS).unwrap();
     assert!(machine.current(CpuId(1)).is_some());
 }
@@ -193,7 +192,7 @@ fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
     assert_eq!(machine.act(&more), Ok(()));
     let refused = machine.act(&Action::Offline(CpuId(1)));
     assert!(
-        matches!(&refused, Err(ActionError::Scheduler(why)) if why.contains("EBUSY")),
+        matches!(&refused, Err(ActionError::Control(why)) if why.errno() == Errno::Busy),
         "{refused:?}"
     );
     machine.run_to(3 * SECOND).unwrap();
@@ -201,7 +200,7 @@ fn deadline_tasks_keep_their_bandwidth_or_the_cpu_stays() {
 }
 
 fn tunable(machine: &support::Running, name: &str) -> i64 {
-    let all = machine.scheduler().tunables();
+    let all = machine.scheduler().inspect().tunables();
     all.iter().find(|tunable| tunable.name == name).unwrap().value
 }
 

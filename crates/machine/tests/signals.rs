@@ -2,8 +2,7 @@
 
 mod support;
 
-use schedlab_core::Release;
-use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, Release, SchedAttr, TaskId};
 use schedlab_machine::{Action, ActionError, RunEnd, SplitMix64, TaskState};
 use schedlab_sched::registry;
 use support::*;

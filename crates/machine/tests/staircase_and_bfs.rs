@@ -1,10 +1,9 @@
 //! Con Kolivas's schedulers on the machine: worked examples, and what they promise under random
 //! loads.
 
-use schedlab_core::BuildConfig;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Load, Policy, SchedAttr, Scheduler, TaskAttr,
+    TaskId,
 };
 use schedlab_machine::order::{Order, SplitMix64};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
@@ -99,17 +98,33 @@ impl Notes {
 }
 
 impl Observer for Notes {
-    fn started(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Started { task, .. } => self.started(now_ns, task),
+            Event::Woken { task, .. } => self.woken(now_ns, task),
+            Event::Blocked { task, .. } => self.blocked(task),
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+                self.switched(now_ns, cpu, prev, prev_runnable, next)
+            }
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Notes {
+    fn started(&mut self, now_ns: u64, task: TaskId) {
         let row = self.row(task);
         self.waits_since[row] = Some(now_ns);
     }
 
-    fn woken(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _waker: Waker) {
+    fn woken(&mut self, now_ns: u64, task: TaskId) {
         let row = self.row(task);
         self.waits_since[row] = Some(now_ns);
     }
 
-    fn blocked(&mut self, _now_ns: u64, task: TaskId, _cpu: CpuId, _reason: BlockReason) {
+    fn blocked(&mut self, task: TaskId) {
         let row = self.row(task);
         self.waits_since[row] = None;
     }
@@ -156,7 +171,7 @@ fn machine<S: Scheduler>(
 fn run<S: Scheduler>(cpus: u32, scheduler: S, programs: &[Program], until_ms: u64) -> Notes {
     let mut machine = machine(cpus, scheduler, programs);
     let Ok(_) = machine.run(until_ms * MS);
-    machine.scheduler().audit().unwrap();
+    machine.scheduler().inspect().audit().unwrap();
     machine.into_parts().2
 }
 
@@ -439,7 +454,7 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
         let mut machine = Machine::new(config, scheduler, chaos, Notes::default());
         for step in 1..=40 {
             let Ok(_) = machine.run_to(step * 25 * MS + step * 7);
-            if let Err(error) = machine.scheduler().audit() {
+            if let Err(error) = machine.scheduler().inspect().audit() {
                 panic!("{name}, seed {seed}, {} ns: {error}", machine.now_ns());
             }
         }
@@ -448,7 +463,7 @@ fn stress(name: &str, build: &dyn Fn(&BuildConfig) -> Box<dyn Scheduler>, ordina
         }
         let Ok(_) = machine.run(1100 * MS);
         let load = Load { tasks, cpus, nice_max: nice.1, nice_min: nice.0 };
-        if let Some(most) = machine.scheduler().promises(&load).wait_ns {
+        if let Some(most) = machine.scheduler().inspect().promises(&load).wait_ns {
             let longest = *machine.observer().longest_wait_ns.iter().max().unwrap();
             assert!(longest <= most, "{name}, seed {seed}: waited {longest} ns, promised {most}");
         }
@@ -471,8 +486,8 @@ fn hogs_stay_together_as_promised() {
         let programs = vec![hog(nice); 5];
         let load = Load { tasks: 5, cpus: 1, nice_max: nice, nice_min: nice };
         let check = |name: &str, scheduler: Box<dyn Scheduler>| {
-            let most = scheduler.promises(&load).hog_spread_ns.expect("one CPU");
-            let wait = scheduler.promises(&load).wait_ns.expect("one CPU");
+            let most = scheduler.inspect().promises(&load).hog_spread_ns.expect("one CPU");
+            let wait = scheduler.inspect().promises(&load).wait_ns.expect("one CPU");
             let notes = run(1, scheduler, &programs, 30_000);
             let spread = notes.ran_ns.iter().max().unwrap() - notes.ran_ns.iter().min().unwrap();
             assert!(spread <= most, "{name}, nice {nice}: {spread} > {most}");

@@ -1,6 +1,8 @@
 //! The worked examples of the textbooks.
 
-use schedlab_core::{BlockReason, CpuId, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+use schedlab_core::{
+    Administer, BlockReason, CpuId, Event, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
+};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
 use schedlab_sched::textbook::*;
 
@@ -87,18 +89,23 @@ impl Log {
 }
 
 impl Observer for Log {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Log {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         assert_eq!(cpu, CpuId(0));
         self.close(now_ns);
         self.running = next.map(|task| (task, now_ns));
     }
+
     fn finished(&mut self, now_ns: u64) {
         self.close(now_ns);
     }
@@ -109,19 +116,15 @@ fn run(rules: Rules, tunables: &[(&str, u64)], jobs: &[Job], until: u64) -> Stri
     let jobs = jobs.to_vec();
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
     let workload = Jobs { jobs, ran: vec![] };
-    let mut machine = Machine::clairvoyant(
-        Config::idealised(1, 1000),
-        Textbook::new(1, rules),
-        workload,
-        Log::default(),
-    );
+    let mut machine =
+        Machine::new(Config::idealised(1, 1000), Textbook::new(1, rules), workload, Log::default());
     for &(name, value) in tunables {
         machine.administer(|scheduler, platform| {
             scheduler.set_tunable(platform, name, value as i64).unwrap()
         });
     }
     let Ok(_) = machine.run(until * MS);
-    machine.scheduler().audit().unwrap();
+    machine.scheduler().inspect().audit().unwrap();
     let log = machine.into_parts().2;
     let stretch = |&(task, end): &(TaskId, u64)| format!("{} {end}", names[task.index()]);
     log.stretches.iter().map(stretch).collect::<Vec<_>>().join(", ")

@@ -42,9 +42,7 @@
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs; everything that is summed up is an integer.
 
-use schedlab_core::{
-    BlockReason, CpuId, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable, Waker,
-};
+use schedlab_core::{Event, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 use schedlab_machine::Observer;
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
@@ -541,7 +539,25 @@ fn to_ns(fine: i128) -> i128 {
 }
 
 impl Observer for Fairness {
-    fn born(&mut self, now_ns: u64, task: TaskId, _parent: Option<TaskId>, attr: &TaskAttr) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Born { task, attr, .. } => self.born(now_ns, task, attr),
+            Event::AttrChanged { task, attr } => self.attr_changed(now_ns, task, attr),
+            Event::GroupChanged { task, group } => self.group_changed(now_ns, task, group),
+            Event::Started { task, .. } => self.started(now_ns, task),
+            Event::Woken { task, .. } => self.woken(now_ns, task),
+            Event::Blocked { task, .. } => self.blocked(now_ns, task),
+            Event::Killed { task } => self.killed(now_ns, task),
+            Event::Switched { prev, next, .. } => self.switched(now_ns, prev, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Fairness {
+    fn born(&mut self, now_ns: u64, task: TaskId, attr: &TaskAttr) {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, Account::default());
         }
@@ -562,15 +578,15 @@ impl Observer for Fairness {
         }
     }
 
-    fn started(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) {
+    fn started(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
     }
 
-    fn woken(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _waker: Waker) {
+    fn woken(&mut self, now_ns: u64, task: TaskId) {
         self.activate(now_ns, task);
     }
 
-    fn blocked(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _reason: BlockReason) {
+    fn blocked(&mut self, now_ns: u64, task: TaskId) {
         self.deactivate(now_ns, task);
     }
 
@@ -581,14 +597,7 @@ impl Observer for Fairness {
         }
     }
 
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        _cpu: CpuId,
-        prev: Option<TaskId>,
-        _prev_runnable: bool,
-        next: Option<TaskId>,
-    ) {
+    fn switched(&mut self, now_ns: u64, prev: Option<TaskId>, next: Option<TaskId>) {
         if let Some(task) = prev {
             self.leave_cpu(now_ns, task);
         }
@@ -613,6 +622,7 @@ impl Observer for Fairness {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use schedlab_core::{BlockReason, CpuId, Waker};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -636,15 +646,15 @@ mod tests {
         let mut fairness = Fairness::new(cpus, plain_weights(), groups, 0);
         for (number, &(weight, group)) in tasks.iter().enumerate() {
             let task = TaskId(number as u32);
-            fairness.born(0, task, None, &attr(weight, group));
-            fairness.started(0, task, CpuId(0));
+            fairness.on(0, Event::Born { task, parent: None, attr: &attr(weight, group) });
+            fairness.on(0, Event::started(task, CpuId(0)));
         }
         fairness
     }
 
     /// What each task has been given after a second, ns.
     fn after_a_second(mut fairness: Fairness) -> Vec<u64> {
-        fairness.finished(SECOND);
+        fairness.on(SECOND, Event::Finished);
         let tasks: Vec<TaskId> = fairness.tasks.iter().map(|(task, _)| task).collect();
         tasks.iter().map(|&task| fairness.task(task).unwrap().share_ns).collect()
     }
@@ -687,7 +697,7 @@ mod tests {
     fn an_empty_group_takes_nothing() {
         let groups = [Group { parent: GroupId::ROOT, shares: 1024 }];
         let mut fairness = machine(1, &groups, &[(0, 0), (7, 1)]);
-        fairness.blocked(SECOND / 2, TaskId(1), CpuId(0), BlockReason::Interruptible);
+        fairness.on(SECOND / 2, Event::blocked(TaskId(1), CpuId(0), BlockReason::Interruptible));
         assert_eq!(after_a_second(fairness), [SECOND * 3 / 4, SECOND / 4]);
     }
 
@@ -698,11 +708,11 @@ mod tests {
         let mut prev = None;
         for turn in 0..tasks * rounds {
             let next = Some(TaskId(turn % tasks));
-            fairness.switched(now_ns, CpuId(0), prev, true, next);
+            fairness.on(now_ns, Event::switched(CpuId(0), prev, true, next));
             prev = next;
             now_ns += quantum_ns;
         }
-        fairness.finished(now_ns);
+        fairness.on(now_ns, Event::Finished);
         fairness.report()
     }
 
@@ -728,8 +738,8 @@ mod tests {
     #[test]
     fn one_who_never_runs_is_owed_all_its_share() {
         let mut fairness = machine(1, &[], &flat(&[0, 0]));
-        fairness.switched(0, CpuId(0), None, false, Some(TaskId(0)));
-        fairness.finished(SECOND);
+        fairness.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
+        fairness.on(SECOND, Event::Finished);
         let report = fairness.report();
         assert_eq!(report.owed_end, Some((SECOND / 2, TaskId(1))));
         assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(0.5), Some(0.5)));
@@ -748,9 +758,9 @@ mod tests {
     fn jains_index_is_over_time_by_weight() {
         // Weights 2 : 1, and times 2 : 1.
         let mut fairness = machine(1, &[], &flat(&[2, 1]));
-        fairness.switched(0, CpuId(0), None, false, Some(TaskId(0)));
-        fairness.switched(200, CpuId(0), Some(TaskId(0)), true, Some(TaskId(1)));
-        fairness.finished(300);
+        fairness.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
+        fairness.on(200, Event::switched(CpuId(0), Some(TaskId(0)), true, Some(TaskId(1))));
+        fairness.on(300, Event::Finished);
         let report = fairness.report();
         assert_eq!((report.jain_by_share, report.jain_by_weight), (Some(1.0), Some(1.0)));
     }
@@ -764,12 +774,12 @@ mod tests {
         let tenth = SECOND / 10;
         let realtime =
             TaskAttr { sched: SchedAttr::realtime(Policy::Fifo, 50), ..TaskAttr::default() };
-        fairness.born(tenth, rt, None, &realtime);
-        fairness.started(tenth, rt, CpuId(0));
-        fairness.switched(2 * tenth, CpuId(0), None, false, Some(rt));
-        fairness.blocked(6 * tenth, rt, CpuId(0), BlockReason::Interruptible);
-        fairness.switched(6 * tenth, CpuId(0), Some(rt), false, None);
-        fairness.finished(SECOND);
+        fairness.on(tenth, Event::Born { task: rt, parent: None, attr: &realtime });
+        fairness.on(tenth, Event::started(rt, CpuId(0)));
+        fairness.on(2 * tenth, Event::switched(CpuId(0), None, false, Some(rt)));
+        fairness.on(6 * tenth, Event::blocked(rt, CpuId(0), BlockReason::Interruptible));
+        fairness.on(6 * tenth, Event::switched(CpuId(0), Some(rt), false, None));
+        fairness.on(SECOND, Event::Finished);
         // 2 CPUs for 0.6 s and 1 for 0.4 s, among four.
         assert_eq!(fairness.task(TaskId(0)).unwrap().share_ns, 4 * tenth);
         assert_eq!(fairness.task(rt), None);
@@ -778,7 +788,7 @@ mod tests {
     #[test]
     fn renicing_counts_from_then_on() {
         let mut fairness = machine(1, &[], &flat(&[1, 1]));
-        fairness.attr_changed(SECOND / 2, TaskId(0), &SchedAttr::nice(3));
+        fairness.on(SECOND / 2, Event::AttrChanged { task: TaskId(0), attr: &SchedAttr::nice(3) });
         assert_eq!(
             after_a_second(fairness),
             [SECOND / 4 + SECOND * 3 / 8, SECOND / 4 + SECOND / 8]
@@ -789,10 +799,11 @@ mod tests {
     fn a_running_task_that_becomes_real_time_leaves_the_account() {
         let mut fairness = machine(1, &[], &flat(&[0, 0]));
         let a = TaskId(0);
-        fairness.switched(0, CpuId(0), None, false, Some(a));
-        fairness.attr_changed(100, a, &SchedAttr::realtime(Policy::Fifo, 1));
-        fairness.attr_changed(300, a, &SchedAttr::nice(0));
-        fairness.finished(400);
+        fairness.on(0, Event::switched(CpuId(0), None, false, Some(a)));
+        fairness
+            .on(100, Event::AttrChanged { task: a, attr: &SchedAttr::realtime(Policy::Fifo, 1) });
+        fairness.on(300, Event::AttrChanged { task: a, attr: &SchedAttr::nice(0) });
+        fairness.on(400, Event::Finished);
         // Shared 0..100 and 300..400; in between the whole machine was taken.
         let (a, b) = (fairness.task(a).unwrap(), fairness.task(TaskId(1)).unwrap());
         assert_eq!((a.cpu_ns, a.share_ns), (200, 100));
@@ -842,13 +853,13 @@ mod tests {
                 let number = task % weights.len();
                 let task = TaskId(number as u32);
                 if runnable[number] {
-                    fairness.blocked(now_ns, task, CpuId(0), BlockReason::Interruptible);
+                    fairness.on(now_ns, Event::blocked(task, CpuId(0), BlockReason::Interruptible));
                 } else {
-                    fairness.woken(now_ns, task, CpuId(0), Waker::Interrupt { cpu: CpuId(0) });
+                    fairness.on(now_ns, Event::woken(task, CpuId(0), Waker::Interrupt { cpu: CpuId(0) }));
                 }
                 runnable[number] = !runnable[number];
             }
-            fairness.finished(now_ns);
+            fairness.on(now_ns, Event::Finished);
             for (number, given) in given.iter().enumerate() {
                 let ours = fairness.task(TaskId(number as u32)).unwrap().share_ns;
                 prop_assert!((ours as f64 - given).abs() <= 1.0, "task {number}: {ours}, by definition {given}");

@@ -1,7 +1,7 @@
 //! CPU time of control groups, as `cpuacct.usage` and `cpuacct.usage_percpu` count it: of all
 //! tasks, of any policy, by the group that each was in at the time; with a group, all below it.
 
-use schedlab_core::{CpuId, GroupId, TaskAttr, TaskId, TaskTable};
+use schedlab_core::{CpuId, Event, GroupId, TaskAttr, TaskId, TaskTable};
 use schedlab_machine::Observer;
 
 /// Adds up who had which CPU, by group.
@@ -61,7 +61,20 @@ impl GroupUsage {
 }
 
 impl Observer for GroupUsage {
-    fn born(&mut self, _now_ns: u64, task: TaskId, _parent: Option<TaskId>, attr: &TaskAttr) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Born { task, attr, .. } => self.born(task, attr),
+            Event::GroupChanged { task, group } => self.group_changed(now_ns, task, group),
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl GroupUsage {
+    fn born(&mut self, task: TaskId, attr: &TaskAttr) {
         self.group_of.insert(task, attr.group);
     }
 
@@ -75,14 +88,7 @@ impl Observer for GroupUsage {
         }
     }
 
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _prev: Option<TaskId>,
-        _prev_runnable: bool,
-        next: Option<TaskId>,
-    ) {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         self.pass(now_ns, cpu.index());
         self.current[cpu.index()].0 = next.map(|task| (task, self.group_of[task]));
     }
@@ -104,13 +110,13 @@ mod tests {
         let mut usage = GroupUsage::new(2, vec![GroupId::ROOT, GroupId(1), GroupId::ROOT]);
         for (task, group) in [(0, 2), (1, 3)] {
             let attr = TaskAttr { group: GroupId(group), ..TaskAttr::default() };
-            usage.born(0, TaskId(task), None, &attr);
+            usage.on(0, Event::Born { task: TaskId(task), parent: None, attr: &attr });
         }
-        usage.switched(0, CpuId(0), None, false, Some(TaskId(0)));
-        usage.switched(5, CpuId(1), None, false, Some(TaskId(1)));
-        usage.group_changed(20, TaskId(1), GroupId(1));
-        usage.switched(30, CpuId(0), Some(TaskId(0)), true, None);
-        usage.finished(100);
+        usage.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
+        usage.on(5, Event::switched(CpuId(1), None, false, Some(TaskId(1))));
+        usage.on(20, Event::GroupChanged { task: TaskId(1), group: GroupId(1) });
+        usage.on(30, Event::switched(CpuId(0), Some(TaskId(0)), true, None));
+        usage.on(100, Event::Finished);
         let all = [0, 1, 2, 3].map(|group| usage.usage_percpu_ns(GroupId(group)));
         assert_eq!(all, [[30, 95], [30, 80], [30, 0], [0, 15]]);
     }

@@ -1,6 +1,6 @@
 //! Who ran where and when.
 
-use schedlab_core::{CpuId, TaskId};
+use schedlab_core::{CpuId, Event, TaskId};
 use schedlab_machine::Observer;
 
 /// A stretch of time that a task had a CPU.
@@ -70,14 +70,18 @@ impl SliceRecorder {
 }
 
 impl Observer for SliceRecorder {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _prev: Option<TaskId>,
-        _prev_runnable: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl SliceRecorder {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         self.close(cpu, now_ns);
         self.lane(cpu).running = next.map(|task| (task, now_ns));
     }
@@ -97,11 +101,11 @@ mod tests {
     fn a_task_that_comes_back_in_the_same_nanosecond_has_one_slice() {
         let mut recorder = SliceRecorder::new();
         let (cpu, a, b) = (CpuId(1), TaskId(0), TaskId(1));
-        recorder.switched(0, cpu, None, false, Some(a));
-        recorder.switched(5, cpu, Some(a), true, Some(b));
-        recorder.switched(5, cpu, Some(b), false, Some(a));
-        recorder.switched(7, cpu, Some(a), true, Some(b));
-        recorder.finished(9);
+        recorder.on(0, Event::switched(cpu, None, false, Some(a)));
+        recorder.on(5, Event::switched(cpu, Some(a), true, Some(b)));
+        recorder.on(5, Event::switched(cpu, Some(b), false, Some(a)));
+        recorder.on(7, Event::switched(cpu, Some(a), true, Some(b)));
+        recorder.on(9, Event::Finished);
         let slices = recorder.into_slices();
         assert_eq!(
             slices,

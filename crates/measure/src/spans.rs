@@ -1,7 +1,7 @@
 //! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
 //! or not. Together with the slices it tells waiting from sleeping.
 
-use schedlab_core::{BlockReason, CpuId, TaskId, TaskTable, Waker};
+use schedlab_core::{Event, TaskId, TaskTable};
 use schedlab_machine::Observer;
 
 /// A stretch of time in which a task was runnable.
@@ -47,15 +47,29 @@ impl SpanRecorder {
 }
 
 impl Observer for SpanRecorder {
-    fn started(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Started { task, .. } => self.started(now_ns, task),
+            Event::Woken { task, .. } => self.woken(now_ns, task),
+            Event::Blocked { task, .. } => self.blocked(now_ns, task),
+            Event::Killed { task } => self.killed(now_ns, task),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl SpanRecorder {
+    fn started(&mut self, now_ns: u64, task: TaskId) {
         self.since.insert(task, Some(now_ns));
     }
 
-    fn woken(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _waker: Waker) {
+    fn woken(&mut self, now_ns: u64, task: TaskId) {
         self.since[task] = Some(now_ns);
     }
 
-    fn blocked(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _reason: BlockReason) {
+    fn blocked(&mut self, now_ns: u64, task: TaskId) {
         self.close(task, now_ns);
     }
 
@@ -75,20 +89,21 @@ impl Observer for SpanRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_core::{BlockReason, CpuId, Waker};
 
     #[test]
     fn a_span_goes_from_wakeup_to_sleep_whatever_runs() {
         let mut recorder = SpanRecorder::new();
         let cpu = CpuId(0);
         let (a, b, unborn) = (TaskId(0), TaskId(1), TaskId(7));
-        recorder.started(3, b, cpu);
-        recorder.started(3, a, cpu);
-        recorder.switched(4, cpu, None, false, Some(b));
-        recorder.blocked(9, b, cpu, BlockReason::Interruptible);
-        recorder.killed(10, unborn);
-        recorder.woken(12, b, cpu, Waker::Interrupt { cpu });
-        recorder.blocked(12, b, cpu, BlockReason::Dead);
-        recorder.finished(20);
+        recorder.on(3, Event::started(b, cpu));
+        recorder.on(3, Event::started(a, cpu));
+        recorder.on(4, Event::switched(cpu, None, false, Some(b)));
+        recorder.on(9, Event::blocked(b, cpu, BlockReason::Interruptible));
+        recorder.on(10, Event::Killed { task: unborn });
+        recorder.on(12, Event::woken(b, cpu, Waker::Interrupt { cpu }));
+        recorder.on(12, Event::blocked(b, cpu, BlockReason::Dead));
+        recorder.on(20, Event::Finished);
         let spans: Vec<_> = recorder.into_spans();
         let told: Vec<_> = spans.iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
         assert_eq!(told, [(a, 3, 20), (b, 3, 9)]);

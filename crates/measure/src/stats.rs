@@ -29,7 +29,7 @@
 //!   only the former.
 
 use crate::histogram::{Histogram, Moments};
-use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId, TaskTable, Waker};
+use schedlab_core::{BlockReason, CpuId, Event, TaskId, TaskTable};
 use schedlab_machine::Observer;
 
 /// So many keys at most have a latency histogram of their own; those after them have count, sum and
@@ -318,7 +318,27 @@ impl Stats {
 }
 
 impl Observer for Stats {
-    fn born(&mut self, _now_ns: u64, task: TaskId, parent: Option<TaskId>, _attr: &TaskAttr) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Born { task, parent, .. } => self.born(task, parent),
+            Event::Started { task, .. } => self.started(now_ns, task),
+            Event::Woken { task, .. } => self.woken(now_ns, task),
+            Event::Blocked { task, reason, .. } => self.blocked(now_ns, task, reason),
+            Event::Killed { task } => self.killed(now_ns, task),
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+                self.switched(now_ns, cpu, prev, prev_runnable, next)
+            }
+            Event::Migrated { task, .. } => self.migrated(task),
+            Event::Ticked { cpu } => self.ticked(cpu),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Stats {
+    fn born(&mut self, task: TaskId, parent: Option<TaskId>) {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, TaskStats::default());
         }
@@ -329,7 +349,7 @@ impl Observer for Stats {
         }
     }
 
-    fn started(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) {
+    fn started(&mut self, now_ns: u64, task: TaskId) {
         if task.index() >= self.tasks.len() {
             self.tasks.insert(task, TaskStats::default());
         }
@@ -339,7 +359,7 @@ impl Observer for Stats {
         stats.state = State::Waiting;
     }
 
-    fn woken(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, _waker: Waker) {
+    fn woken(&mut self, now_ns: u64, task: TaskId) {
         let stats = &mut self.tasks[task];
         stats.account(now_ns);
         stats.wakeups += 1;
@@ -348,7 +368,7 @@ impl Observer for Stats {
         stats.state = if stats.on_cpu.is_some() { State::Running } else { State::Waiting };
     }
 
-    fn blocked(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId, reason: BlockReason) {
+    fn blocked(&mut self, now_ns: u64, task: TaskId, reason: BlockReason) {
         self.end_burst(now_ns, task);
         let stats = &mut self.tasks[task];
         stats.account(now_ns);
@@ -392,11 +412,11 @@ impl Observer for Stats {
         }
     }
 
-    fn migrated(&mut self, _now_ns: u64, task: TaskId, _from: CpuId, _to: CpuId) {
+    fn migrated(&mut self, task: TaskId) {
         self.tasks[task].queue_migrations += 1;
     }
 
-    fn ticked(&mut self, _now_ns: u64, cpu: CpuId) {
+    fn ticked(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].ticks += 1;
     }
 
@@ -435,6 +455,7 @@ impl CpuStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_core::{TaskAttr, Waker};
 
     const A: TaskId = TaskId(0);
     const B: TaskId = TaskId(1);
@@ -444,8 +465,8 @@ mod tests {
     const SLEEP: BlockReason = BlockReason::Interruptible;
 
     fn start(stats: &mut Stats, now_ns: u64, task: TaskId) {
-        stats.born(now_ns, task, None, &TaskAttr::default());
-        stats.started(now_ns, task, CPU0);
+        stats.on(now_ns, Event::Born { task, parent: None, attr: &TaskAttr::default() });
+        stats.on(now_ns, Event::started(task, CPU0));
     }
 
     #[test]
@@ -454,18 +475,18 @@ mod tests {
         // 50 and ends.
         let mut stats = Stats::new(1, &[0, 0]);
         start(&mut stats, 10, A);
-        stats.switched(12, CPU0, None, false, Some(A));
+        stats.on(12, Event::switched(CPU0, None, false, Some(A)));
         start(&mut stats, 20, B);
-        stats.switched(20, CPU0, Some(A), true, Some(B));
-        stats.switched(25, CPU0, Some(B), true, Some(A));
-        stats.blocked(30, A, CPU0, SLEEP);
-        stats.switched(30, CPU0, Some(A), false, Some(B));
-        stats.woken(40, A, CPU0, IRQ);
-        stats.switched(43, CPU0, Some(B), true, Some(A));
-        stats.blocked(50, A, CPU0, BlockReason::Dead);
-        stats.switched(50, CPU0, Some(A), false, None);
-        stats.ticked(55, CPU0);
-        stats.finished(60);
+        stats.on(20, Event::switched(CPU0, Some(A), true, Some(B)));
+        stats.on(25, Event::switched(CPU0, Some(B), true, Some(A)));
+        stats.on(30, Event::blocked(A, CPU0, SLEEP));
+        stats.on(30, Event::switched(CPU0, Some(A), false, Some(B)));
+        stats.on(40, Event::woken(A, CPU0, IRQ));
+        stats.on(43, Event::switched(CPU0, Some(B), true, Some(A)));
+        stats.on(50, Event::blocked(A, CPU0, BlockReason::Dead));
+        stats.on(50, Event::switched(CPU0, Some(A), false, None));
+        stats.on(55, Event::Ticked { cpu: CPU0 });
+        stats.on(60, Event::Finished);
 
         let a = &stats.tasks[A];
         assert_eq!((a.cpu_ns, a.wait_ns, a.blocked_ns), (8 + 5 + 7, 2 + 5 + 3, 10));
@@ -493,13 +514,13 @@ mod tests {
     fn a_task_woken_before_it_is_switched_away_has_not_waited() {
         let mut stats = Stats::new(1, &[]);
         start(&mut stats, 0, A);
-        stats.switched(0, CPU0, None, false, Some(A));
-        stats.blocked(5, A, CPU0, SLEEP);
-        stats.woken(5, A, CPU0, IRQ);
+        stats.on(0, Event::switched(CPU0, None, false, Some(A)));
+        stats.on(5, Event::blocked(A, CPU0, SLEEP));
+        stats.on(5, Event::woken(A, CPU0, IRQ));
         // It keeps the CPU: nothing is switched.
-        stats.blocked(9, A, CPU0, SLEEP);
-        stats.switched(9, CPU0, Some(A), false, None);
-        stats.finished(10);
+        stats.on(9, Event::blocked(A, CPU0, SLEEP));
+        stats.on(9, Event::switched(CPU0, Some(A), false, None));
+        stats.on(10, Event::Finished);
         let a = &stats.tasks[A];
         assert_eq!((a.cpu_ns, a.wait_ns, a.blocked_ns), (9, 0, 1));
         assert_eq!((a.wakeups, a.latencies, a.latency_max_ns), (1, 1, 0));
@@ -511,12 +532,12 @@ mod tests {
         let mut stats = Stats::new(1, &[]);
         start(&mut stats, 0, A);
         start(&mut stats, 0, B);
-        stats.switched(0, CPU0, None, false, Some(A));
-        stats.blocked(5, A, CPU0, SLEEP);
-        stats.woken(5, A, CPU0, IRQ);
-        stats.switched(5, CPU0, Some(A), true, Some(B));
-        stats.switched(8, CPU0, Some(B), true, Some(A));
-        stats.finished(10);
+        stats.on(0, Event::switched(CPU0, None, false, Some(A)));
+        stats.on(5, Event::blocked(A, CPU0, SLEEP));
+        stats.on(5, Event::woken(A, CPU0, IRQ));
+        stats.on(5, Event::switched(CPU0, Some(A), true, Some(B)));
+        stats.on(8, Event::switched(CPU0, Some(B), true, Some(A)));
+        stats.on(10, Event::Finished);
         let a = &stats.tasks[A];
         assert_eq!((a.cpu_ns, a.wait_ns, a.blocked_ns), (7, 3, 0));
         assert_eq!((a.latencies, a.latency_sum_ns, a.involuntary), (1, 3, 1));
@@ -526,16 +547,16 @@ mod tests {
     fn both_kinds_of_migration() {
         let mut stats = Stats::new(2, &[]);
         start(&mut stats, 0, A);
-        stats.switched(0, CPU0, None, false, Some(A));
-        stats.switched(5, CPU0, Some(A), true, None);
+        stats.on(0, Event::switched(CPU0, None, false, Some(A)));
+        stats.on(5, Event::switched(CPU0, Some(A), true, None));
         // To the other queue and back, and it runs where it ran.
-        stats.migrated(6, A, CPU0, CPU1);
-        stats.migrated(7, A, CPU1, CPU0);
-        stats.switched(8, CPU0, None, false, Some(A));
-        stats.switched(9, CPU0, Some(A), true, None);
+        stats.on(6, Event::migrated(A, CPU0, CPU1));
+        stats.on(7, Event::migrated(A, CPU1, CPU0));
+        stats.on(8, Event::switched(CPU0, None, false, Some(A)));
+        stats.on(9, Event::switched(CPU0, Some(A), true, None));
         // Elsewhere, out of one queue for all.
-        stats.switched(9, CPU1, None, false, Some(A));
-        stats.finished(10);
+        stats.on(9, Event::switched(CPU1, None, false, Some(A)));
+        stats.on(10, Event::Finished);
         let a = &stats.tasks[A];
         assert_eq!((a.queue_migrations, a.cpu_migrations), (2, 1));
     }
@@ -544,8 +565,8 @@ mod tests {
     fn a_forked_task_is_counted_under_its_parents_key() {
         let mut stats = Stats::new(1, &[3]);
         start(&mut stats, 0, A);
-        stats.born(1, B, Some(A), &TaskAttr::default());
-        stats.born(1, TaskId(2), None, &TaskAttr::default());
+        stats.on(1, Event::Born { task: B, parent: Some(A), attr: &TaskAttr::default() });
+        stats.on(1, Event::Born { task: TaskId(2), parent: None, attr: &TaskAttr::default() });
         assert_eq!((stats.key_of(B), stats.key_of(TaskId(2))), (Some(3), None));
     }
 
@@ -553,9 +574,9 @@ mod tests {
     fn ends_off_the_cpu() {
         let mut stats = Stats::new(1, &[]);
         start(&mut stats, 2, A);
-        stats.killed(9, A);
-        stats.killed(9, B);
-        stats.finished(20);
+        stats.on(9, Event::Killed { task: A });
+        stats.on(9, Event::Killed { task: B });
+        stats.on(20, Event::Finished);
         let (a, b) = (&stats.tasks[A], &stats.tasks[B]);
         assert_eq!((a.wait_ns, a.turnaround_ns(), a.start_latency_ns()), (7, Some(7), None));
         assert_eq!((b.wait_ns, b.turnaround_ns()), (0, Some(0)));

@@ -869,7 +869,7 @@ pub(crate) mod tests {
     /// name up to the dash.
     pub fn empty_run(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let mut stats = Stats::new(cpus, &[]);
-        schedlab_machine::Observer::finished(&mut stats, end_ns);
+        schedlab_core::Observer::on(&mut stats, end_ns, schedlab_core::Event::Finished);
         let info = |name: &&str| TaskInfo {
             name: name.to_string(),
             key: name.split('-').next().unwrap_or_default().into(),

@@ -4,8 +4,7 @@
 #[allow(dead_code)]
 mod support;
 
-use schedlab_core::{BlockReason, SchedAttr, Scheduler, TaskAttr};
-use schedlab_core::{Build, BuildConfig};
+use schedlab_core::{BlockReason, BuildConfig, SchedAttr, Scheduler, TaskAttr};
 use schedlab_machine::{Config, Machine, Op};
 use schedlab_measure::{Fairness, SliceRecorder, SpanRecorder, Stats, Weights};
 use schedlab_report::model::key_numbers;
@@ -74,7 +73,7 @@ fn run(
             title: name.to_uppercase(),
         },
         machine: MachineInfo { cpus, hz: 100, model: "idealised".into() },
-        tunables: &scheduler.tunables(),
+        tunables: &scheduler.inspect().tunables(),
         seed: None,
         end,
         counts,
@@ -97,7 +96,7 @@ const MIXED: &[Program] = &[
 
 fn round_robin(programs: &[Program]) -> RunReport {
     let (_, release) = registry::find("round_robin@1.0").unwrap();
-    let Build::Ordinary(make) = release.build else { unreachable!("it is told nothing") };
+    let make = release.build;
     let scheduler = make(&BuildConfig::flat(1, 100));
     run("round_robin", "1.0", 1, scheduler, programs)
 }

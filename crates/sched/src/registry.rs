@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn idle_cpus_go_without_ticks_since_2_6_24() {
-        let nohz = |spec| find(spec).expect("it is there").1.nohz;
+        let nohz = |spec| find(spec).expect("it is there").1.can.nohz;
         for spec in ["round_robin", "o_n@2.4.19", "o_1@2.6.22", "rsdl", "sd", "cfs@2.6.23"] {
             assert!(!nohz(spec), "{spec}");
         }

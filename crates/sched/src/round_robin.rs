@@ -26,12 +26,10 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Waker,
+    BlockReason, Capabilities, CpuId, CpuSet, Entry, Inspect, Load, Locking, Origin, Parent,
+    Platform, Policy, Promises, Release, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
 };
-use schedlab_core::{Build, Entry, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -43,9 +41,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 100),
     cpus_max: 1,
     policies: &[Policy::Other],
-    groups: false,
-    nohz: false,
-    build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_0))),
+    can: Capabilities::BASIC,
+    kernel: None,
+    build: |_| Box::new(RoundRobin::new(Version::V1_0)),
 };
 
 /// This scheduler in the registry.
@@ -53,6 +51,7 @@ pub static ENTRY: Entry = Entry {
     name: "round_robin",
     title: "Round robin",
     summary: "one ring of all tasks; the runnable one with the most ticks left runs",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
@@ -60,7 +59,7 @@ pub static ENTRY: Entry = Entry {
             also: &["1.2.13"],
             summary: "a woken task must have at least 4 ticks more than the running one",
             golden: &[("round_robin", "1.2.13")],
-            build: Build::Ordinary(|_| Box::new(RoundRobin::new(Version::V1_2))),
+            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
             ..DEFAULT
         },
     ],
@@ -252,12 +251,18 @@ impl Scheduler for RoundRobin {
         self.ring.retain(|&other| other != task);
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, _task: TaskId) -> CpuId {
         CPU
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for RoundRobin {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -11,7 +11,7 @@ mod my_scheduler;
 use my_scheduler::MyScheduler;
 use schedlab_core::Policy;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Entry, Release};
+use schedlab_core::{Capabilities, Entry, Origin, Release};
 use schedlab_lab::run::{Experiment, cpus_named};
 use schedlab_lab::select::{self, Choice};
 use schedlab_lab::stress::{self, World};
@@ -25,6 +25,7 @@ static ENTRY: Entry = Entry {
     name: "mine",
     title: "My scheduler",
     summary: "one queue for all CPUs, turns of 10 ms",
+    origin: Origin::Own,
     releases: &[Release {
         version: "1",
         also: &[],
@@ -34,9 +35,9 @@ static ENTRY: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: CPUS_MAX,
         policies: &[Policy::Other],
-        groups: false,
-        nohz: false,
-        build: Build::Ordinary(|config| Box::new(MyScheduler::new(config.topology.cpus()))),
+        can: Capabilities::BASIC,
+        kernel: Some("6.18"),
+        build: |config| Box::new(MyScheduler::new(config.topology.cpus())),
     }],
 };
 

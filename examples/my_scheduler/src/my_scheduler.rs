@@ -2,8 +2,7 @@
 //! the first task that may run there; after 10 ms a task goes to the end again. Nice values count
 //! for nothing.
 
-use schedlab_core::interface::Load;
-use schedlab_core::{BlockReason, CpuId, CpuSet, Parent, Platform, Promises, SchedAttr};
+use schedlab_core::{BlockReason, CpuId, CpuSet, Inspect, Load, Parent, Platform, Promises};
 use schedlab_core::{Scheduler, TaskAttr, TaskId, TaskTable, Waker};
 use std::collections::VecDeque;
 
@@ -43,8 +42,8 @@ impl MyScheduler {
         self.ask_idle_cpus(platform);
     }
 
-    /// Asks every CPU that idles and may run one of those that wait. Who comes too late finds
-    /// nothing, which does no harm.
+    /// Asks every CPU that idles and may run one of those that wait. A CPU that comes too late finds
+    /// an empty queue and goes on idling.
     fn ask_idle_cpus(&self, platform: &mut Platform) {
         let idle = |cpu: &CpuId| self.current[cpu.index()].0.is_none();
         for cpu in (0..platform.cpus()).map(CpuId).filter(idle) {
@@ -95,11 +94,6 @@ impl Scheduler for MyScheduler {
         }
         next
     }
-    fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
-        platform.resched(cpu);
-    }
-    fn set_attr(&mut self, _platform: &mut Platform, _task: TaskId, _attr: &SchedAttr, _by: CpuId) {
-    }
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.tasks[task].allowed = allowed.clone();
         if self.is_current(task) {
@@ -114,6 +108,12 @@ impl Scheduler for MyScheduler {
     fn cpu_of(&self, task: TaskId) -> CpuId {
         CpuId(self.tasks[task].cpu)
     }
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for MyScheduler {
     fn promises(&self, load: &Load) -> Promises {
         let wait_ns = Some(u64::from(load.tasks) * 2 * QUANTUM_NS);
         Promises {

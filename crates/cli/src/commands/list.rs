@@ -3,10 +3,8 @@
 use crate::args::{ListArgs, ListFormat};
 use crate::terminal::Output;
 use crate::{Failure, Status};
-use schedlab_core::BuildConfig;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Policy, Scheduler, Tunable};
-use schedlab_lab::built::Built;
+use schedlab_core::{BuildConfig, Policy, Scheduler, Tunable};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description::{self, Description};
 use serde_json::{Value, json};
@@ -58,7 +56,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
 /// The tunables of a release as they stand on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
     let needs = select::Needs { cpus: 1, ..select::Needs::default() };
-    Built::new(choice, &choice.build_config(&needs)).tunables()
+    choice.build(&choice.build_config(&needs)).inspect().tunables()
 }
 
 fn policies(choice: &Choice) -> String {
@@ -92,7 +90,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             1 => "1 CPU".into(),
             most => format!("1 to {most} CPUs"),
         };
-        let groups = if release.groups { ", task groups" } else { "" };
+        let groups = if release.can.groups { ", task groups" } else { "" };
         writeln!(output, "    {cpus}, {hz}, policies {}{groups}", policies(choice))?;
         for (_, kernel) in release.golden {
             writeln!(output, "    checked against golden schedules of {kernel}")?;
@@ -154,7 +152,7 @@ fn write_domains(
         }
         let config =
             BuildConfig { topology: machine.topology.clone(), ..choice.build_config(&needs) };
-        match Built::new(choice, &config).describe_domains() {
+        match choice.build(&config).inspect().describe_domains() {
             Some(domains) => write!(output, "\n{choice}\n{domains}")?,
             None => without.push(choice.to_string()),
         }
@@ -214,7 +212,7 @@ fn as_json(choices: &[Choice]) -> Value {
             "hz_max": choice.release.hz_range.1,
             "cpus_max": choice.release.cpus_max.min(CPUS_MAX),
             "policies": choice.release.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>(),
-            "groups": choice.release.groups,
+            "groups": choice.release.can.groups,
             "golden": choice.release.golden.iter().map(|(_, kernel)| kernel).collect::<Vec<_>>(),
             "tunables": tunables,
         })

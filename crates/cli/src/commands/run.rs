@@ -50,14 +50,16 @@ fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
         // weight.
         let effective = match feature {
             Feature::Limit => true,
-            Feature::Idle => choices.iter().all(Choice::has_idle_groups),
+            Feature::Idle => choices.iter().all(|choice| choice.release.can.idle_groups),
         };
         if effective {
             continue;
         }
         complain(&format!("note: {}: {feature}", group.path));
     }
-    if experiment.timetable.sets_idle() && !choices.iter().all(Choice::has_idle_groups) {
+    if experiment.timetable.sets_idle()
+        && !choices.iter().all(|choice| choice.release.can.idle_groups)
+    {
         complain(&format!("note: the timetable: cpu.idle: {}", Feature::Idle));
     }
     for note in experiment.groups.notes().take(MOST) {

@@ -1,7 +1,7 @@
 //! CPU time, added up from what the machine tells, and what work was asked for.
 
 use super::{Rule, Violation};
-use schedlab_core::{CpuId, TaskId};
+use schedlab_core::{CpuId, Event, TaskId};
 use schedlab_machine::{NewTask, Observer, Op, Workload};
 
 /// Adds up who had which CPU for how long.
@@ -95,14 +95,18 @@ impl Accounts {
 }
 
 impl Observer for Accounts {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        prev: Option<TaskId>,
-        _prev_runnable: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, prev, next, .. } => self.switched(now_ns, cpu, prev, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Accounts {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         if prev != self.cpus[cpu.index()].current {
             let what =
                 format!("{prev:?} left the CPU, which {:?} had", self.cpus[cpu.index()].current);

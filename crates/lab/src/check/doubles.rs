@@ -3,10 +3,9 @@
 
 use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
 use crate::panics;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Waker,
+    BlockReason, CpuId, CpuSet, Event, Inspect, Load, Parent, Platform, Policy, Promises,
+    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -287,6 +286,12 @@ impl Scheduler for Double {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Double {
     fn promises(&self, load: &Load) -> Promises {
         if self.promises_nothing {
             return Promises::default();
@@ -553,9 +558,9 @@ mod tests {
         };
         let had = |ns: u64| {
             let mut accounts = Accounts::new(1);
-            accounts.switched(0, cpu, None, false, Some(a));
-            accounts.switched(ns, cpu, Some(a), false, None);
-            accounts.finished(100);
+            accounts.on(0, Event::switched(cpu, None, false, Some(a)));
+            accounts.on(ns, Event::switched(cpu, Some(a), false, None));
+            accounts.on(100, Event::Finished);
             accounts
         };
         assert_eq!(had(10).settle(100, &asked(10, true)), Ok(()));
@@ -566,9 +571,9 @@ mod tests {
         assert_eq!(rule(had(30).settle(100, &asked(20, true))), wrong, "too much");
         assert_eq!(rule(had(30).settle(99, &asked(30, true))), wrong, "not all of the time");
         let mut accounts = Accounts::new(1);
-        accounts.switched(0, cpu, None, false, Some(a));
-        accounts.switched(5, cpu, Some(b), true, None);
-        accounts.finished(100);
+        accounts.on(0, Event::switched(cpu, None, false, Some(a)));
+        accounts.on(5, Event::switched(cpu, Some(b), true, None));
+        accounts.on(100, Event::Finished);
         assert_eq!(rule(accounts.settle(100, &script())), wrong, "somebody else left");
     }
 }

@@ -1,11 +1,9 @@
 //! A scheduler under watch.
 
 use super::{Rule, Violation};
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, GroupId, GroupStats, Locking, Parent, Platform,
-    Policy, Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError,
-    Waker,
+    BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Waker,
 };
 
 /// How closely to watch.
@@ -105,7 +103,7 @@ impl<S: Scheduler> Watched<S> {
         assert!(limits.look_every > 0);
         let load = Load { tasks: 0, cpus, nice_max: 0, nice_min: 0 };
         Watched {
-            promises: scheduler.promises(&load),
+            promises: scheduler.inspect().promises(&load),
             scheduler,
             limits,
             tasks: Vec::new(),
@@ -188,7 +186,7 @@ impl<S: Scheduler> Watched<S> {
     }
 
     fn audit(&mut self) {
-        if let Err(what) = self.scheduler.audit() {
+        if let Err(what) = self.scheduler.inspect().audit() {
             self.violated(Violation::new(Rule::Audit, self.now_ns, what));
         }
     }
@@ -322,7 +320,7 @@ impl<S: Scheduler> Watched<S> {
         self.load.nice_max = self.load.nice_max.max(attr.nice);
         self.load.nice_min = self.load.nice_min.min(attr.nice);
         self.load.tasks = self.load.tasks.max(self.alive);
-        self.promises = self.scheduler.promises(&self.load);
+        self.promises = self.scheduler.inspect().promises(&self.load);
     }
 
     /// Checks the pick of `cpu` before anything is believed about it.
@@ -349,14 +347,7 @@ impl<S: Scheduler> Watched<S> {
     }
 }
 
-impl<S: Clairvoyant> Clairvoyant for Watched<S> {
-    fn next_burst(&mut self, task: TaskId, burst_ns: u64) {
-        if self.sound() {
-            self.scheduler.next_burst(task, burst_ns);
-        }
-    }
-}
-
+#[deny(clippy::missing_trait_methods)]
 impl<S: Scheduler> Scheduler for Watched<S> {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         self.advance(platform.now_ns());
@@ -479,16 +470,19 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
     }
 
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+    fn control(
+        &mut self,
+        platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        if !self.sound() {
+            return Ok(Reply::Done);
+        }
         self.advance(platform.now_ns());
-        let result = self.scheduler.cpu_offline(platform, cpu);
-        self.settle(platform);
-        result
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.advance(platform.now_ns());
-        let result = self.scheduler.cpu_online(platform, cpu);
+        let result = self.scheduler.control(platform, command);
+        if let Command::SetTunable { .. } = command {
+            self.promises = self.scheduler.inspect().promises(&self.load);
+        }
         self.settle(platform);
         result
     }
@@ -520,91 +514,15 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
     }
 
-    fn locking(&self) -> Locking {
-        self.scheduler.locking()
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         if self.sound() { self.scheduler.cpu_of(task) } else { CpuId(0) }
     }
 
-    fn group_new(
-        &mut self,
-        platform: &mut Platform,
-        parent: GroupId,
-        shares: u64,
-    ) -> Result<GroupId, String> {
-        self.scheduler.group_new(platform, parent, shares)
+    fn inspect(&self) -> &dyn Inspect {
+        self.scheduler.inspect()
     }
 
-    fn group_set_shares(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        shares: u64,
-    ) -> Result<(), String> {
-        self.scheduler.group_set_shares(platform, group, shares)
-    }
-
-    fn group_set_quota(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        quota_us: Option<u64>,
-        period_us: u64,
-        burst_us: u64,
-    ) -> Result<(), String> {
-        self.scheduler.group_set_quota(platform, group, quota_us, period_us, burst_us)
-    }
-
-    fn group_set_idle(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        idle: bool,
-    ) -> Result<(), String> {
-        self.scheduler.group_set_idle(platform, group, idle)
-    }
-
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.scheduler.group_stats(group)
-    }
-
-    fn set_group(
-        &mut self,
-        platform: &mut Platform,
-        task: TaskId,
-        group: GroupId,
-    ) -> Result<(), String> {
-        if !self.sound() {
-            return Ok(());
-        }
-        self.advance(platform.now_ns());
-        let result = self.scheduler.set_group(platform, task, group);
-        self.settle(platform);
-        result
-    }
-
-    fn tunables(&self) -> Vec<Tunable> {
-        self.scheduler.tunables()
-    }
-
-    fn set_tunable(
-        &mut self,
-        platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        let result = self.scheduler.set_tunable(platform, name, value);
-        self.promises = self.scheduler.promises(&self.load);
-        result
-    }
-
-    fn promises(&self, load: &Load) -> Promises {
-        self.scheduler.promises(load)
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        self.scheduler.audit()
+    fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
+        if self.sound() { self.scheduler.as_clairvoyant() } else { None }
     }
 }

@@ -2,13 +2,11 @@
 
 use super::recent::Recent;
 use super::world::{Kind, World};
-use crate::built::{self, Built};
 use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
-use schedlab_core::interface::Load;
-use schedlab_core::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
+use schedlab_core::{Event, Load, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
 use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
@@ -146,12 +144,12 @@ fn prepare<S, W, O>(
     world: &World,
     choice: &Choice,
     turn: Turn,
-    scheduler: impl FnOnce(Built) -> S,
+    scheduler: impl FnOnce(Box<dyn Scheduler>) -> S,
     workload: impl FnOnce(Vm) -> W,
     observer: O,
 ) -> Machine<S, W, O>
 where
-    S: Clairvoyant,
+    S: Scheduler,
     W: schedlab_machine::Workload,
     O: Observer,
 {
@@ -169,10 +167,8 @@ where
     if turn == Turn::Shuffled {
         config.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
     }
-    let built = Built::new(choice, &choice.build_config(&world.needs()));
-    let told_the_future = built.is_clairvoyant();
-    let mut machine =
-        built::machine(config, scheduler(built), told_the_future, workload(vm), observer);
+    let built = choice.build(&choice.build_config(&world.needs()));
+    let mut machine = Machine::new(config, scheduler(built), workload(vm), observer);
     match turn {
         Turn::Golden | Turn::Again | Turn::Shuffled => {}
         Turn::Free => machine.set_costs(Setup::free(&Topology::flat(world.cpus))),
@@ -229,10 +225,11 @@ fn limits(world: &World, choice: &Choice) -> Limits {
 /// have had their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
 /// ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    let scheduler = Built::new(choice, &choice.build_config(&world.needs()));
+    let scheduler = choice.build(&choice.build_config(&world.needs()));
     let value_of = |name: &str| {
         let set = world.tunables.iter().find(|(other, _)| *other == name);
-        let usual = || scheduler.tunables().into_iter().find(|tunable| tunable.name == name);
+        let usual =
+            || scheduler.inspect().tunables().into_iter().find(|tunable| tunable.name == name);
         set.map(|(_, value)| *value).or_else(|| usual().map(|tunable| tunable.value))
     };
     value_of("sched_rt_runtime_us").is_some_and(|runtime| runtime >= 0)
@@ -303,12 +300,12 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
 /// In worlds where it is known who must get how much: is it so?
 fn shares_so_far(
     world: &World,
-    machine: &Machine<Watched<Built>, Asked<Vm>, Witness>,
+    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Vm>, Witness>,
 ) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {
         let mut accounts = machine.observer().0.clone();
-        accounts.finished(now_ns);
+        accounts.on(now_ns, Event::Finished);
         let threads = world.model.initial_threads() as u32;
         (0..threads).map(|task| accounts.task_ns(TaskId(task))).collect::<Vec<u64>>()
     };
@@ -325,7 +322,7 @@ fn shares_so_far(
                 nice_max: nice,
                 nice_min: nice,
             };
-            let spread_ns = machine.scheduler().promises(&load).hog_spread_ns?;
+            let spread_ns = machine.scheduler().inspect().promises(&load).hog_spread_ns?;
             shares::equal_hogs(now_ns, &task_ns(), spread_ns).err()
         }
     }

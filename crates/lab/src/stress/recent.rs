@@ -1,6 +1,6 @@
 //! The last events of a run, for those who look for the cause of something.
 
-use schedlab_core::{BlockReason, CpuId, TaskId, Waker};
+use schedlab_core::{BlockReason, CpuId, Event, TaskId, Waker};
 use schedlab_machine::Observer;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -40,26 +40,47 @@ fn who(task: Option<TaskId>) -> String {
 
 // Writing to a string cannot fail.
 impl Observer for Recent {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Started { task, cpu, .. } => self.started(now_ns, task, cpu),
+            Event::Woken { task, cpu, waker, .. } => self.woken(now_ns, task, cpu, waker),
+            Event::Blocked { task, cpu, reason } => self.blocked(now_ns, task, cpu, reason),
+            Event::Killed { task } => self.killed(now_ns, task),
+            Event::Switched { cpu, prev, prev_runnable, next, .. } => {
+                self.switched(now_ns, cpu, prev, prev_runnable, next)
+            }
+            Event::Migrated { task, from, to, .. } => self.migrated(now_ns, task, from, to),
+            _ => {}
+        }
+    }
+}
+
+impl Recent {
     fn started(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) {
         self.add(now_ns, |line| {
             let _ = write!(line, "task {} starts on CPU {}", task.0, cpu.0);
         });
     }
+
     fn woken(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, waker: Waker) {
         self.add(now_ns, |line| {
             let _ = write!(line, "task {} wakes on CPU {}, by {waker:?}", task.0, cpu.0);
         });
     }
+
     fn blocked(&mut self, now_ns: u64, task: TaskId, cpu: CpuId, reason: BlockReason) {
         self.add(now_ns, |line| {
             let _ = write!(line, "task {} blocks on CPU {}: {reason:?}", task.0, cpu.0);
         });
     }
+
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         self.add(now_ns, |line| {
             let _ = write!(line, "task {} ends off its CPU", task.0);
         });
     }
+
     fn switched(
         &mut self,
         now_ns: u64,
@@ -73,6 +94,7 @@ impl Observer for Recent {
             let _ = write!(line, "CPU {}: {}{how} -> {}", cpu.0, who(prev), who(next));
         });
     }
+
     fn migrated(&mut self, now_ns: u64, task: TaskId, from: CpuId, to: CpuId) {
         self.add(now_ns, |line| {
             let _ = write!(line, "task {} moves from CPU {} to CPU {}", task.0, from.0, to.0);

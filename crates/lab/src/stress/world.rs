@@ -1,8 +1,7 @@
 //! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
-use crate::built::Built;
 use crate::select::{Choice, Needs};
-use schedlab_core::{Policy, Scheduler};
+use schedlab_core::{Administer, Policy, Scheduler};
 use schedlab_machine::SplitMix64;
 use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Properties, Task};
 use std::fmt;
@@ -100,7 +99,7 @@ impl World {
         let mut maker = Maker {
             cpus,
             policies: choice.release.policies.to_vec(),
-            affinity: choice.has_affinity(),
+            affinity: choice.release.can.affinity,
             urgent: random.below(10) < 4,
             round: random.below(10) < 6,
             endless: kind == Kind::Endless,
@@ -114,10 +113,12 @@ impl World {
             random,
         };
         let (mut groups, mut group_settings, mut limits) = (vec![], vec![], false);
-        if choice.release.groups && maker.chance(30) && matches!(kind, Kind::Finite | Kind::Endless)
+        if choice.release.can.groups
+            && maker.chance(30)
+            && matches!(kind, Kind::Finite | Kind::Endless)
         {
             groups = maker.make_groups();
-            if choice.has_limits() && maker.chance(40) {
+            if choice.release.can.quotas && maker.chance(40) {
                 group_settings = maker.limit_groups();
                 limits = !group_settings.is_empty();
             }
@@ -227,10 +228,10 @@ fn random_tunables(
     }
     let needs = Needs { cpus, hz: Some(hz), ..Needs::default() };
     let build = choice.build_config(&needs);
-    let mut scheduler = Built::new(choice, &build);
+    let mut scheduler = choice.build(&build);
     let mut platform = build.platform();
     let mut set = vec![];
-    for tunable in scheduler.tunables() {
+    for tunable in scheduler.inspect().tunables() {
         if random.below(3) > 0 {
             continue;
         }

@@ -1,14 +1,13 @@
 //! Replays one golden schedule.
 
 use super::compare::{Agreement, Difference, agreement, first_difference};
-use crate::built::{self, Built};
 use crate::compressed::{self, ReadError};
 use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
 use schedlab_core::BuildConfig;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_machine::Config;
+use schedlab_machine::{Config, Machine};
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
 use schedlab_workload::{Conventions, Diagnostic, GoldenFile};
@@ -193,10 +192,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
         })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
-    let scheduler = Built::new(choice, &BuildConfig::flat(file.cpus, file.hz));
-    let told_the_future = scheduler.is_clairvoyant();
-    let mut machine =
-        built::machine(config, scheduler, told_the_future, workload, SliceRecorder::new());
+    let scheduler = choice.build(&BuildConfig::flat(file.cpus, file.hz));
+    let mut machine = Machine::new(config, scheduler, workload, SliceRecorder::new());
     setup::administer(&mut machine, &tunables, &groups)
         .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
     machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;

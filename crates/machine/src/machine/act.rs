@@ -2,10 +2,11 @@
 
 use super::signals::Signals;
 use super::{Machine, TaskState};
-use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuId, CpuSet, GroupId, SchedAttr, Scheduler, TaskId, TunableError};
+use schedlab_core::{
+    Command, ControlError, CpuId, CpuSet, Errno, GroupId, Observer, Quota, SchedAttr, Scheduler,
+    TaskId,
+};
 use std::fmt;
 
 /// Something done to a running machine, by [`Machine::act`].
@@ -43,12 +44,8 @@ pub enum Action {
     SetQuota {
         /// Whose.
         group: GroupId,
-        /// Quota, us; none = no limit.
-        quota_us: Option<u64>,
-        /// Period, us.
-        period_us: u64,
-        /// Burst, us.
-        burst_us: u64,
+        /// The limit.
+        quota: Quota,
     },
     /// A group's `cpu.idle`.
     SetIdle {
@@ -109,11 +106,9 @@ pub enum ActionError {
     /// It is the only one that is on line.
     LastCpu(CpuId),
     /// The kernel refuses the system call.
-    Refused(Refusal),
-    /// The scheduler refuses.
-    Scheduler(String),
-    /// The tunable does not exist, or does not take the value.
-    Tunable(TunableError),
+    Refused(Errno),
+    /// The scheduler refuses, or has no such thing.
+    Control(ControlError),
 }
 
 impl fmt::Display for ActionError {
@@ -129,14 +124,7 @@ impl fmt::Display for ActionError {
                 write!(f, "EBUSY: CPU {} is the last that is on line", cpu.0)
             }
             ActionError::Refused(why) => f.write_str(why.name()),
-            ActionError::Scheduler(message) => f.write_str(message),
-            ActionError::Tunable(TunableError::Unknown { .. }) => {
-                f.write_str("there is no such tunable")
-            }
-            ActionError::Tunable(TunableError::Range { min, max }) => {
-                write!(f, "the kernel takes {min} to {max}")
-            }
-            ActionError::Tunable(TunableError::Refused(why)) => f.write_str(why),
+            ActionError::Control(error) => error.fmt(f),
         }
     }
 }
@@ -167,7 +155,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Action::SetAffinity { task, ref allowed } => {
                 self.living(task)?;
                 if allowed.first(self.platform.cpus()).is_none() {
-                    return Err(ActionError::Refused(Refusal::Invalid));
+                    return Err(ActionError::Refused(Errno::Invalid));
                 }
                 self.set_affinity(task, allowed).map_err(ActionError::Refused)
             }
@@ -175,25 +163,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.living(task)?;
                 self.set_group(task, group)
             }
-            Action::SetShares { group, shares } => self
-                .scheduler
-                .group_set_shares(&mut self.platform, group, shares)
-                .map_err(ActionError::Scheduler),
-            Action::SetQuota { group, quota_us, period_us, burst_us } => self
-                .scheduler
-                .group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
-                .map_err(ActionError::Scheduler),
-            Action::SetIdle { group, idle } => self
-                .scheduler
-                .group_set_idle(&mut self.platform, group, idle)
-                .map_err(ActionError::Scheduler),
+            Action::SetShares { group, shares } => {
+                self.control(Command::SetShares { group, shares })
+            }
+            Action::SetQuota { group, quota } => self.control(Command::SetQuota { group, quota }),
+            Action::SetIdle { group, idle } => self.control(Command::SetIdle { group, idle }),
             Action::SetGroupCpus { group, ref cpus } => self.set_group_cpus(group, cpus.clone()),
             Action::FreezeGroup(group) => self.set_group_frozen(group, true),
             Action::ThawGroup(group) => self.set_group_frozen(group, false),
-            Action::SetTunable { ref name, value } => self
-                .scheduler
-                .set_tunable(&mut self.platform, name, value)
-                .map_err(ActionError::Tunable),
+            Action::SetTunable { ref name, value } => {
+                self.control(Command::SetTunable { name, value })
+            }
             Action::Offline(cpu) => self.known_cpu(cpu).and_then(|()| self.take_offline(cpu)),
             Action::Online(cpu) => self.known_cpu(cpu).and_then(|()| self.bring_online(cpu)),
             Action::Stop(task) => self.living(task).map(|()| self.post(task, Signals::STOP)),
@@ -202,6 +182,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Action::Continue(task) => self.living(task).map(|()| self.release(task, Signals::STOP)),
             Action::Thaw(task) => self.living(task).map(|()| self.release(task, Signals::FREEZE)),
         }
+    }
+
+    fn control(&mut self, command: Command<'_>) -> Result<(), ActionError> {
+        let reply = self.scheduler.control(&mut self.platform, command);
+        reply.map(drop).map_err(ActionError::Control)
     }
 
     /// Whether somebody may yet continue, thaw or kill tasks that are stopped or frozen (as is

@@ -32,10 +32,9 @@ use super::{Machine, TaskState};
 use crate::costs::caches::Residency;
 use crate::costs::power::PowerMeter;
 use crate::costs::{Cost, Energy, KernelCosts, Overhead, Overheads, Setup};
-use crate::observer::Observer;
 use crate::queue::{NEVER, SlotQueue};
 use crate::workload::Workload;
-use schedlab_core::{CpuId, Locking, Scheduler, TaskId, Topology, WorkCounts};
+use schedlab_core::{CpuId, Locking, Observer, Scheduler, TaskId, Topology, WorkCounts};
 
 /// What the kernel does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -304,7 +303,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// If `setup` is for another number of CPUs.
     pub fn set_costs(&mut self, setup: Setup) {
         assert_eq!(setup.topology.cpus(), self.platform.cpus(), "costs of another machine");
-        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.locking())));
+        self.costs = Some(Box::new(Modelled::new(setup, self.scheduler.inspect().locking())));
     }
 
     /// What the kernel's time went into so far; none on an idealised machine.

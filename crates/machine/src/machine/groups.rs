@@ -12,10 +12,8 @@
 use super::signals::Signals;
 use super::{Machine, TaskState};
 use crate::machine::ActionError;
-use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuSet, GroupId, Scheduler, TaskId};
+use schedlab_core::{Administer, CpuSet, Errno, Event, GroupId, Observer, Scheduler, TaskId};
 
 /// A group as the machine knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,7 +124,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Tells the scheduler where `task`, which is alive, may run from now on.
-    pub(super) fn tell_usable(&mut self, task: TaskId, usable: CpuSet) -> Result<(), Refusal> {
+    pub(super) fn report_usable(&mut self, task: TaskId, usable: CpuSet) -> Result<(), Errno> {
         let refusals = self.platform.refusals.len();
         self.scheduler.set_affinity(&mut self.platform, task, &usable);
         let refused = self.platform.refusals.get(refusals).map(|&(_, why)| why);
@@ -134,21 +132,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         match refused {
             Some(why) => Err(why),
             None => {
-                self.settings[task.index()].told = usable;
+                self.settings[task.index()].reported = usable;
                 Ok(())
             }
         }
     }
 
     /// Tells the scheduler of every task that may now run elsewhere than it has been told.
-    fn tell_all_usable(&mut self) {
+    fn report_all_usable(&mut self) {
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
             if self.is_about(task) {
                 let usable = self.narrow(task);
-                if usable != self.settings[number].told {
+                if usable != self.settings[number].reported {
                     // A deadline task that the scheduler does not let go stays where it is.
-                    let _ = self.tell_usable(task, usable);
+                    let _ = self.report_usable(task, usable);
                 }
             }
         }
@@ -167,9 +165,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     pub(super) fn change_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         let old = std::mem::replace(&mut self.settings[task.index()].group, group);
         let moved = self.follow_cpus(task).map_err(ActionError::Refused).and_then(|()| {
-            self.scheduler
-                .set_group(&mut self.platform, task, group)
-                .map_err(ActionError::Scheduler)
+            self.scheduler.set_group(&mut self.platform, task, group).map_err(ActionError::Control)
         });
         if moved.is_err() {
             self.settings[task.index()].group = old;
@@ -177,22 +173,22 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let _ = self.follow_cpus(task);
             return moved;
         }
-        self.observer.group_changed(self.now_ns, task, group);
+        self.observer.on(self.now_ns, Event::GroupChanged { task, group });
         self.apply_requests();
         self.freeze_by_group(task);
         Ok(())
     }
 
     /// `task` may use other CPUs if its group says so.
-    fn follow_cpus(&mut self, task: TaskId) -> Result<(), Refusal> {
+    fn follow_cpus(&mut self, task: TaskId) -> Result<(), Errno> {
         if !self.groups.has_cpusets() {
             return Ok(());
         }
         let usable = self.narrow(task);
-        if usable == self.settings[task.index()].told {
+        if usable == self.settings[task.index()].reported {
             Ok(())
         } else {
-            self.tell_usable(task, usable)
+            self.report_usable(task, usable)
         }
     }
 
@@ -237,15 +233,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         group: GroupId,
         cpus: Option<CpuSet>,
     ) -> Result<(), ActionError> {
-        if !self.scheduler.honours_affinity() {
-            return Err(ActionError::Scheduler("this release has no CPU affinity".into()));
-        }
         if cpus.as_ref().is_some_and(|cpus| cpus.first(self.platform.cpus()).is_none()) {
-            return Err(ActionError::Refused(Refusal::Invalid));
+            return Err(ActionError::Refused(Errno::Invalid));
         }
         self.group_row(group)?.cpus = cpus;
         self.groups.settle(self.platform.cpus(), &self.online);
-        self.tell_all_usable();
+        self.report_all_usable();
         Ok(())
     }
 }

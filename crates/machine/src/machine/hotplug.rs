@@ -1,7 +1,7 @@
 //! CPUs go off line and come back.
 //!
 //! A CPU that goes off line is first left out of the scheduler's balancing
-//! ([`Scheduler::cpu_offline`]). Then every task may use one CPU less, and those that are there
+//! ([`Command::CpuOffline`](schedlab_core::Command::CpuOffline)). Then every task may use one CPU less, and those that are there
 //! move as they do when their affinity changes: by the release's own rules, to the lowest CPU that
 //! is left to them. A task to which none is left may from then on run on any (the kernel says so in
 //! its log: "no longer affine to CPU"). Last the CPU has nothing to run: it idles, ticks no more,
@@ -9,9 +9,8 @@
 
 use super::Machine;
 use super::act::ActionError;
-use crate::observer::Observer;
 use crate::workload::Workload;
-use schedlab_core::{CpuId, CpuSet, Scheduler, TaskId};
+use schedlab_core::{Administer, CpuId, CpuSet, Errno, Observer, Scheduler, TaskId};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Whether `cpu` is on line.
@@ -41,15 +40,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` has gone or come: tells the scheduler where the tasks that would use it may run now.
-    fn tell_all(&mut self, cpu: CpuId) {
+    fn report_all(&mut self, cpu: CpuId) {
         self.groups.settle(self.platform.cpus(), &self.online);
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
             let by_group = self.groups.has_cpusets();
             if self.is_about(task) && (by_group || self.settings[number].allowed.contains(cpu)) {
                 let usable = self.narrow(task);
-                if !by_group || usable != self.settings[number].told {
-                    let _ = self.tell_usable(task, usable);
+                if !by_group || usable != self.settings[number].reported {
+                    let _ = self.report_usable(task, usable);
                 }
             }
         }
@@ -74,10 +73,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if self.online_cpus() == 1 {
             return Err(ActionError::LastCpu(cpu));
         }
-        self.scheduler.cpu_offline(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
+        self.scheduler.cpu_offline(&mut self.platform, cpu).map_err(ActionError::Control)?;
         self.set_online(cpu, false);
         self.leaving = Some(cpu);
-        self.tell_all(cpu);
+        self.report_all(cpu);
         self.platform.resched(cpu);
         self.free_at_once(cpu);
         self.reschedules();
@@ -85,9 +84,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if self.current[cpu.index()].is_some() {
             // A scheduler that does not obey; nothing else can have kept a task there.
             self.set_online(cpu, true);
-            self.tell_all(cpu);
+            self.report_all(cpu);
             let _ = self.scheduler.cpu_online(&mut self.platform, cpu);
-            return Err(ActionError::Scheduler(format!("CPU {} is not given up", cpu.0)));
+            let message = format!("CPU {} is not given up", cpu.0);
+            return Err(ActionError::Control(Errno::Busy.because(message).into()));
         }
         Ok(())
     }
@@ -96,9 +96,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if !self.is_gone(cpu) {
             return Err(ActionError::AlreadyOnline(cpu));
         }
-        self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Scheduler)?;
+        self.scheduler.cpu_online(&mut self.platform, cpu).map_err(ActionError::Control)?;
         self.set_online(cpu, true);
-        self.tell_all(cpu);
+        self.report_all(cpu);
         // Its first threads of the kernel's own have run and gone, so it looks for work.
         self.platform.resched(cpu);
         Ok(())

@@ -13,12 +13,11 @@
 //! A frozen task can be killed, as in the second version of control groups.
 
 use super::{Machine, TaskState};
-use crate::observer::Observer;
 use crate::queue::NEVER;
 use crate::workload::Workload;
-use schedlab_core::{BlockReason, CpuId, Scheduler, TaskId, Waker};
+use schedlab_core::{BlockReason, CpuId, Event, Observer, Scheduler, TaskId, Waker};
 
-/// What a task is to attend to before it runs user code again.
+/// What a task is to handle_signals to before it runs user code again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Signals(u8);
 
@@ -85,7 +84,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         self.interrupt_work(task, done_ns.saturating_sub(from_ns));
                     }
                     self.completions.set(cpu, NEVER);
-                    self.attend(CpuId(cpu as u32), task);
+                    self.handle_signals(CpuId(cpu as u32), task);
                 }
             }
             TaskState::Interruptible => {
@@ -125,7 +124,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// The task that `cpu` runs sees to its signals. Says whether it stopped being runnable
     /// thereby.
-    pub(super) fn attend(&mut self, cpu: CpuId, task: TaskId) -> bool {
+    pub(super) fn handle_signals(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let row = &mut self.tasks[task.index()];
         if row.signals.has(Signals::KILL) {
             self.workload.killed(self.now_ns, task);
@@ -157,7 +156,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.sleepers.remove(task.0);
         self.alive -= 1;
         self.workload.killed(self.now_ns, task);
-        self.observer.killed(self.now_ns, task);
+        self.observer.on(self.now_ns, Event::Killed { task });
         let row = &mut self.tasks[task.index()];
         row.unborn = None;
         row.state = if self.reap { TaskState::Reaped } else { TaskState::Zombie };

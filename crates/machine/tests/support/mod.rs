@@ -1,8 +1,9 @@
 //! Small worlds for tests of what is done to a running machine.
 #![allow(dead_code)]
 
-use schedlab_core::{BlockReason, CpuId, CpuSet, SchedAttr, Scheduler, TaskAttr, TaskId};
-use schedlab_core::{Build, BuildConfig, Release};
+use schedlab_core::{
+    BlockReason, BuildConfig, CpuId, CpuSet, Event, Release, SchedAttr, Scheduler, TaskAttr, TaskId,
+};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, SplitMix64, TaskState, Workload};
 use std::convert::Infallible;
 
@@ -151,14 +152,20 @@ impl Books {
 }
 
 impl Observer for Books {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        prev: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, prev, next, .. } => self.switched(now_ns, cpu, prev, next),
+            Event::Ticked { cpu } => self.ticked(cpu),
+            Event::Blocked { task, reason, .. } => self.blocked(now_ns, task, reason),
+            Event::Killed { task } => self.killed(now_ns, task),
+            _ => {}
+        }
+    }
+}
+
+impl Books {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         assert!(
             !self.offline[cpu.index()] || next.is_none(),
             "{next:?} runs on {cpu:?}, which is off line"
@@ -179,11 +186,11 @@ impl Observer for Books {
         self.switches.push((now_ns, cpu.0, next.map(|next| next.0)));
     }
 
-    fn ticked(&mut self, _: u64, cpu: CpuId) {
+    fn ticked(&mut self, cpu: CpuId) {
         assert!(!self.offline[cpu.index()], "{cpu:?} ticks, and is off line");
     }
 
-    fn blocked(&mut self, now_ns: u64, task: TaskId, _: CpuId, reason: BlockReason) {
+    fn blocked(&mut self, now_ns: u64, task: TaskId, reason: BlockReason) {
         if reason == BlockReason::Dead {
             self.ends.push((now_ns, task.0));
         }
@@ -202,17 +209,14 @@ pub type Running = Machine<Boxed, World, Books>;
 
 pub fn machine(release: &Release, cpus: u32, world: World) -> Running {
     let build = BuildConfig::flat(cpus, release.hz_default);
-    let scheduler: Boxed = match release.build {
-        Build::Ordinary(make) => make(&build),
-        Build::Clairvoyant(make) => make(&build),
-    };
+    let scheduler: Boxed = (release.build)(&build);
     let config = Config::idealised(cpus, release.hz_default);
     Machine::new(config, scheduler, world, Books::new(cpus))
 }
 
 /// Nobody is lost: whoever is runnable is known, and the scheduler's books are in order.
 pub fn audit(machine: &Running, name: &str) {
-    if let Err(wrong) = machine.scheduler().audit() {
+    if let Err(wrong) = machine.scheduler().inspect().audit() {
         panic!("{name} at {}: {wrong}", machine.now_ns());
     }
     for cpu in (0..machine.observer().offline.len()).map(|cpu| CpuId(cpu as u32)) {

@@ -27,7 +27,7 @@ fn by_node(ran: &Ran, machine: &str, tasks: std::ops::RangeInclusive<usize>) -> 
 
 #[test]
 fn the_laptop_has_threads_and_one_cache() {
-    let text = scheduler("eevdf", &preset("laptop")).describe_domains().unwrap();
+    let text = scheduler("eevdf", &preset("laptop")).inspect().describe_domains().unwrap();
     assert!(
         text.starts_with(
             "SMT: min_interval 2 max_interval 4 ms, busy_factor 16, imbalance_pct 110, cache_nice_tries 0, flags \

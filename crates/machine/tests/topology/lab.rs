@@ -1,8 +1,7 @@
 //! A small laboratory: programs, who ran where, and machines.
 
 use schedlab_core::topology::Topology;
-use schedlab_core::{Build, BuildConfig, Release};
-use schedlab_core::{CpuId, CpuSet, Scheduler, TaskAttr, TaskId};
+use schedlab_core::{BuildConfig, CpuId, CpuSet, Event, Release, Scheduler, TaskAttr, TaskId};
 use schedlab_machine::description::{self, Description};
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, Workload};
 use schedlab_sched::registry;
@@ -76,14 +75,18 @@ impl Ran {
 }
 
 impl Observer for Ran {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Ran {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         self.stop(now_ns, cpu.index());
         self.since[cpu.index()] = next.map(|next| (next, now_ns));
     }
@@ -110,10 +113,7 @@ pub fn regular(nodes: u32, cores: u32, threads: u32, numbering: &str) -> Topolog
 
 pub fn build(release: &Release, topology: &Topology) -> Box<dyn Scheduler> {
     let config = BuildConfig { topology: topology.clone(), hz: release.hz_default };
-    match release.build {
-        Build::Ordinary(build) => build(&config),
-        Build::Clairvoyant(build) => Box::new(build(&config)),
-    }
+    (release.build)(&config)
 }
 
 pub fn scheduler(spec: &str, topology: &Topology) -> Box<dyn Scheduler> {
@@ -133,7 +133,7 @@ pub fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -
     let cpus = topology.cpus();
     let mut machine = Machine::new(config, scheduler(spec, topology), programs, Ran::new(cpus));
     let Ok(_) = machine.run(until_ms * MS);
-    machine.scheduler().audit().unwrap();
+    machine.scheduler().inspect().audit().unwrap();
     machine.into_parts().2
 }
 
@@ -150,7 +150,7 @@ pub fn forks_hogs(children: usize) -> Programs {
 
 /// The spans with their groups, without the parameters.
 pub fn spans(spec: &str, topology: &Topology) -> Vec<String> {
-    let text = scheduler(spec, topology).describe_domains().unwrap();
+    let text = scheduler(spec, topology).inspect().describe_domains().unwrap();
     text.lines()
         .map(|line| match line.split_once(": min_interval") {
             Some((level, _)) => level.into(),

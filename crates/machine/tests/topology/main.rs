@@ -5,9 +5,10 @@ mod eevdf;
 mod lab;
 
 use lab::*;
-use schedlab_core::Release;
 use schedlab_core::topology::{Place, Topology};
-use schedlab_core::{BlockReason, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
+use schedlab_core::{
+    BlockReason, CpuId, CpuSet, Event, Policy, Release, SchedAttr, Scheduler, TaskId,
+};
 use schedlab_machine::description::Description;
 use schedlab_machine::order::{Order, SplitMix64};
 use schedlab_machine::{Config, Machine, Observer, Op, RunEnd};
@@ -22,13 +23,13 @@ fn the_8_way_of_2003_is_one_domain() {
         ["CPU", "0-7: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7"]
     );
     assert_eq!(
-        scheduler("cfs", &Topology::flat(2)).describe_domains().unwrap(),
+        scheduler("cfs", &Topology::flat(2)).inspect().describe_domains().unwrap(),
         "CPU: min_interval 1 max_interval 4 ms, busy_factor 64, imbalance_pct 125, cache_nice_tries 1, busy_idx 2 idle_idx 1 \
          newidle_idx 0 wake_idx 0 forkexec_idx 0, flags BALANCE_NEWIDLE BALANCE_EXEC BALANCE_FORK WAKE_AFFINE \
          PREFER_SIBLING\n  0-1: 0 | 1\n"
     );
     assert_eq!(
-        scheduler("cfs", &Topology::flat(1)).describe_domains().unwrap(),
+        scheduler("cfs", &Topology::flat(1)).inspect().describe_domains().unwrap(),
         "no domains: nothing to balance\n"
     );
 }
@@ -41,7 +42,7 @@ fn a_laptop_has_threads_and_cores() {
     expected.extend(["MC".into(), format!("0-15: {pairs}")]);
     // The CPU level would have the same span as MC.
     assert_eq!(spans("cfs", &preset("laptop")), expected);
-    let text = scheduler("cfs", &preset("laptop")).describe_domains().unwrap();
+    let text = scheduler("cfs", &preset("laptop")).inspect().describe_domains().unwrap();
     assert!(
         text.starts_with(
             "SMT: min_interval 1 max_interval 2 ms, busy_factor 64, imbalance_pct 110, cache_nice_tries 0, busy_idx 0 \
@@ -64,7 +65,7 @@ fn the_workstation_has_cores_and_nodes() {
             "0-11: 0-5 | 6-11",
         ]
     );
-    let text = scheduler("cfs", &preset("z800-2x6")).describe_domains().unwrap();
+    let text = scheduler("cfs", &preset("z800-2x6")).inspect().describe_domains().unwrap();
     assert!(
         text.contains(
             "NODE: min_interval 8 max_interval 32 ms, busy_factor 32, imbalance_pct 125, cache_nice_tries 2, busy_idx 3 \
@@ -104,7 +105,7 @@ fn more_than_16_nodes_need_a_domain_of_their_own() {
     let eighteen = spans("cfs", &machine(18));
     assert_eq!(eighteen[2], "6-11: 6 | 7 | 8 | 9 | 10 | 11");
     assert_eq!(eighteen[4..], ["ALLNODES", "0-17: 0-5 | 6-11 | 12-17"]);
-    let text = scheduler("cfs", &machine(18)).describe_domains().unwrap();
+    let text = scheduler("cfs", &machine(18)).inspect().describe_domains().unwrap();
     assert!(
         text.contains(
             "ALLNODES: min_interval 64 max_interval 1152 ms, busy_factor 128, imbalance_pct 133, cache_nice_tries 1, \
@@ -258,7 +259,7 @@ fn releases_around_2_6_22_have_levels_too() {
         let spans = spans(spec, &preset("server-2node"));
         assert_eq!(spans[..2], ["SMT", "0,32: 0 | 32"]);
         assert_eq!(spans[36..], ["NODE", "0-63: 0-15,32-47 | 16-31,48-63"]);
-        let text = scheduler(spec, &preset("server-2node")).describe_domains().unwrap();
+        let text = scheduler(spec, &preset("server-2node")).inspect().describe_domains().unwrap();
         let node = "NODE: min_interval 8 max_interval 32 ms, busy_factor 32, imbalance_pct 125, cache_nice_tries 2, busy_idx 3 \
                     idle_idx 2 newidle_idx 0 wake_idx 1 forkexec_idx 1, flags BALANCE_EXEC BALANCE_FORK BALANCE_WAKE SERIALIZE";
         assert!(text.contains(node), "{text}");
@@ -292,7 +293,7 @@ fn a_core_and_a_node_get_a_task_before_any_gets_two_under_2_6_22() {
 #[test]
 fn who_has_no_domains_says_so() {
     for spec in ["bfs", "o_n", "round_robin"] {
-        assert_eq!(scheduler(spec, &preset("laptop")).describe_domains(), None);
+        assert_eq!(scheduler(spec, &preset("laptop")).inspect().describe_domains(), None);
     }
 }
 
@@ -372,14 +373,16 @@ struct Allowed {
 }
 
 impl Observer for Allowed {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Switched { cpu, next, .. } = event {
+            self.switched(now_ns, cpu, next);
+        }
+    }
+}
+
+impl Allowed {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         if let Some(next) = next
             && let Some(mask) = &self.masks[next.index()]
         {
@@ -401,7 +404,7 @@ fn random_run(release: &Release, name: &str, seed: u64) {
     let tasks = 1 + random.below(40) as u32;
     let mut masks = Vec::new();
     let scheduler = build(release, &topology);
-    let honours = scheduler.honours_affinity();
+    let honours = release.can.affinity;
     let mut initial = Vec::new();
     for me in 0..tasks {
         let allowed = if honours { random_cpus(&mut random, cpus) } else { CpuSet::All };
@@ -428,7 +431,7 @@ fn random_run(release: &Release, name: &str, seed: u64) {
     let what = || format!("{name}@{} seed {seed} on {topology:?}", release.version);
     for step in 1..=40 {
         let Ok(end) = machine.run_to(step * 25 * MS);
-        if let Err(error) = machine.scheduler().audit() {
+        if let Err(error) = machine.scheduler().inspect().audit() {
             panic!("{}: {error}", what());
         }
         if end == RunEnd::AllEnded {

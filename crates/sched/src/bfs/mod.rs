@@ -73,12 +73,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
+    Load, Locking, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 const POLICIES: &[Policy] =
     &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
@@ -93,9 +92,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: 4096,
     policies: POLICIES,
-    groups: false,
-    nohz: true,
-    build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_404, config))),
+    can: Capabilities { nohz: true, ..Capabilities::BASIC },
+    kernel: Some("2.6.38"),
+    build: |config| Box::new(Bfs::new(Version::V0_404, config)),
 };
 
 /// This scheduler in the registry.
@@ -103,14 +102,16 @@ pub static ENTRY: Entry = Entry {
     name: "bfs",
     title: "BFS",
     summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
             version: "0.316",
             also: &["2.6.33"],
+            kernel: Some("2.6.33"),
             summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
             golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            build: Build::Ordinary(|config| Box::new(Bfs::new(Version::V0_316, config))),
+            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
             ..DEFAULT
         },
     ],
@@ -575,16 +576,6 @@ impl Scheduler for Bfs {
         }
     }
 
-    /// Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is worked out
-    /// at boot and stays.
-    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         self.return_first_slice(task);
         let row = &mut self.tasks[task];
@@ -597,12 +588,33 @@ impl Scheduler for Bfs {
         }
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         self.tasks[task].cpu
+    }
+
+    fn control(
+        &mut self,
+        _platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is
+            // worked out at boot and stays.
+            Command::CpuOffline(_) | Command::CpuOnline(_) => {}
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Bfs {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -620,25 +632,6 @@ impl Scheduler for Bfs {
                 help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
             },
         ]
-    }
-
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if name == "sched_iso_cpu" {
-            self.sched_iso_cpu = value;
-        } else if self.version.holds(value, self.hz) {
-            self.set_rr_interval(value);
-        } else {
-            return Err(TunableError::Refused(format!(
-                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's 32-bit product"
-            )));
-        }
-        Ok(())
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -672,6 +665,23 @@ impl Scheduler for Bfs {
 
     fn audit(&self) -> Result<(), String> {
         self.check_books()
+    }
+}
+
+impl Bfs {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if name == "sched_iso_cpu" {
+            self.sched_iso_cpu = value;
+        } else if self.version.holds(value, self.hz) {
+            self.set_rr_interval(value);
+        } else {
+            return Err(TunableError::Refused(format!(
+                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's 32-bit product"
+            )));
+        }
+        Ok(())
     }
 }
 

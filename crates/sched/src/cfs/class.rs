@@ -9,7 +9,7 @@ use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{Challenge, Class, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load as Workload;
+use schedlab_core::Load as Workload;
 use schedlab_core::{
     CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
     Tunable, TunableError,

@@ -171,6 +171,7 @@ mod tests {
     use crate::classes::ClassList;
     use crate::classes::rt::RtRules;
     use crate::classes::testing::{Bench, Life, MS};
+    use schedlab_core::Administer;
     use schedlab_core::BuildConfig;
     use schedlab_core::Scheduler;
     use schedlab_core::TaskId;
@@ -213,7 +214,7 @@ mod tests {
         let other = m.nice(0, life);
         m.run_until(2000 * MS);
         assert_eq!([hog, other].map(|task| nice_add(&m, task)), [3, 0]);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
         let weight = |m: &Bench<ClassList<Cfs>>, task| {
             let e = m.sched.fair.entity_of(m.sched.core.pid(task));
             m.sched.fair.entities[e].load.weight
@@ -222,7 +223,7 @@ mod tests {
         // Another nice value is raised as well, to no more than 19.
         m.sched.set_attr(&mut m.platform, hog, &SchedAttr::nice(18), schedlab_core::CpuId(0));
         assert_eq!(weight(&m, hog), 15);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 
     #[test]
@@ -264,6 +265,6 @@ mod tests {
         // Its sleep is over after at most 200 ms and 600 more.
         m.run_until(805 * MS);
         assert_eq!(nice_add(&m, task), 0);
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 }

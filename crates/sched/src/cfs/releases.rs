@@ -13,7 +13,7 @@ use crate::classes::rt::{RealTime, RtRules};
 use crate::classes::{ClassList, NoClass, Rqs};
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, BuildConfig, Entry, Policy, Release, Scheduler};
+use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
 impl Rules {
     /// 2.6.32 as first released.
@@ -150,9 +150,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: CPUS_MAX,
     policies: POLICIES,
-    groups: true,
-    nohz: true,
-    build: Build::Ordinary(|config| build(Rules::V2_6_32, RtRules::V2_6_25, config)),
+    can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+    kernel: None,
+    build: |config| build(Rules::V2_6_32, RtRules::V2_6_25, config),
 };
 
 /// This scheduler in the registry.
@@ -160,53 +160,63 @@ pub static ENTRY: Entry = Entry {
     name: "cfs",
     title: "CFS, the Completely Fair Scheduler",
     summary: "runs the task that has had the least weighted CPU time",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
             version: "2.6.32.60",
-            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come and go; what else this long-term release has from later ones is not described to us",
+            summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come \
+                and go; what else this long-term release has from later ones is not described to \
+                us",
             golden: &[],
-            build: Build::Ordinary(|config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config)),
+            build: |config| build(Rules::V2_6_32_60, RtRules::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "3.2",
-            summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
+            summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in \
+                the fair class from 2.6.33 to 3.2 is not described to us, and no golden \
+                schedules exist",
             golden: &[],
-            build: Build::Ordinary(|config| build(Rules::V3_2, RtRules::V2_6_25, config)),
+            can: Capabilities { quotas: true, ..DEFAULT.can },
+            build: |config| build(Rules::V3_2, RtRules::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "2.6.31",
-            summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of differences, not checked against a kernel",
+            summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of \
+                differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_31, RtRules::V2_6_25, config)),
+            build: |config| build(Rules::V2_6_31, RtRules::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "2.6.29",
-            summary: "sleepers' credit by weight; one CPU; from the list of differences, not checked against a kernel",
+            summary: "sleepers' credit by weight; one CPU; from the list of differences, not \
+                checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_29, RtRules::V2_6_25, config)),
+            build: |config| build(Rules::V2_6_29, RtRules::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "2.6.28",
-            summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of differences, not checked against a kernel",
+            summary: "as 2.6.29, SCHED_IDLE with weight 2; one CPU; from the list of \
+                differences, not checked against a kernel",
             golden: &[],
             cpus_max: 1,
-            build: Build::Ordinary(|config| build(Rules::V2_6_28, RtRules::V2_6_25, config)),
+            build: |config| build(Rules::V2_6_28, RtRules::V2_6_25, config),
             ..DEFAULT
         },
         Release {
             version: "2.6.24",
-            summary: "the first with vruntime: latency 20 ms, no buddies, every fork reschedules; one CPU",
+            summary: "the first with vruntime: latency 20 ms, no buddies, every fork \
+                reschedules; one CPU",
             golden: &[("cfs", "2.6.24")],
             cpus_max: 1,
-            groups: false,
-            build: Build::Ordinary(|config| build(Rules::V2_6_24, RtRules::V2_6_23, config)),
+            can: Capabilities { nohz: true, ..Capabilities::BASIC },
+            build: |config| build(Rules::V2_6_24, RtRules::V2_6_23, config),
             ..DEFAULT
         },
         Release {
@@ -214,9 +224,8 @@ pub static ENTRY: Entry = Entry {
             summary: "no vruntime yet: fair_clock and wait_runtime; one CPU",
             golden: &[("cfs", "2.6.23")],
             cpus_max: 1,
-            groups: false,
-            nohz: false,
-            build: Build::Ordinary(|config| Box::new(wait_runtime::core_2_6(config))),
+            can: Capabilities::BASIC,
+            build: |config| Box::new(wait_runtime::core_2_6(config)),
             ..DEFAULT
         },
     ],
@@ -226,19 +235,22 @@ pub static ENTRY: Entry = Entry {
 pub static INTERACTIVE: Entry = Entry {
     name: "cfs_interactive",
     title: "CFS with a rule for interactivity",
-    summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never in Linux",
+    summary: "CFS of 2.6.32 that makes tasks less nice which hardly ever sleep; proposed, never \
+        in Linux",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.32",
         also: &[],
-        summary: "on the rules and defaults of cfs@2.6.32; no kernel has it, so no golden schedules",
+        summary: "on the rules and defaults of cfs@2.6.32; no kernel has it, so no golden \
+            schedules",
         golden: &[],
         hz_default: 1000,
         hz_range: (100, 1000),
         cpus_max: CPUS_MAX,
         policies: POLICIES,
-        groups: true,
-        nohz: true,
-        build: Build::Ordinary(|config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config)),
+        can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+        kernel: None,
+        build: |config| build(Rules::INTERACTIVE, RtRules::V2_6_25, config),
     }],
 };
 

@@ -8,12 +8,11 @@ use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::topology::{Level, LevelKind};
 use schedlab_core::{
-    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, Topology,
-    TunableError, Waker,
+    Administer, BuildConfig, CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler,
+    TaskAttr, TaskId, Topology, TunableError, Waker,
 };
 
 type Machine = Bench<ClassList<Cfs>>;
@@ -107,7 +106,7 @@ fn three_hogs_on_two_cpus_change_places_for_ever() {
 #[test]
 fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     let value = |m: &Machine, name: &str| {
-        let all = m.sched.tunables();
+        let all = m.sched.inspect().tunables();
         all.iter().find(|tunable| tunable.name == name).unwrap().value
     };
     let mut m = machine_2_6_32(4);
@@ -159,7 +158,7 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_min_vrunti
     let place = vruntime(&m, child);
     assert!((earliest - 1000..earliest + 1000).contains(&place) || place == vruntime(&m, running));
     assert!(place >= earliest - 1000 && place >= vruntime(&m, running));
-    assert!(m.sched.audit().is_ok());
+    assert!(m.sched.inspect().audit().is_ok());
 }
 
 #[test]
@@ -186,7 +185,7 @@ fn a_task_that_leaves_real_time_is_an_ordinary_one_again() {
     let set = |m: &mut Machine, task, attr: SchedAttr| {
         m.sched.set_attr(&mut m.platform, task, &attr, CpuId(0));
         m.reschedule();
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     };
     set(&mut m, hog, SchedAttr::realtime(Policy::Fifo, 50));
     assert_eq!(m.current[0], Some(hog));
@@ -212,7 +211,7 @@ fn affinity_moves_a_running_a_waiting_and_a_sleeping_task() {
     for &task in hogs.iter().chain([&sleeper]) {
         m.sched.set_affinity(&mut m.platform, task, &CpuSet::only(CpuId(1)));
         m.reschedule();
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
         assert_eq!(m.sched.cpu_of(task), CpuId(1), "{task:?}");
     }
     assert_eq!(m.current[0], None);
@@ -278,10 +277,10 @@ fn groups_can_be_reshared_and_tasks_moved_between_them() {
         let task = tasks[step as usize % 4];
         let group = [GroupId::ROOT, one, two][step as usize % 3];
         m.sched.set_group(&mut m.platform, task, group).unwrap();
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
         m.sched.group_set_shares(&mut m.platform, one, 100 * step).unwrap();
         m.reschedule();
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 }
 
@@ -291,7 +290,10 @@ fn random_life<F: FairClass>(mut m: Bench<ClassList<F>>, seed: u64, groups: bool
     let mut random = Random(seed);
     let mut known = alloc::vec![GroupId::ROOT];
     let audit = |m: &Bench<ClassList<F>>| {
-        m.sched.audit().unwrap_or_else(|what| panic!("seed {seed}, at {}: {what}", m.now()));
+        m.sched
+            .inspect()
+            .audit()
+            .unwrap_or_else(|what| panic!("seed {seed}, at {}: {what}", m.now()));
     };
     let attr = |random: &mut Random| match random.below(8) {
         0 => SchedAttr::realtime(Policy::Fifo, 1 + random.below(99) as u32),
@@ -455,13 +457,13 @@ fn what_one_cpu_promises_is_kept() {
             };
             m.nice(nice, life);
         }
-        let load = schedlab_core::interface::Load {
+        let load = schedlab_core::Load {
             tasks: nices.len() as u32,
             cpus: 1,
             nice_max: *nices.iter().max().unwrap(),
             nice_min: *nices.iter().min().unwrap(),
         };
-        let limit = m.sched.promises(&load).wait_ns.unwrap();
+        let limit = m.sched.inspect().promises(&load).wait_ns.unwrap();
         m.run_until(20_000 * MS);
         let first = m.slices.iter().filter(|slice| slice.3 == 0);
         let starts: Vec<u64> = first.map(|slice| slice.1).collect();

@@ -42,6 +42,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+pub use schedlab_core::Quota;
 use schedlab_core::interface::GroupStats;
 use schedlab_core::{Platform, TimerKey, TimerPhase};
 
@@ -135,17 +136,6 @@ struct Local {
     /// Its neighbours among the throttled.
     earlier: u32,
     later: u32,
-}
-
-/// What an administrator sets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Quota {
-    /// CPU time in each period, us; none = no limit.
-    pub quota_us: Option<u64>,
-    /// Length of the period, us.
-    pub period_us: u64,
-    /// How much unused quota may be saved up, us.
-    pub burst_us: u64,
 }
 
 /// What a timer's expiry asks for.

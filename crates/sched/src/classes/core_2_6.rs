@@ -28,10 +28,10 @@ use super::rt::{self, RealTime};
 use super::{Challenge, Class, Dequeue, Enqueue, FairClass, NoClass, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
+    Parent, Platform, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
+    Tunable, TunableError, Waker, tunables,
 };
 
 /// A release: its classes and the core around them.
@@ -474,22 +474,6 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         }
     }
 
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        // A throttled CPU may have tasks to give away.
-        self.core.resched_curr(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.core.set_online(cpu, true);
-        self.rt.cpu_online(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        Ok(())
-    }
-
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);
@@ -512,90 +496,52 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(
-        &mut self,
-        _: &mut Platform,
-        parent: GroupId,
-        shares: u64,
-    ) -> Result<GroupId, String> {
-        self.fair.group_new(&self.core, parent, shares)
-    }
-
-    fn group_set_shares(
+    fn control(
         &mut self,
         platform: &mut Platform,
-        group: GroupId,
-        shares: u64,
-    ) -> Result<(), String> {
-        self.fair.group_set_shares(&mut self.core, platform, group, shares)
-    }
-
-    fn group_set_quota(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        quota_us: Option<u64>,
-        period_us: u64,
-        burst_us: u64,
-    ) -> Result<(), String> {
-        let quota = Quota { quota_us, period_us, burst_us };
-        self.fair.group_set_quota(&mut self.core, platform, group, &quota)
-    }
-
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.fair.group_stats(group)
-    }
-
-    /// `sched_move_task`.
-    fn set_group(
-        &mut self,
-        platform: &mut Platform,
-        task: TaskId,
-        group: GroupId,
-    ) -> Result<(), String> {
-        let pid = self.core.pid(task);
-        let cpu = self.core.cpu_of(pid);
-        let class = self.class_of(pid);
-        let queued = self.core.thread(pid).on_rq;
-        let running = self.core.is_running(pid);
-        self.core.update_rq_clock(platform, cpu);
-        if queued {
-            class!(self, class, dequeue_task(platform, cpu, pid, Dequeue::Save));
-        }
-        if running {
-            class!(self, class, put_prev_task(platform, cpu, pid));
-        }
-        let result = self.fair.set_group(&mut self.core, platform, pid, group);
-        if running {
-            class!(self, class, set_curr_task(platform, cpu, pid));
-        }
-        if queued {
-            class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
-            // It was held back, and may run now.
-            if self.core.is_idle_thread(self.core.curr(cpu)) {
-                self.core.resched_curr(platform, cpu);
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            Command::CreateGroup { parent, shares } => {
+                let group = self.create_group(parent, shares);
+                return group.map(Reply::Group).map_err(invalid);
             }
+            Command::SetShares { group, shares } => {
+                self.set_shares(platform, group, shares).map_err(invalid)?;
+            }
+            Command::SetQuota { group, quota } => {
+                self.set_quota(platform, group, &quota).map_err(invalid)?;
+            }
+            Command::MoveTask { task, group } => {
+                self.move_task(platform, task, group).map_err(invalid)?;
+            }
+            Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
+            Command::CpuOffline(cpu) => self.take_offline(platform, cpu),
+            Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
+            other => return Err(other.unsupported()),
         }
-        result
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+/// The kernel's `EINVAL`, with what is wrong.
+fn invalid(message: String) -> ControlError {
+    Errno::Invalid.because(message).into()
+}
+
+impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
+        self.fair.group_stats(group).map_err(|message| Errno::NotFound.because(message))
     }
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.fair.tunables(&self.core);
         all.extend(self.rt.tunables());
         all
-    }
-
-    fn set_tunable(
-        &mut self,
-        platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if rt::TUNABLES.contains(&name) {
-            return self.rt.set_tunable(platform, name, value);
-        }
-        self.fair.set_tunable(&mut self.core, name, value)
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -633,5 +579,89 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         }
         self.rt.audit(&self.core)?;
         self.fair.audit(&self.core)
+    }
+}
+
+impl<F: FairClass, D: Class> ClassList<F, D> {
+    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // A throttled CPU may have tasks to give away.
+        self.core.resched_curr(platform, cpu);
+    }
+
+    fn bring_online(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+    }
+
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.fair.group_new(&self.core, parent, shares)
+    }
+
+    fn set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.fair.group_set_shares(&mut self.core, platform, group, shares)
+    }
+
+    fn set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.fair.group_set_quota(&mut self.core, platform, group, quota)
+    }
+
+    /// `sched_move_task`.
+    fn move_task(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
+        let pid = self.core.pid(task);
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        let queued = self.core.thread(pid).on_rq;
+        let running = self.core.is_running(pid);
+        self.core.update_rq_clock(platform, cpu);
+        if queued {
+            class!(self, class, dequeue_task(platform, cpu, pid, Dequeue::Save));
+        }
+        if running {
+            class!(self, class, put_prev_task(platform, cpu, pid));
+        }
+        let result = self.fair.set_group(&mut self.core, platform, pid, group);
+        if running {
+            class!(self, class, set_curr_task(platform, cpu, pid));
+        }
+        if queued {
+            class!(self, class, enqueue_task(platform, cpu, pid, Enqueue::Restored));
+            // It was held back, and may run now.
+            if self.core.is_idle_thread(self.core.curr(cpu)) {
+                self.core.resched_curr(platform, cpu);
+            }
+        }
+        result
+    }
+
+    fn write_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if rt::TUNABLES.contains(&name) {
+            return self.rt.set_tunable(platform, name, value);
+        }
+        self.fair.set_tunable(&mut self.core, name, value)
     }
 }

@@ -5,11 +5,11 @@ use super::testing::{Bench, Life, MS, State};
 use crate::random::Random;
 use crate::registry::find;
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::vec::Vec;
-use schedlab_core::{Build, BuildConfig};
 use schedlab_core::{
-    CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId, TunableError,
-    Waker,
+    Administer, BuildConfig, ControlError, CpuId, CpuSet, GroupId, Parent, Policy, Quota,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TunableError, Waker,
 };
 
 type Machine = Bench<Box<dyn Scheduler>>;
@@ -22,8 +22,7 @@ const SLICE_NS: u64 = 5 * MS;
 
 fn machine(spec: &str, cpus: u32) -> Machine {
     let (_, release) = find(spec).expect("it is registered");
-    let Build::Ordinary(build) = release.build else { panic!("no kernel is told the future") };
-    Bench::new(build(&BuildConfig::flat(cpus, 1000)), cpus, 1000)
+    Bench::new((release.build)(&BuildConfig::flat(cpus, 1000)), cpus, 1000)
 }
 
 impl Machine {
@@ -42,8 +41,9 @@ impl Machine {
         quota_us: Option<u64>,
         period_us: u64,
         burst_us: u64,
-    ) -> Result<(), alloc::string::String> {
-        self.sched.group_set_quota(&mut self.platform, group, quota_us, period_us, burst_us)
+    ) -> Result<(), ControlError> {
+        let quota = Quota { quota_us, period_us, burst_us };
+        self.sched.group_set_quota(&mut self.platform, group, quota)
     }
 
     fn pinned(&mut self, group: GroupId, cpu: u32, life: Life) -> TaskId {
@@ -61,11 +61,11 @@ impl Machine {
     }
 
     fn usage(&self, group: GroupId) -> u64 {
-        self.sched.group_stats(group).unwrap().usage_ns
+        self.sched.inspect().group_stats(group).unwrap().usage_ns
     }
 
     fn audit(&self, about: &str) {
-        let books = self.sched.audit();
+        let books = self.sched.inspect().audit();
         books.unwrap_or_else(|wrong| panic!("{about}, at {} ns: {wrong}", self.now()));
     }
 }
@@ -78,7 +78,7 @@ fn a_hog_with_a_quota_runs_as_in_the_worked_example() {
     m.in_group(group, Life::Hog);
     m.run_until(250 * MS);
     assert_eq!(m.slices_ms(), [(0, 0., 20.), (0, 100., 120.), (0, 200., 220.)]);
-    let stats = m.sched.group_stats(group).unwrap();
+    let stats = m.sched.inspect().group_stats(group).unwrap();
     assert_eq!((stats.nr_periods, stats.nr_throttled), (2, 2));
     assert_eq!((stats.usage_ns, stats.throttled_ns), (60 * MS, 160 * MS));
 }
@@ -108,7 +108,7 @@ fn a_quota_is_kept_to_within_a_slice() {
             }
             let others = m.ran(&[free], 0, m.now());
             assert!(cpus > 1 || used + others == m.now(), "{spec}: nobody idles");
-            let stats = m.sched.group_stats(group).unwrap();
+            let stats = m.sched.inspect().group_stats(group).unwrap();
             assert!(stats.nr_periods >= periods - 1 && stats.nr_throttled >= stats.nr_periods - 1);
             assert!(stats.usage_ns.abs_diff(used) <= u64::from(cpus) * MS);
         }
@@ -262,7 +262,7 @@ fn unused_quota_can_be_saved_for_a_burst() {
         m.run_until(500 * MS);
         let used = m.ran(&[hog], 450 * MS, 500 * MS);
         m.run_until(1000 * MS);
-        (used, m.sched.group_stats(group).unwrap())
+        (used, m.sched.inspect().group_stats(group).unwrap())
     };
     let (used, stats) = run(0);
     assert!((19 * MS..=22 * MS).contains(&used), "{used}");
@@ -308,7 +308,7 @@ fn the_kernels_limits_on_limits_hold() {
     // Before 3.2 there are none.
     let mut m = machine("cfs@2.6.32", 1);
     let group = m.group(GroupId::ROOT, 1024);
-    let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err();
+    let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err().to_string();
     assert!(refusal.contains("cfs@3.2"), "{refusal}");
     let tunable = "sched_cfs_bandwidth_slice_us";
     let unknown = m.sched.set_tunable(&mut m.platform, tunable, 1000);

@@ -45,10 +45,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bandwidth::Quota;
 use rt::RealTime;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey, Tunable,
-    TunableError,
+    CpuId, GroupId, GroupStats, Load, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey,
+    Tunable, TunableError,
 };
 
 /// Why a thread is put on a runqueue.
@@ -275,7 +274,7 @@ pub trait FairClass: Class {
     /// A timer that is not the real-time class's.
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
 
-    /// See [`Scheduler::group_new`](schedlab_core::Scheduler::group_new).
+    /// See [`Administer::group_new`](schedlab_core::Administer::group_new).
     ///
     /// # Errors
     /// If there are no groups, or not so deep.
@@ -283,7 +282,7 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_shares`](schedlab_core::Scheduler::group_set_shares).
+    /// See [`Administer::group_set_shares`](schedlab_core::Administer::group_set_shares).
     ///
     /// # Errors
     /// If there are no groups.
@@ -297,7 +296,7 @@ pub trait FairClass: Class {
         Err("this scheduler has no task groups".into())
     }
 
-    /// See [`Scheduler::group_set_quota`](schedlab_core::Scheduler::group_set_quota).
+    /// See [`Administer::group_set_quota`](schedlab_core::Administer::group_set_quota).
     ///
     /// # Errors
     /// If there are no quotas, or the kernel refuses this one.
@@ -311,7 +310,7 @@ pub trait FairClass: Class {
         Err("this release has no quotas: cfs@3.2 and eevdf have".into())
     }
 
-    /// See [`Scheduler::group_stats`](schedlab_core::Scheduler::group_stats).
+    /// See [`Administer::group_stats`](schedlab_core::Administer::group_stats).
     ///
     /// # Errors
     /// If there is no such group.

@@ -7,8 +7,7 @@ use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
 use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
-use schedlab_core::{Policy, Promises};
+use schedlab_core::{Load, Policy, Promises};
 
 impl Fair {
     /// What holds for tasks of the fair class, whatever they do.

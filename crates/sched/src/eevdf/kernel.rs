@@ -22,11 +22,10 @@ use crate::classes::rt::{self, RealTime};
 use crate::classes::{Challenge, Class, ClassId, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
-use schedlab_core::platform::Refusal;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
+    Parent, Platform, Policy, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
 /// Linux 6.6, 6.12 or 6.18.
@@ -349,7 +348,7 @@ impl Scheduler for Eevdf {
                 Parent::Task { task, .. }
                     if self.class_of(self.core.pid(task)) == ClassId::Deadline =>
                 {
-                    Err(Refusal::Again)
+                    Err(Errno::Again)
                 }
                 _ => self.deadline.admit(&self.core, pid, &sched, &attr.allowed),
             };
@@ -557,7 +556,7 @@ impl Scheduler for Eevdf {
         let nr = allowed.count(self.core.cpus());
         let class = self.class_of(pid);
         if class == ClassId::Deadline && nr < self.core.online_cpus() {
-            platform.refuse(task, Refusal::Busy);
+            platform.refuse(task, Errno::Busy);
             return;
         }
         self.core.update_rq_clock(platform, cpu);
@@ -580,24 +579,6 @@ impl Scheduler for Eevdf {
             self.move_queued(platform, pid, to);
             self.tell_moves();
         }
-    }
-
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_offline()?;
-        self.core.set_online(cpu, false);
-        self.rt.cpu_offline(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        // Throttled real-time tasks must leave too.
-        self.core.resched_curr(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.deadline.cpu_online();
-        self.core.set_online(cpu, true);
-        self.rt.cpu_online(cpu);
-        self.fair.domains_rebuilt(&self.core, platform);
-        Ok(())
     }
 
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
@@ -639,84 +620,54 @@ impl Scheduler for Eevdf {
         self.core.cpu_of(self.core.pid(task))
     }
 
-    fn group_new(
-        &mut self,
-        _platform: &mut Platform,
-        parent: GroupId,
-        shares: u64,
-    ) -> Result<GroupId, String> {
-        self.fair.check_group(parent)?;
-        Ok(GroupId(self.fair.group_new(parent.0, shares)))
-    }
-
-    fn group_set_shares(
+    fn control(
         &mut self,
         platform: &mut Platform,
-        group: GroupId,
-        shares: u64,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group has no shares".into());
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            Command::CreateGroup { parent, shares } => {
+                let group = self.create_group(parent, shares);
+                return group.map(Reply::Group).map_err(invalid);
+            }
+            Command::SetShares { group, shares } => {
+                self.set_shares(platform, group, shares).map_err(invalid)?;
+            }
+            Command::SetQuota { group, quota } => {
+                self.set_quota(platform, group, &quota).map_err(invalid)?;
+            }
+            Command::SetIdle { group, idle } => {
+                self.set_idle(platform, group, idle).map_err(invalid)?;
+            }
+            Command::MoveTask { task, group } => {
+                self.move_task(platform, task, group).map_err(invalid)?;
+            }
+            Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
+            Command::CpuOffline(cpu) => self.take_offline(platform, cpu).map_err(busy)?,
+            Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
         }
-        if self.fair.groups[group.index()].idle {
-            return Err("the shares of an idle group cannot be written".into());
-        }
-        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
-        Ok(())
+        Ok(Reply::Done)
     }
 
-    fn group_set_quota(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        quota_us: Option<u64>,
-        period_us: u64,
-        burst_us: u64,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        let quota = Quota { quota_us, period_us, burst_us };
-        self.fair.group_set_quota(&mut self.core, platform, group.0, &quota)
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn group_set_idle(
-        &mut self,
-        platform: &mut Platform,
-        group: GroupId,
-        idle: bool,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        if group == GroupId::ROOT {
-            return Err("the root group cannot be idle".into());
-        }
-        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
-        Ok(())
-    }
+/// The kernel's `EINVAL`, with what is wrong.
+fn invalid(message: String) -> ControlError {
+    Errno::Invalid.because(message).into()
+}
 
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        self.fair.check_group(group)?;
+/// The kernel's `EBUSY`, with what is in the way.
+fn busy(message: String) -> ControlError {
+    Errno::Busy.because(message).into()
+}
+
+impl Inspect for Eevdf {
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
+        self.fair.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
         Ok(self.fair.group_stats(group.0))
-    }
-
-    fn set_group(
-        &mut self,
-        platform: &mut Platform,
-        task: TaskId,
-        group: GroupId,
-    ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        let pid = self.core.pid(task);
-        self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
-        });
-        let cpu = self.core.cpu_of(pid);
-        // Waiting on an idle CPU, it was held back, and may run now.
-        let was_held_back =
-            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
-        if self.core.is_running(pid) || was_held_back {
-            self.core.resched_curr(platform, cpu);
-        }
-        Ok(())
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -727,46 +678,6 @@ impl Scheduler for Eevdf {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
-    }
-
-    fn set_tunable(
-        &mut self,
-        platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        let busy = || {
-            TunableError::Refused(
-                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
-            )
-        };
-        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
-            // It limits real-time and deadline tasks.
-            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
-            match which {
-                0 => period_us = value as u64,
-                _ => runtime_us = value,
-            }
-            if !self.deadline.takes_limit(runtime_us, period_us) {
-                return Err(busy());
-            }
-            self.rt.set_tunable(platform, name, value)?;
-            self.deadline.set_limit(runtime_us, period_us);
-            return Ok(());
-        }
-        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
-            let mut values =
-                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
-            values[which] = value as u64;
-            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
-        }
-        if classes::deadline::TUNABLES.contains(&name) {
-            self.deadline.set_tunable(name, value);
-            return Ok(());
-        }
-        self.fair.set_tunable(name, value);
-        Ok(())
     }
 
     fn promises(&self, load: &Load) -> Promises {
@@ -804,5 +715,131 @@ impl Scheduler for Eevdf {
         self.rt.audit(&self.core)?;
         self.deadline.audit(&self.core)?;
         self.fair.audit(&self.core)
+    }
+}
+
+impl Eevdf {
+    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+        self.deadline.cpu_offline()?;
+        self.core.set_online(cpu, false);
+        self.rt.cpu_offline(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+        // Throttled real-time tasks must leave too.
+        self.core.resched_curr(platform, cpu);
+        Ok(())
+    }
+
+    fn bring_online(&mut self, platform: &mut Platform, cpu: CpuId) {
+        self.deadline.cpu_online();
+        self.core.set_online(cpu, true);
+        self.rt.cpu_online(cpu);
+        self.fair.domains_rebuilt(&self.core, platform);
+    }
+
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+        self.fair.check_group(parent)?;
+        Ok(GroupId(self.fair.group_new(parent.0, shares)))
+    }
+
+    fn set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group has no shares".into());
+        }
+        if self.fair.groups[group.index()].idle {
+            return Err("the shares of an idle group cannot be written".into());
+        }
+        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
+        Ok(())
+    }
+
+    fn set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        self.fair.group_set_quota(&mut self.core, platform, group.0, quota)
+    }
+
+    fn set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        if group == GroupId::ROOT {
+            return Err("the root group cannot be idle".into());
+        }
+        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        Ok(())
+    }
+
+    fn move_task(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), String> {
+        self.fair.check_group(group)?;
+        let pid = self.core.pid(task);
+        self.change(platform, pid, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
+        });
+        let cpu = self.core.cpu_of(pid);
+        // Waiting on an idle CPU, it was held back, and may run now.
+        let was_held_back =
+            self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
+        if self.core.is_running(pid) || was_held_back {
+            self.core.resched_curr(platform, cpu);
+        }
+        Ok(())
+    }
+
+    fn write_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        let busy = || {
+            TunableError::Refused(
+                "deadline tasks and fair servers have been promised more (EBUSY)".into(),
+            )
+        };
+        if let Some(which) = rt::TUNABLES.iter().position(|&tunable| tunable == name) {
+            // It limits real-time and deadline tasks.
+            let (mut runtime_us, mut period_us) = self.deadline.limit_us();
+            match which {
+                0 => period_us = value as u64,
+                _ => runtime_us = value,
+            }
+            if !self.deadline.takes_limit(runtime_us, period_us) {
+                return Err(busy());
+            }
+            self.rt.set_tunable(platform, name, value)?;
+            self.deadline.set_limit(runtime_us, period_us);
+            return Ok(());
+        }
+        if let Some(which) = server::TUNABLES.iter().position(|&tunable| tunable == name) {
+            let mut values =
+                self.deadline.fair_server_tunables().map(|tunable| tunable.value as u64);
+            values[which] = value as u64;
+            return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
+        }
+        if classes::deadline::TUNABLES.contains(&name) {
+            self.deadline.set_tunable(name, value);
+            return Ok(());
+        }
+        self.fair.set_tunable(name, value);
+        Ok(())
     }
 }

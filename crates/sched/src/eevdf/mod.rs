@@ -93,8 +93,7 @@ use crate::classes::deadline::Deadline;
 use crate::classes::rt::{RealTime, RtRules};
 use alloc::boxed::Box;
 use class::Fair;
-use schedlab_core::Policy;
-use schedlab_core::{Build, BuildConfig, Entry, Release};
+use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release};
 
 /// The default release. The others are described by what differs.
 const DEFAULT: Release = Release {
@@ -106,9 +105,15 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: 4096,
     policies: &Policy::ALL,
-    groups: true,
-    nohz: true,
-    build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_18, config))),
+    can: Capabilities {
+        groups: true,
+        quotas: true,
+        idle_groups: true,
+        nohz: true,
+        ..Capabilities::BASIC
+    },
+    kernel: None,
+    build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
 };
 
 /// This scheduler in the registry.
@@ -116,6 +121,7 @@ pub static ENTRY: Entry = Entry {
     name: "eevdf",
     title: "Earliest eligible virtual deadline first",
     summary: "of the tasks that are owed time, the one whose request is due first runs",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
@@ -123,7 +129,7 @@ pub static ENTRY: Entry = Entry {
             also: &["6.12.117"],
             summary: "delayed dequeue, custom slices",
             golden: &[("eevdf", "6.12.117")],
-            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
+            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
             ..DEFAULT
         },
         Release {
@@ -131,7 +137,7 @@ pub static ENTRY: Entry = Entry {
             also: &["6.6.93"],
             summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
             golden: &[("eevdf", "6.6.93")],
-            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
+            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
             ..DEFAULT
         },
     ],

@@ -7,10 +7,9 @@ use super::{Eevdf, Version};
 use crate::classes::{Pid, Rqs};
 use crate::random::Random;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Waker,
+    Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy,
+    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 
 const CPU: CpuId = CpuId(0);
@@ -93,7 +92,7 @@ impl Bench {
         if self.platform.resched_pending(CPU) {
             self.schedule();
         }
-        self.sched.audit().unwrap();
+        self.sched.inspect().audit().unwrap();
         self.sched.core.task(self.sched.core.curr(CPU))
     }
 
@@ -362,7 +361,7 @@ fn deadline_tasks_that_do_not_fit_stay_what_they_were() {
     let attr = TaskAttr { sched: deadline_attr(1, 1000), ..TaskAttr::default() };
     bench.sched.fork(&mut bench.platform, TaskId(2), &attr, parent);
     assert_eq!(bench.platform.refusals[1].1.name(), "EAGAIN");
-    bench.sched.audit().unwrap();
+    bench.sched.inspect().audit().unwrap();
 }
 
 #[test]
@@ -388,7 +387,7 @@ fn bandwidth_is_free_again_at_zero_lag() {
     bench.sched.timer(&mut bench.platform, key);
     bench.fork(deadline_attr(8, 10));
     assert_eq!(bench.platform.refusals.len(), 1);
-    bench.sched.audit().unwrap();
+    bench.sched.inspect().audit().unwrap();
 }
 
 #[test]

@@ -77,12 +77,11 @@ use loads::Loads;
 use nodes::Nodes;
 use releases::Rules;
 use runqueue::Runqueue;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
+    Load, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr, Scheduler,
+    TaskAttr, TaskId, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::{Build, BuildConfig, Entry, Release};
 use task::{Pid, State, Tasks};
 
 /// The default release. The others are described by what differs.
@@ -95,9 +94,9 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1024),
     cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-    groups: false,
-    nohz: false,
-    build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_0, config))),
+    can: Capabilities::BASIC,
+    kernel: None,
+    build: |config| Box::new(O1::new(Version::V2_6_0, config)),
 };
 
 /// This scheduler in the registry.
@@ -105,6 +104,7 @@ pub static ENTRY: Entry = Entry {
     name: "o_1",
     title: "O(1) scheduler",
     summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
@@ -113,7 +113,7 @@ pub static ENTRY: Entry = Entry {
             summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
             golden: &[("o_1_2622", "2.6.22")],
             policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            build: Build::Ordinary(|config| Box::new(O1::new(Version::V2_6_22, config))),
+            build: |config| Box::new(O1::new(Version::V2_6_22, config)),
             ..DEFAULT
         },
     ],
@@ -238,20 +238,6 @@ impl Scheduler for O1 {
         }
     }
 
-    /// (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be taken
-    /// down too. It gets what they had.)
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.online -= 1;
-        self.domains.cpu_offline(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.online += 1;
-        self.domains.cpu_online(platform, cpu);
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.tasks.pid(task);
         if self.tasks[p].is_queued() {
@@ -272,6 +258,34 @@ impl Scheduler for O1 {
         CpuId(self.tasks[self.tasks.pid(task)].cpu)
     }
 
+    fn control(
+        &mut self,
+        platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be
+            // taken down too. It gets what they had.)
+            Command::CpuOffline(cpu) => {
+                self.online -= 1;
+                self.domains.cpu_offline(platform, cpu);
+            }
+            Command::CpuOnline(cpu) => {
+                self.online += 1;
+                self.domains.cpu_online(platform, cpu);
+            }
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for O1 {
     fn tunables(&self) -> Vec<Tunable> {
         let cache = match self.rules.version {
             Version::V2_6_0 => Tunable {
@@ -294,28 +308,6 @@ impl Scheduler for O1 {
             help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums wrap; or 64",
         };
         vec![cache, bits]
-    }
-
-    /// The tunables are settings of the kernel's build and boot: they can be set until the first
-    /// task starts.
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if self.tasks.len() > self.cpus as usize {
-            return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
-        }
-        match (name, value) {
-            ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
-            ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
-            ("bits_per_long", 32) => self.rules.long_max = u64::from(u32::MAX),
-            ("bits_per_long", 64) => self.rules.long_max = u64::MAX,
-            _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
-        }
-        Ok(())
     }
 
     /// Little: see the fields' comments.
@@ -367,6 +359,25 @@ impl Scheduler for O1 {
             if task.state == State::Running && !task.is_queued() {
                 return Err(alloc::format!("row {number} is runnable and on no queue: {task:?}"));
             }
+        }
+        Ok(())
+    }
+}
+
+impl O1 {
+    /// Writes a tunable. They are settings of the kernel's build and boot: they can be set until the
+    /// first task starts.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if self.tasks.len() > self.cpus as usize {
+            return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
+        }
+        match (name, value) {
+            ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
+            ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
+            ("bits_per_long", 32) => self.rules.long_max = u64::from(u32::MAX),
+            ("bits_per_long", 64) => self.rules.long_max = u64::MAX,
+            _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
         }
         Ok(())
     }

@@ -4,8 +4,7 @@ use super::OrderN;
 use super::task::{NOWHERE, State, Task};
 use alloc::string::String;
 use alloc::vec;
-use schedlab_core::interface::Load;
-use schedlab_core::{Promises, TaskId};
+use schedlab_core::{Load, Promises, TaskId};
 
 impl OrderN {
     /// The most ticks that a task can have saved up when the best slice among the tasks is that of

@@ -52,11 +52,9 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use runqueue::{Candidate, RunQueue};
-use schedlab_core::BuildConfig;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises, SchedAttr, Scheduler,
-    TaskAttr, TaskId, TaskTable, Waker,
+    BlockReason, BuildConfig, CpuId, CpuSet, Inspect, Load, Locking, Parent, Platform, Policy,
+    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
 };
 use task::{NOWHERE, REALTIME_BASE, Rest, State, Task};
 
@@ -477,10 +475,6 @@ impl Scheduler for OrderN {
         }
     }
 
-    fn honours_affinity(&self) -> bool {
-        self.version.has_affinity()
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         if self.run_queue.contains(task) {
             self.dequeue(task);
@@ -506,12 +500,18 @@ impl Scheduler for OrderN {
         }
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         self.tasks[task].processor
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for OrderN {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn promises(&self, load: &Load) -> Promises {

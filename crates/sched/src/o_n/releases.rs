@@ -2,9 +2,8 @@
 
 use super::OrderN;
 use alloc::boxed::Box;
-use schedlab_core::Policy;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Entry, Release};
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 
@@ -22,9 +21,9 @@ const DEFAULT: Release = Release {
     hz_range: HZ_2_4,
     cpus_max: CPUS_MAX,
     policies: POLICIES,
-    groups: false,
-    nohz: false,
-    build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_19, config))),
+    can: Capabilities::BASIC,
+    kernel: None,
+    build: |config| Box::new(OrderN::new(Version::V2_4_19, config)),
 };
 
 /// This scheduler in the registry.
@@ -32,6 +31,7 @@ pub static ENTRY: Entry = Entry {
     name: "o_n",
     title: "The O(n) scheduler",
     summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, nice, last CPU, same memory",
+    origin: Origin::Linux,
     releases: &[
         DEFAULT,
         Release {
@@ -39,7 +39,7 @@ pub static ENTRY: Entry = Entry {
             also: &[],
             summary: "as 2.4.19, but a hyper-threaded core whose two CPUs idle is not preferred",
             golden: &[],
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_16, config))),
+            build: |config| Box::new(OrderN::new(Version::V2_4_16, config)),
             ..DEFAULT
         },
         Release {
@@ -51,16 +51,17 @@ pub static ENTRY: Entry = Entry {
             ],
             summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
             golden: &[("o_n", "2.4.22")],
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_4_22, config))),
+            build: |config| Box::new(OrderN::new(Version::V2_4_22, config)),
             ..DEFAULT
         },
         Release {
             version: "2.2",
             also: &["2.2.1"],
             summary: "slices of 210 ms; a woken task is compared with the waker only; no affinity",
+            can: Capabilities { affinity: false, ..Capabilities::BASIC },
             golden: &[],
             hz_range: (100, 100),
-            build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
+            build: |config| Box::new(OrderN::new(Version::V2_2, config)),
             ..DEFAULT
         },
     ],

@@ -690,7 +690,9 @@ fn in_2_2_there_is_no_affinity() {
     let mut bench = bench(Version::V2_2, 2);
     bench.start_on(1);
     bench.settle();
-    assert!(!bench.sched.honours_affinity());
+    let release =
+        |version| crate::registry::find(&alloc::format!("o_n@{version}")).expect("it is there").1;
+    assert!(!release("2.2").can.affinity && release("2.4.16").can.affinity);
     assert_eq!(bench.sched.cpu_of(A), CpuId(0));
     bench.sched.set_affinity(&mut bench.platform, A, &CpuSet::only(CpuId(1)));
     assert!(bench.asks().is_empty());

@@ -62,18 +62,18 @@ use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, Promises, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
+    Load, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr, Scheduler,
+    TaskAttr, TaskId, Tunable, TunableError, Waker, tunables,
 };
-use schedlab_core::{Build, BuildConfig, Entry, Release};
 
 /// SD in the registry.
 pub static SD: Entry = Entry {
     name: "sd",
     title: "Staircase Deadline",
     summary: "each task steps down its own staircase of priority slots, one quota a step, once a rotation",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "2.6.22-ck1",
         also: &[],
@@ -83,9 +83,9 @@ pub static SD: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: 4096,
         policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
-        groups: false,
-        nohz: false,
-        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Sd, config))),
+        can: Capabilities::BASIC,
+        kernel: None,
+        build: |config| Box::new(Staircase::new(Edition::Sd, config)),
     }],
 };
 
@@ -95,6 +95,7 @@ pub static RSDL: Entry = Entry {
     title: "Rotating Staircase Deadline (a reconstruction)",
     summary: "SD's predecessor, reconstructed from published descriptions, not checked against its code: levels have \
               quotas too, and sink as a whole",
+    origin: Origin::Linux,
     releases: &[Release {
         version: "0.36",
         also: &[],
@@ -104,9 +105,9 @@ pub static RSDL: Entry = Entry {
         hz_range: (100, 1000),
         cpus_max: 4096,
         policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-        groups: false,
-        nohz: false,
-        build: Build::Ordinary(|config| Box::new(Staircase::new(Edition::Rsdl, config))),
+        can: Capabilities::BASIC,
+        kernel: Some("2.6.21"),
+        build: |config| Box::new(Staircase::new(Edition::Rsdl, config)),
     }],
 };
 
@@ -608,17 +609,6 @@ impl Scheduler for Staircase {
         }
     }
 
-    /// (`rr_interval` is worked out at boot and stays.)
-    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_offline(platform, cpu);
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
-        self.domains.cpu_online(platform, cpu);
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.pid(task);
         self.sched_exit(p);
@@ -632,6 +622,27 @@ impl Scheduler for Staircase {
         self.tasks[self.pid(task).index()].cpu
     }
 
+    fn control(
+        &mut self,
+        platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // (`rr_interval` is worked out at boot and stays.)
+            Command::CpuOffline(cpu) => self.domains.cpu_offline(platform, cpu),
+            Command::CpuOnline(cpu) => self.domains.cpu_online(platform, cpu),
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Staircase {
     fn tunables(&self) -> Vec<Tunable> {
         let cache_hot_time = Tunable {
             name: "cache_hot_time_ns",
@@ -671,23 +682,6 @@ impl Scheduler for Staircase {
         ]
     }
 
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        match name {
-            "rr_interval" => self.rr_interval = value,
-            "sched_interactive" => self.sched_interactive = value != 0,
-            "sched_iso_cpu" => self.sched_iso_cpu = value,
-            "sched_iso_period" => self.sched_iso_period = value,
-            _ => self.cache_hot_time_ns = value,
-        }
-        Ok(())
-    }
-
     fn promises(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             // Balancing leaves small imbalances as they are, for ever, and each CPU rotates by
@@ -716,5 +710,20 @@ impl Scheduler for Staircase {
 
     fn audit(&self) -> Result<(), String> {
         self.check_books()
+    }
+}
+
+impl Staircase {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        match name {
+            "rr_interval" => self.rr_interval = value,
+            "sched_interactive" => self.sched_interactive = value != 0,
+            "sched_iso_cpu" => self.sched_iso_cpu = value,
+            "sched_iso_period" => self.sched_iso_period = value,
+            _ => self.cache_hot_time_ns = value,
+        }
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::classes::load_balance_2_6_22::Balanced;
+use schedlab_core::Administer;
 
 const MS: u64 = 1_000_000;
 const CPU0: CpuId = CpuId(0);

@@ -39,12 +39,10 @@ pub use rules::{
 use alloc::string::String;
 use alloc::vec::Vec;
 use ready::{Place, Ready};
-use schedlab_core::CpuBits;
-use schedlab_core::interface::Load;
 use schedlab_core::{
-    BlockReason, Clairvoyant, CpuId, CpuSet, Locking, Parent, Platform, Policy, Promises,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError,
-    Waker, tunables,
+    BlockReason, Clairvoyant, Command, ControlError, CpuBits, CpuId, CpuSet, Inspect, Load,
+    Locking, Parent, Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
+    TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
 };
 
 /// Classes of a multilevel queue: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
@@ -629,15 +627,6 @@ impl Scheduler for Textbook {
         }
     }
 
-    /// A free CPU that no task may use takes none.
-    fn cpu_offline(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn cpu_online(&mut self, _platform: &mut Platform, _cpu: CpuId) -> Result<(), String> {
-        Ok(())
-    }
-
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let class = self.tasks[task].class as usize;
         self.ready[class].remove(task);
@@ -664,12 +653,36 @@ impl Scheduler for Textbook {
         }
     }
 
-    fn locking(&self) -> Locking {
-        Locking::Global
-    }
-
     fn cpu_of(&self, task: TaskId) -> CpuId {
         CpuId(self.tasks[task].cpu)
+    }
+
+    fn control(
+        &mut self,
+        _platform: &mut Platform,
+        command: Command<'_>,
+    ) -> Result<Reply, ControlError> {
+        match command {
+            // A free CPU that no task may use takes none.
+            Command::CpuOffline(_) | Command::CpuOnline(_) => {}
+            Command::SetTunable { name, value } => self.write_tunable(name, value)?,
+            other => return Err(other.unsupported()),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+
+    fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
+        if self.rules.is_clairvoyant() { Some(self) } else { None }
+    }
+}
+
+impl Inspect for Textbook {
+    fn locking(&self) -> Locking {
+        Locking::Global
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -733,34 +746,6 @@ impl Scheduler for Textbook {
         all
     }
 
-    fn set_tunable(
-        &mut self,
-        _platform: &mut Platform,
-        name: &str,
-        value: i64,
-    ) -> Result<(), TunableError> {
-        tunables::check(&self.tunables(), name, value)?;
-        if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
-            return Err(TunableError::Refused(
-                "can only be set before the first task starts".into(),
-            ));
-        }
-        let value = value as u64;
-        let k = &mut self.tunables;
-        match name {
-            "quantum_ns" => k.quantum_ns = value,
-            "aging_ns" => k.aging_ns = value,
-            "levels" => k.levels = value as u32,
-            "boost_ns" => k.boost_ns = value,
-            "allotment_ns" => k.allotment_ns = value,
-            "cycle_ns" => k.cycle_ns = value,
-            "first_part_percent" => k.first_part_percent = value,
-            "tau_ns" => k.tau_ns = value,
-            other => unreachable!("{other} was checked"),
-        }
-        Ok(())
-    }
-
     fn promises(&self, load: &Load) -> Promises {
         let turns = self.rules.order_by == OrderBy::Arrival && self.tunables.quantum_ns > 0;
         Promises {
@@ -780,6 +765,32 @@ impl Scheduler for Textbook {
             if queued != (t.state == State::Ready) {
                 return Err(alloc::format!("task {}: {:?}, but queued: {queued}", task.0, t.state));
             }
+        }
+        Ok(())
+    }
+}
+
+impl Textbook {
+    /// Writes a tunable.
+    fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        tunables::check(&self.tunables(), name, value)?;
+        if !self.tasks.is_empty() && !matches!(name, "quantum_ns" | "tau_ns") {
+            return Err(TunableError::Refused(
+                "can only be set before the first task starts".into(),
+            ));
+        }
+        let value = value as u64;
+        let k = &mut self.tunables;
+        match name {
+            "quantum_ns" => k.quantum_ns = value,
+            "aging_ns" => k.aging_ns = value,
+            "levels" => k.levels = value as u32,
+            "boost_ns" => k.boost_ns = value,
+            "allotment_ns" => k.allotment_ns = value,
+            "cycle_ns" => k.cycle_ns = value,
+            "first_part_percent" => k.first_part_percent = value,
+            "tau_ns" => k.tau_ns = value,
+            other => unreachable!("{other} was checked"),
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 
 use super::Textbook;
 use alloc::boxed::Box;
-use schedlab_core::Policy;
-use schedlab_core::{Build, BuildConfig, Entry, Release};
+use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
 
 /// What waiting tasks are ordered by. Ties go to the one that joined first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +72,15 @@ const PLAIN: Rules = Rules {
 
 const MS: u64 = 1_000_000;
 
+impl Rules {
+    /// Whether it must be told how long bursts will be.
+    pub const fn is_clairvoyant(&self) -> bool {
+        let by_length =
+            matches!(self.order_by, OrderBy::Burst | OrderBy::Remaining | OrderBy::ResponseRatio);
+        by_length && !self.predicted
+    }
+}
+
 const fn by(order_by: OrderBy, preemptive: bool, predicted: bool) -> Rules {
     Rules { order_by, preemptive, predicted, ..PLAIN }
 }
@@ -113,7 +121,10 @@ pub const FB_RULES: Rules =
 
 const ORDINARY: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle];
 
-const fn release(version: &'static str, summary: &'static str, build: Build) -> Release {
+/// Makes a scheduler.
+type Make = fn(&BuildConfig) -> Box<dyn Scheduler>;
+
+const fn release(version: &'static str, summary: &'static str, build: Make) -> Release {
     Release {
         version,
         also: &[],
@@ -123,10 +134,17 @@ const fn release(version: &'static str, summary: &'static str, build: Build) -> 
         hz_range: (1, 10_000),
         cpus_max: schedlab_core::topology::CPUS_MAX,
         policies: ORDINARY,
-        groups: false,
-        nohz: true,
+        can: Capabilities { nohz: true, ..Capabilities::BASIC },
+        // Where something depends on the kernel around it, 2.6.22's stands for it.
+        kernel: Some("2.6.22"),
         build,
     }
+}
+
+/// A release that is told how long bursts will be.
+const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
+    let release = release(version, summary, build);
+    Release { can: Capabilities { clairvoyant: true, ..release.can }, ..release }
 }
 
 fn make(config: &BuildConfig, rules: Rules) -> Box<Textbook> {
@@ -138,11 +156,10 @@ pub static FCFS: Entry = Entry {
     name: "fcfs",
     title: "First come, first served",
     summary: "whoever has waited longest runs until it blocks",
-    releases: &[release(
-        "textbook",
-        "no preemption, no quantum",
-        Build::Ordinary(|config| make(config, FCFS_RULES)),
-    )],
+    origin: Origin::Textbook,
+    releases: &[release("textbook", "no preemption, no quantum", |config| {
+        make(config, FCFS_RULES)
+    })],
 };
 
 /// Shortest job first.
@@ -150,17 +167,14 @@ pub static SJF: Entry = Entry {
     name: "sjf",
     title: "Shortest job first",
     summary: "the shortest next burst runs until it blocks",
+    origin: Origin::Textbook,
     releases: &[
-        release(
-            "clairvoyant",
-            "is told how long bursts will be",
-            Build::Clairvoyant(|config| make(config, SJF_RULES)),
-        ),
-        release(
-            "predicted",
-            "estimates bursts from earlier ones",
-            Build::Ordinary(|config| make(config, Rules { predicted: true, ..SJF_RULES })),
-        ),
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, SJF_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..SJF_RULES })
+        }),
     ],
 };
 
@@ -169,17 +183,14 @@ pub static SRTF: Entry = Entry {
     name: "srtf",
     title: "Shortest remaining time first",
     summary: "as sjf, but a burst shorter than what remains of the running one takes the CPU",
+    origin: Origin::Textbook,
     releases: &[
-        release(
-            "clairvoyant",
-            "is told how long bursts will be",
-            Build::Clairvoyant(|config| make(config, SRTF_RULES)),
-        ),
-        release(
-            "predicted",
-            "estimates bursts from earlier ones",
-            Build::Ordinary(|config| make(config, Rules { predicted: true, ..SRTF_RULES })),
-        ),
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, SRTF_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..SRTF_RULES })
+        }),
     ],
 };
 
@@ -188,17 +199,14 @@ pub static HRRN: Entry = Entry {
     name: "hrrn",
     title: "Highest response ratio next",
     summary: "the largest (waited + burst) / burst runs until it blocks",
+    origin: Origin::Textbook,
     releases: &[
-        release(
-            "clairvoyant",
-            "is told how long bursts will be",
-            Build::Clairvoyant(|config| make(config, HRRN_RULES)),
-        ),
-        release(
-            "predicted",
-            "estimates bursts from earlier ones",
-            Build::Ordinary(|config| make(config, Rules { predicted: true, ..HRRN_RULES })),
-        ),
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, HRRN_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..HRRN_RULES })
+        }),
     ],
 };
 
@@ -207,17 +215,14 @@ pub static PRIORITY: Entry = Entry {
     name: "priority",
     title: "Priority",
     summary: "the best nice value runs; aging and a quantum within a priority if asked for",
+    origin: Origin::Textbook,
     releases: &[
-        release(
-            "preemptive",
-            "a better arrival takes the CPU",
-            Build::Ordinary(|config| make(config, PRIORITY_PREEMPTIVE_RULES)),
-        ),
-        release(
-            "cooperative",
-            "the running task goes on until it blocks",
-            Build::Ordinary(|config| make(config, PRIORITY_RULES)),
-        ),
+        release("preemptive", "a better arrival takes the CPU", |config| {
+            make(config, PRIORITY_PREEMPTIVE_RULES)
+        }),
+        release("cooperative", "the running task goes on until it blocks", |config| {
+            make(config, PRIORITY_RULES)
+        }),
     ],
 };
 
@@ -226,11 +231,8 @@ pub static RR: Entry = Entry {
     name: "rr",
     title: "Round robin (textbook)",
     summary: "one queue; at the end of its quantum a task goes to the tail",
-    releases: &[release(
-        "textbook",
-        "one common queue",
-        Build::Ordinary(|config| make(config, RR_RULES)),
-    )],
+    origin: Origin::Textbook,
+    releases: &[release("textbook", "one common queue", |config| make(config, RR_RULES))],
 };
 
 /// Multilevel queue.
@@ -238,17 +240,14 @@ pub static MLQ: Entry = Entry {
     name: "mlq",
     title: "Multilevel queue",
     summary: "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first served",
+    origin: Origin::Textbook,
     releases: &[
-        release(
-            "fixed",
-            "a class runs only when all better ones are empty",
-            Build::Ordinary(|config| make(config, MLQ_RULES)),
-        ),
-        release(
-            "sliced",
-            "classes take turns by parts of a cycle",
-            Build::Ordinary(|config| make(config, MLQ_SLICED_RULES)),
-        ),
+        release("fixed", "a class runs only when all better ones are empty", |config| {
+            make(config, MLQ_RULES)
+        }),
+        release("sliced", "classes take turns by parts of a cycle", |config| {
+            make(config, MLQ_SLICED_RULES)
+        }),
     ],
 };
 
@@ -257,26 +256,23 @@ pub static MLFQ: Entry = Entry {
     name: "mlfq",
     title: "Multilevel feedback queue",
     summary: "tasks sink by using their slices; better levels first",
+    origin: Origin::Textbook,
     releases: &[
         release(
             "doubling",
             "down for a used slice, up for a short burst; slices double",
-            Build::Ordinary(|config| make(config, MLFQ_RULES)),
+            |config| make(config, MLFQ_RULES),
         ),
         release(
             "teaching",
             "an allotment per level, and all to the top every so often",
-            Build::Ordinary(|config| make(config, MLFQ_TEACHING_RULES)),
+            |config| make(config, MLFQ_TEACHING_RULES),
         ),
-        release(
-            "fb1",
-            "Stallings's FB(1): as fb, with equal slices",
-            Build::Ordinary(|config| make(config, FB1_RULES)),
-        ),
-        release(
-            "fb",
-            "Stallings's FB(2^i): down when others are ready, never up",
-            Build::Ordinary(|config| make(config, FB_RULES)),
-        ),
+        release("fb1", "Stallings's FB(1): as fb, with equal slices", |config| {
+            make(config, FB1_RULES)
+        }),
+        release("fb", "Stallings's FB(2^i): down when others are ready, never up", |config| {
+            make(config, FB_RULES)
+        }),
     ],
 };

@@ -3,7 +3,7 @@
 
 use crate::cgroups::parameter::Write;
 use crate::groups::{Group, GroupPlan};
-use schedlab_core::GroupId;
+use schedlab_core::{Errno, GroupId, Quota};
 use schedlab_machine::{Action, ActionError};
 
 /// The groups with their numbers.
@@ -59,9 +59,10 @@ impl Groups {
         };
         let (id, mut percent) = (row.id, row.percent);
         let mut group = row.group.clone();
-        group
-            .write(&mut percent, name, write)
-            .map_err(|fault| ActionError::Scheduler(format!("EINVAL: {}", fault.message)))?;
+        group.write(&mut percent, name, write).map_err(|fault| {
+            let message = format!("EINVAL: {}", fault.message);
+            ActionError::Control(Errno::Invalid.because(message).into())
+        })?;
         match write {
             Write::Shares(_) => act(Action::SetShares { group: id, shares: group.shares })?,
             // Where there are no idle groups the weight, which is the least there is, has to do.
@@ -72,9 +73,11 @@ impl Groups {
             Write::Quota(..) | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
                 act(Action::SetQuota {
                     group: id,
-                    quota_us: group.quota_us,
-                    period_us: group.period_us,
-                    burst_us: group.burst_us,
+                    quota: Quota {
+                        quota_us: group.quota_us,
+                        period_us: group.period_us,
+                        burst_us: group.burst_us,
+                    },
                 })?;
             }
             Write::Cpus(_) => {

@@ -2,8 +2,8 @@
 //! asked for.
 
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, GroupId, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr,
-    TaskId, Waker,
+    BlockReason, Command, ControlError, CpuId, CpuSet, Event, Parent, Platform, Policy, Reply,
+    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
 use schedlab_workload::{Options, Stop, Target, Vm, rt_app};
@@ -126,8 +126,11 @@ impl Scheduler for Plain {
     fn cpu_of(&self, task: TaskId) -> CpuId {
         self.tasks[task.index()].on.unwrap_or(CpuId(0))
     }
-    fn set_group(&mut self, _: &mut Platform, _: TaskId, _: GroupId) -> Result<(), String> {
-        Ok(())
+    fn control(&mut self, _: &mut Platform, command: Command<'_>) -> Result<Reply, ControlError> {
+        match command {
+            Command::MoveTask { .. } => Ok(Reply::Done),
+            other => Err(other.unsupported()),
+        }
     }
 }
 
@@ -170,14 +173,18 @@ pub struct Slices {
 }
 
 impl Observer for Slices {
-    fn switched(
-        &mut self,
-        now_ns: u64,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        _: bool,
-        next: Option<TaskId>,
-    ) {
+    #[inline]
+    fn on(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { cpu, next, .. } => self.switched(now_ns, cpu, next),
+            Event::Finished => self.finished(now_ns),
+            _ => {}
+        }
+    }
+}
+
+impl Slices {
+    fn switched(&mut self, now_ns: u64, cpu: CpuId, next: Option<TaskId>) {
         if cpu.index() >= self.running.len() {
             self.running.resize(cpu.index() + 1, None);
         }
@@ -192,9 +199,10 @@ impl Observer for Slices {
             }
         }
     }
+
     fn finished(&mut self, now_ns: u64) {
         for cpu in 0..self.running.len() {
-            self.switched(now_ns, CpuId(cpu as u32), None, false, None);
+            self.switched(now_ns, CpuId(cpu as u32), None);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Timetables: the language, its errors, and what a machine does by it.
 
-use schedlab_core::{Build, BuildConfig};
-use schedlab_core::{CpuId, GroupId, Policy, Scheduler, TaskId};
+use schedlab_core::{Administer, BuildConfig, CpuId, GroupId, Policy, Scheduler, TaskId};
 use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
 use schedlab_sched::registry;
 use schedlab_workload::timetable::{Outcome, Surroundings};
@@ -53,10 +52,10 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let target = Target { cpus: 4, limited: true };
     let vm = Vm::new(model, &target, options).unwrap();
     let (_, release) = registry::find(scheduler).unwrap();
-    let Build::Ordinary(make) = release.build else { panic!("{scheduler} is told the future") };
+    let make = release.build;
     let config = BuildConfig::flat(4, 1000);
     let mut machine = Machine::new(Config::idealised(4, 1000), make(&config), vm, ());
-    if release.groups {
+    if release.can.groups {
         machine.administer(|scheduler, platform| {
             for (group, id) in plan.groups().iter().zip(&ids) {
                 let parent = group.parent.map_or(GroupId::ROOT, |parent| ids[parent]);
@@ -74,7 +73,7 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let outcome = timetable
         .run(&mut machine, &plan, &ids, until_ms * 1_000_000)
         .unwrap_or_else(|stop| panic!("{stop}"));
-    machine.scheduler().audit().unwrap();
+    machine.scheduler().inspect().audit().unwrap();
     (machine, outcome)
 }
 

@@ -6,7 +6,7 @@ use crate::classes::rt::RealTime;
 use crate::classes::{Challenge, Class, ClassId, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::interface::Load as Workload;
+use schedlab_core::Load as Workload;
 use schedlab_core::{
     CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
 };

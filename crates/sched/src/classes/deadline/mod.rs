@@ -45,8 +45,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
+use schedlab_core::{CpuId, CpuSet, Errno, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use server::FairServer;
 
 /// The tunables of the class.
@@ -140,16 +139,16 @@ impl Deadline {
         pid: Pid,
         attr: &SchedAttr,
         allowed: &CpuSet,
-    ) -> Result<(), Refusal> {
-        let server = Server::new(attr, self.period_us).map_err(|_| Refusal::Invalid)?;
+    ) -> Result<(), Errno> {
+        let server = Server::new(attr, self.period_us).map_err(|_| Errno::Invalid)?;
         if allowed.count(rqs.cpus()) < rqs.online_cpus() {
             // Bandwidth is given out for the machine as a whole.
-            return Err(Refusal::NotPermitted);
+            return Err(Errno::NotPermitted);
         }
         let task = &mut self.tasks[pid.index()];
         let old = task.server.bw + task.leaving_bw;
         if !self.admission.fits(old, server.bw) {
-            return Err(Refusal::Busy);
+            return Err(Errno::Busy);
         }
         self.admission.replace(old, server.bw);
         task.leaving_bw = 0;

@@ -14,8 +14,7 @@
 use super::cbs::{before, to_ratio};
 use super::{DL_TIMER, Deadline};
 use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::platform::Refusal;
-use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase, Tunable};
+use schedlab_core::{CpuId, Errno, Platform, TimerKey, TimerPhase, Tunable};
 
 /// The tunables.
 pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_ns"];
@@ -49,11 +48,11 @@ impl Deadline {
     ///
     /// # Errors
     /// If so much is not free. Nothing has changed then.
-    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Refusal> {
+    pub fn set_fair_server(&mut self, runtime_ns: u64, period_ns: u64) -> Result<(), Errno> {
         let (cpus, online) = (self.rqs.len(), self.admission.cpus());
         let [old, new] = [self.server_bw(), to_ratio(period_ns, runtime_ns)].map(|bw| bw * online);
         if !self.admission.fits(old, new) {
-            return Err(Refusal::Busy);
+            return Err(Errno::Busy);
         }
         self.admission.replace(old, new);
         self.server_runtime_ns = runtime_ns;

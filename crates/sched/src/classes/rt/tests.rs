@@ -5,8 +5,7 @@ use crate::cfs::{Cfs, Rules, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
-use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
+use schedlab_core::{Administer, BuildConfig, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
 
 type Machine = Bench<ClassList<Cfs>>;
 
@@ -129,7 +128,7 @@ fn the_most_urgent_tasks_get_the_cpus() {
     m.run_until(12 * MS);
     // The high one is done: the better of the two waiting ones has been pulled.
     assert_eq!(m.current, [Some(middle), Some(bound)]);
-    m.sched.audit().unwrap();
+    m.sched.inspect().audit().unwrap();
 }
 
 #[test]
@@ -163,8 +162,8 @@ fn affinity_and_priority_changes_keep_the_books() {
             let allowed = if step % 3 == 0 { CpuSet::All } else { CpuSet::only(CpuId(step % 3)) };
             m.sched.set_affinity(&mut m.platform, task, &allowed);
         }
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
         m.reschedule();
-        m.sched.audit().unwrap();
+        m.sched.inspect().audit().unwrap();
     }
 }

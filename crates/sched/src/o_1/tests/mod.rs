@@ -9,10 +9,9 @@ use super::task::{Pid, Task};
 use super::{O1, Version};
 use alloc::vec;
 use alloc::vec::Vec;
-use schedlab_core::BuildConfig;
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler, TaskAttr, TaskId,
-    Waker,
+    BlockReason, BuildConfig, CpuId, CpuSet, Parent, Platform, Policy, SchedAttr, Scheduler,
+    TaskAttr, TaskId, Waker,
 };
 
 const MS: u64 = 1_000_000;
@@ -156,7 +155,7 @@ impl Rig {
                 }
             }
         }
-        self.sched.audit().unwrap();
+        self.sched.inspect().audit().unwrap();
     }
 
     /// `task`, current on `cpu`, has nothing left to do.

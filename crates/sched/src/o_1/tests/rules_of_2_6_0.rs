@@ -5,7 +5,7 @@ use crate::o_1::load_balance::LoadHistory;
 use crate::o_1::loads::Loads;
 use crate::o_1::nodes::Nodes;
 use crate::o_1::task::{Activated, State};
-use schedlab_core::TunableError;
+use schedlab_core::{Administer, TunableError};
 
 fn rig(cpus: u32) -> Rig {
     Rig::new(Version::V2_6_0, cpus)
@@ -548,7 +548,7 @@ fn a_task_still_on_its_cpu_is_only_marked_runnable() {
     assert_eq!(rig.row(task).state, State::Running);
     assert_eq!(rig.row(task).activated, Activated::No);
     assert!(!rig.platform.resched_pending(CpuId(0)));
-    rig.sched.audit().unwrap();
+    rig.sched.inspect().audit().unwrap();
 }
 
 // Balancing.

@@ -157,7 +157,7 @@ fn a_new_nice_value_keeps_the_bonus_and_changes_the_weight() {
     rig.reschedule();
     assert_eq!(rig.running(0), Some(b.0));
     let _ = a;
-    rig.sched.audit().unwrap();
+    rig.sched.inspect().audit().unwrap();
 }
 
 #[test]

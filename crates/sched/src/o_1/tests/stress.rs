@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::random::Random;
-use schedlab_core::interface::Load;
+use schedlab_core::Load;
 
 /// What the driver knows of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,7 +163,7 @@ impl Driver {
     }
 
     fn check(&self) {
-        self.sched.audit().unwrap();
+        self.sched.inspect().audit().unwrap();
         let mut on_cpu = vec![false; self.lives.len()];
         for (cpu, current) in self.current.iter().enumerate() {
             let Some(task) = *current else { continue };
@@ -217,7 +217,7 @@ fn equal_hogs_stay_as_close_as_promised() {
             rig.reschedule();
             let (a, b) = (first.0, second.0);
             let load = Load { tasks: 2, cpus: 1, nice_max: nice, nice_min: nice };
-            let promised_ns = rig.sched.promises(&load).hog_spread_ns.unwrap();
+            let promised_ns = rig.sched.inspect().promises(&load).hog_spread_ns.unwrap();
             let mut widest = 0;
             for step in 1..500 {
                 rig.run_to(333 + 37 * step);

@@ -1,0 +1,263 @@
+//! What an administrator may ask of a scheduler: task groups, tunables, CPUs that go off line.
+//!
+//! These are the rarer questions of a run, each of which only some releases can answer. They come to
+//! a scheduler as one [`Command`] through one hook
+//! ([`Scheduler::control`](crate::Scheduler::control)), so that a wrapper forwards all of them or
+//! none. [`Administer`] spells them as methods.
+
+use crate::errno::Errno;
+use crate::{CpuId, GroupId, Platform, Refused, Scheduler, TaskId, TunableError};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A limit on the CPU time of a group (`cpu.cfs_quota_us`, `cpu.cfs_period_us`, `cpu.cfs_burst_us`;
+/// `cpu.max`, `cpu.max.burst`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Quota {
+    /// CPU time in each period, all CPUs together, us, at least 1000; none = no limit.
+    pub quota_us: Option<u64>,
+    /// The period, us, 1000 to 1000000.
+    pub period_us: u64,
+    /// Unused quota that may be saved for later, us, at most the quota.
+    pub burst_us: u64,
+}
+
+/// Something an administrator does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command<'a> {
+    /// Makes a task group. Groups are numbered from 1 in the order of their making. The reply is
+    /// [`Reply::Group`].
+    CreateGroup {
+        /// The group it is in.
+        parent: GroupId,
+        /// Its weight as v1 `cpu.shares`; 1024 is the default.
+        shares: u64,
+    },
+    /// Writes a group's `cpu.shares`.
+    SetShares {
+        /// Whose.
+        group: GroupId,
+        /// Its weight.
+        shares: u64,
+    },
+    /// Limits the CPU time of a group.
+    SetQuota {
+        /// Whose.
+        group: GroupId,
+        /// The limit.
+        quota: Quota,
+    },
+    /// Writes a group's `cpu.idle`: whether all of it counts as `SCHED_IDLE` (weight 3) beside its
+    /// siblings. Taken back, it has the default weight, 1024.
+    SetIdle {
+        /// Whose.
+        group: GroupId,
+        /// Whether it is idle as a whole.
+        idle: bool,
+    },
+    /// Moves a task, in whatever state, to another group.
+    MoveTask {
+        /// Which task.
+        task: TaskId,
+        /// Its group from now on.
+        group: GroupId,
+    },
+    /// Writes a tunable.
+    SetTunable {
+        /// The kernel's name of it.
+        name: &'a str,
+        /// Its value from now on.
+        value: i64,
+    },
+    /// A CPU is about to go off line (it is not the last that is on line). From now on the scheduler
+    /// leaves it out of its balancing and does as the release does with what depends on the number of
+    /// CPUs on line. It need not move tasks: the machine next narrows the affinity of every task to
+    /// the CPUs that are left, and tasks leave as they would after
+    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks nothing,
+    /// and no hook names it until it comes back.
+    CpuOffline(CpuId),
+    /// A CPU that was off line is back: it ticks again, and balances as it did. Next the machine
+    /// reports which tasks may use it, and asks it to reschedule.
+    CpuOnline(CpuId),
+}
+
+/// What a [`Command`] came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// The group that was made.
+    Group(GroupId),
+}
+
+/// Why a [`Command`] is not carried out. Nothing has changed then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ControlError {
+    /// The kernel refuses.
+    Refused(Refused),
+    /// The tunable does not exist, or does not take the value.
+    Tunable(TunableError),
+}
+
+impl ControlError {
+    /// The kernel's error number.
+    pub fn errno(&self) -> Errno {
+        match self {
+            ControlError::Refused(refused) => refused.errno,
+            ControlError::Tunable(TunableError::Unknown { .. }) => Errno::NotFound,
+            ControlError::Tunable(_) => Errno::Invalid,
+        }
+    }
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControlError::Refused(refused) => refused.fmt(f),
+            ControlError::Tunable(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ControlError {}
+
+impl From<Refused> for ControlError {
+    fn from(refused: Refused) -> ControlError {
+        ControlError::Refused(refused)
+    }
+}
+
+impl From<TunableError> for ControlError {
+    fn from(error: TunableError) -> ControlError {
+        ControlError::Tunable(error)
+    }
+}
+
+impl Command<'_> {
+    /// The refusal of a release that has no such thing.
+    pub fn unsupported(&self) -> ControlError {
+        let message = match self {
+            Command::CreateGroup { .. } | Command::SetShares { .. } | Command::MoveTask { .. } => {
+                "this scheduler has no task groups"
+            }
+            Command::SetQuota { .. } => "this scheduler has no quotas: cfs@3.2 and eevdf have",
+            Command::SetIdle { .. } => "this scheduler has no idle groups: eevdf has",
+            Command::SetTunable { .. } => {
+                return ControlError::Tunable(TunableError::Unknown { known: Vec::new() });
+            }
+            Command::CpuOffline(_) => "this release cannot take CPUs off line",
+            Command::CpuOnline(_) => "this release cannot bring CPUs back",
+        };
+        Errno::NotSupported.because(message).into()
+    }
+}
+
+/// The commands as methods, for everybody who holds a scheduler.
+///
+/// Every scheduler has them; nobody implements them.
+pub trait Administer: Scheduler {
+    /// [`Command::CreateGroup`].
+    ///
+    /// # Errors
+    /// If the release has no task groups, or not so deep.
+    fn group_new(
+        &mut self,
+        platform: &mut Platform,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, ControlError> {
+        match self.control(platform, Command::CreateGroup { parent, shares })? {
+            Reply::Group(group) => Ok(group),
+            Reply::Done => {
+                Err(Errno::NotFound.because("the scheduler did not name the group").into())
+            }
+        }
+    }
+
+    /// [`Command::SetShares`].
+    ///
+    /// # Errors
+    /// If the release has no task groups or refuses the value.
+    fn group_set_shares(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), ControlError> {
+        self.control(platform, Command::SetShares { group, shares }).map(drop)
+    }
+
+    /// [`Command::SetQuota`].
+    ///
+    /// # Errors
+    /// If the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the numbers.
+    fn group_set_quota(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: Quota,
+    ) -> Result<(), ControlError> {
+        self.control(platform, Command::SetQuota { group, quota }).map(drop)
+    }
+
+    /// [`Command::SetIdle`].
+    ///
+    /// # Errors
+    /// If the release has no such groups (they came with 5.15).
+    fn group_set_idle(
+        &mut self,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) -> Result<(), ControlError> {
+        self.control(platform, Command::SetIdle { group, idle }).map(drop)
+    }
+
+    /// [`Command::MoveTask`].
+    ///
+    /// # Errors
+    /// If the release has no task groups or refuses the move.
+    fn set_group(
+        &mut self,
+        platform: &mut Platform,
+        task: TaskId,
+        group: GroupId,
+    ) -> Result<(), ControlError> {
+        self.control(platform, Command::MoveTask { task, group }).map(drop)
+    }
+
+    /// [`Command::SetTunable`].
+    ///
+    /// # Errors
+    /// Unknown name, or a value that the kernel would refuse.
+    fn set_tunable(
+        &mut self,
+        platform: &mut Platform,
+        name: &str,
+        value: i64,
+    ) -> Result<(), TunableError> {
+        match self.control(platform, Command::SetTunable { name, value }) {
+            Ok(_) => Ok(()),
+            Err(ControlError::Tunable(error)) => Err(error),
+            Err(ControlError::Refused(refused)) => Err(TunableError::Refused(refused.message)),
+        }
+    }
+
+    /// [`Command::CpuOffline`].
+    ///
+    /// # Errors
+    /// If the release cannot take CPUs off line, or refuses.
+    fn cpu_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
+        self.control(platform, Command::CpuOffline(cpu)).map(drop)
+    }
+
+    /// [`Command::CpuOnline`].
+    ///
+    /// # Errors
+    /// If the release cannot.
+    fn cpu_online(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), ControlError> {
+        self.control(platform, Command::CpuOnline(cpu)).map(drop)
+    }
+}
+
+impl<S: Scheduler + ?Sized> Administer for S {}
