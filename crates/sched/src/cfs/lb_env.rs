@@ -1,4 +1,4 @@
-//! What a balancing pass knows of itself: who balances what, and for whom.
+//! The environment of a balancing pass: which CPU balances, which domain, among which CPUs.
 
 use crate::classes::domains::DomainParams;
 use alloc::vec::Vec;

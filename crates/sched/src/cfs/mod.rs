@@ -21,11 +21,11 @@
 //! distance to it.
 //!
 //! ```text
-//!              place                 pick: leftmost, or a buddy
-//!   (new) ---------------> waiting <----------------------------> running: curr, not among them
-//!                            ^            put: back by vruntime      |
-//!                            | place (credit)                        | blocks: curr until schedule()
-//!                            +-------------- asleep <----------------+
+//!              place               pick: leftmost, or a buddy
+//!   (new) ---------------> waiting <------------------------> running: curr, not among them
+//!                            ^         put: back by vruntime     |
+//!                            | place (credit)                    | blocks: curr until schedule()
+//!                            +------------- asleep <-------------+
 //! ```
 //!
 //! # Where to look
@@ -34,7 +34,7 @@
 //! |---|---|
 //! | [`update_curr`] | charging: vruntime grows |
 //! | [`place`] | the vruntime of newcomers and sleepers |
-//! | [`pick`], [`buddies`] | who runs next |
+//! | [`pick`], [`buddies`] | which entity runs next |
 //! | [`preempt`], [`sched_slice`] | when the running entity gives way |
 //! | [`enqueue`] | joining and leaving a queue, with the groups above |
 //! | [`class`] | the class's hooks, which the core calls |

@@ -97,11 +97,11 @@ pub struct Rules {
     pub gran: GranRule,
     /// Buddies.
     pub buddies: Buddies,
-    /// A wakeup tries each level from the common one upward until one says yes; otherwise the
+    /// A wakeup tries each level from the common one upward until one preempts; otherwise the
     /// common one only.
     pub tries_levels_upward: bool,
-    /// The wakeup check stops where a reschedule is pending, and asks nothing of tasks in the order
-    /// of 2.6.32.
+    /// The wakeup check stops where a reschedule is pending, and follows the order of 2.6.32
+    /// otherwise.
     pub checks_pending: bool,
     /// A fork always makes its CPU reschedule.
     pub resched_after_fork: bool,
@@ -128,7 +128,7 @@ pub struct Rules {
     pub many_cpus: bool,
     /// The boot factor counts no more CPUs than this.
     pub factor_cpus_max: u32,
-    /// Times that nobody has written follow the number of CPUs on line when one comes or goes.
+    /// Times that were never written follow the number of CPUs on line when one comes or goes.
     pub rescales: bool,
     /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
     pub over_pulls: bool,

@@ -1,7 +1,7 @@
 //! How long an entity may run at a time.
 //!
-//! Within a **period** everybody on a queue is to run once. The period is the latency; with more
-//! than `nr_latency` entities it grows, so that nobody's turn gets shorter than the minimal
+//! Within a **period** every entity of a queue is to run once. The period is the latency; with more
+//! than `nr_latency` entities it grows, so that no turn gets shorter than the minimal
 //! granularity. An entity's **slice** is its share of the period, by weight: the population of its
 //! queue sets the period, and each level of groups above takes its share of that.
 

@@ -76,7 +76,7 @@ impl Cfs {
     }
 
     /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
-    /// after having woken somebody.
+    /// after a wakeup that they issued.
     fn believes_sync(&self, waker: Pid, woken: EntityId, sync: bool) -> bool {
         let overlaps = [self.entity_if_any(waker), Some(woken)]
             .map(|e| e.map_or(0, |e| self.entities[e].averages.avg_overlap as i64));
@@ -143,8 +143,7 @@ impl Cfs {
             && rqs.thread(pid).nr_cpus_allowed == rqs.cpus();
         let least =
             if is_plain {
-                // Single CPUs of full power, all of them allowed: the load of each is what counts, and
-                // there may be many.
+                // Single CPUs of full power, all allowed: only the load of each counts.
                 first_least(others.map(|number| {
                     (self.cpu_loads.target_load(span.cpus[number], index, bias), number)
                 }))

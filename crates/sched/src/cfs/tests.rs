@@ -152,8 +152,8 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_min_vrunti
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
     let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
-    // A third of 5 ms after `min_vruntime`, a little less by the computed inverse; or where the parent
-    // is, if that is later.
+    // A third of 5 ms after `min_vruntime`, a little less by the computed inverse; or where the
+    // parent is, if that is later.
     let earliest = m.sched.fair.min_vruntime(cpu).ns() as i64 + 1_666_000;
     let place = vruntime(&m, child);
     assert!((earliest - 1000..earliest + 1000).contains(&place) || place == vruntime(&m, running));
@@ -244,7 +244,8 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
 
 #[test]
 fn older_releases_give_sleepers_a_whole_latency() {
-    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 the same by weight.
+    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 the same, by
+    // weight.
     for (rules, nice, credit) in [
         (Rules::V2_6_31, 0, 20_000_000),
         (Rules::V2_6_31, 5, 20_000_000),

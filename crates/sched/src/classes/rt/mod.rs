@@ -2,10 +2,10 @@
 //!
 //! # The algorithm
 //!
-//! Each CPU has a list for every priority; the head of the best list runs. A `SCHED_FIFO` task runs
-//! until it blocks, yields or is preempted by a better one; a preempted task stays at the head of
-//! its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task stays in its
-//! list.
+//! Each CPU has a list for every priority; the head of the most urgent list runs. A `SCHED_FIFO`
+//! task runs until it blocks, yields or is preempted by a more urgent one; a preempted task stays
+//! at the head of its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task
+//! stays in its list.
 //!
 //! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
 //! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
@@ -40,7 +40,7 @@ use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
-use prio_array::{Link, NOBODY, PrioLists};
+use prio_array::{Link, MAX_RT_PRIO, RtPrioArray};
 use schedlab_core::{CpuId, Parent, Platform, Policy, TimerKey};
 use throttle::Bandwidth;
 pub use throttle::TUNABLES;
@@ -80,13 +80,13 @@ struct RtTask {
 #[derive(Clone, Debug)]
 struct RtRq {
     /// All queued tasks, the running one included.
-    queue: PrioLists,
+    queue: RtPrioArray,
     /// Those that could be pushed: waiting, and allowed on several CPUs.
-    pushable: PrioLists,
+    pushable: RtPrioArray,
     rt_nr_running: u32,
     /// Queued tasks that are allowed on several CPUs.
     rt_nr_migratory: u32,
-    /// The best queued priority, [`NOBODY`] if none.
+    /// The best queued priority, [`MAX_RT_PRIO`] if none.
     highest_curr: u8,
     /// Roughly the best priority among those that wait and could be pulled; see
     /// [`RealTime::prio_joined`].
@@ -128,12 +128,12 @@ impl RealTime {
     pub fn new(rules: RtRules, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
-            queue: PrioLists::new(),
-            pushable: PrioLists::new(),
+            queue: RtPrioArray::new(),
+            pushable: RtPrioArray::new(),
             rt_nr_running: 0,
             rt_nr_migratory: 0,
-            highest_curr: NOBODY,
-            highest_next: NOBODY,
+            highest_curr: MAX_RT_PRIO,
+            highest_next: MAX_RT_PRIO,
             overloaded: false,
             offline: false,
             throttled: false,
@@ -269,7 +269,7 @@ impl RealTime {
             for pid in rq.queue.iter(&self.links) {
                 queued += 1;
                 migratory += u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
-                if rqs.thread(pid).cpu as usize != number {
+                if rqs.thread(pid).cpu.index() != number {
                     return Err(alloc::format!(
                         "thread {} is on the real-time queue of CPU {number}",
                         pid.0
@@ -278,7 +278,8 @@ impl RealTime {
             }
             if (queued, migratory) != (rq.rt_nr_running, rq.rt_nr_migratory) {
                 return Err(alloc::format!(
-                    "CPU {number}: counted {} real-time tasks, {} movable; found {queued} and {migratory}",
+                    "CPU {number}: counted {} real-time tasks, {} movable; found {queued} and \
+                     {migratory}",
                     rq.rt_nr_running,
                     rq.rt_nr_migratory
                 ));
