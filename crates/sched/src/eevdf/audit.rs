@@ -115,7 +115,7 @@ impl Fair {
                 continue;
             }
             let mut q = self.queue_of(task.se);
-            if self.queues[q as usize].cpu.0 != thread.cpu {
+            if self.queues[q as usize].cpu != thread.cpu {
                 return Err(alloc::format!(
                     "thread {number} is queued on another CPU than its own"
                 ));

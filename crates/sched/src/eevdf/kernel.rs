@@ -373,7 +373,7 @@ impl Scheduler for Eevdf {
         };
         self.core.act_on(cpu);
         self.core.external = parent == Parent::External;
-        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.thread_mut(pid).cpu = cpu;
         self.rt.thread_born(&self.core, platform, pid, parent);
         let known = self.fair.check_group(attr.group).is_ok();
         self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
@@ -384,7 +384,7 @@ impl Scheduler for Eevdf {
                 _ if attr.allowed.contains(cpu) => cpu,
                 _ => self.fallback_cpu(pid),
             };
-            self.core.thread_mut(pid).cpu = chosen.0;
+            self.core.thread_mut(pid).cpu = chosen;
             self.fair.came_to_cpu(pid, chosen);
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
@@ -697,7 +697,7 @@ impl Inspect for Eevdf {
                 .iter()
                 .enumerate()
                 .filter(|(number, thread)| {
-                    thread.cpu == cpu.0
+                    thread.cpu == cpu
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))

@@ -90,7 +90,7 @@ pub use releases::Version;
 
 use crate::classes::Rqs;
 use crate::classes::deadline::Deadline;
-use crate::classes::rt::{RealTime, RtVersion};
+use crate::classes::rt::{RealTime, RtRules};
 use alloc::boxed::Box;
 use class::Fair;
 use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release};
@@ -147,7 +147,7 @@ impl Eevdf {
     /// An idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Eevdf {
         let cpus = config.topology.cpus();
-        let real_time = RtVersion {
+        let real_time = RtRules {
             throttling: !version.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
