@@ -18,7 +18,7 @@ use super::bandwidth::{self, Quota};
 use super::deadline::{self, Deadline, server};
 use super::domains::Domains;
 use super::rq::{Settings, prio_of};
-use super::rt::{self, RealTime, RtVersion};
+use super::rt::{self, RealTime, RtRules};
 use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -327,7 +327,7 @@ impl<F: FairClass6> Core6<F> {
     /// An idle machine of these domains.
     pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
         let cpus = domains.cpus();
-        let real_time = RtVersion {
+        let real_time = RtRules {
             throttling: !fair.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
@@ -649,7 +649,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         };
         self.core.act_on(cpu);
         self.core.external = parent == Parent::External;
-        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.thread_mut(pid).cpu = cpu;
         self.rt.thread_born(&self.core, platform, pid, parent);
         let known = self.fair.has_group(attr.group);
         self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
@@ -660,7 +660,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 _ if attr.allowed.contains(cpu) => cpu,
                 _ => self.fallback_cpu(pid),
             };
-            self.core.thread_mut(pid).cpu = chosen.0;
+            self.core.thread_mut(pid).cpu = chosen;
             self.fair.came_to_cpu(pid, chosen);
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
@@ -969,7 +969,7 @@ impl<F: FairClass6> Inspect for Core6<F> {
                 .iter()
                 .enumerate()
                 .filter(|(number, thread)| {
-                    thread.cpu == cpu.0
+                    thread.cpu == cpu
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))

@@ -24,9 +24,6 @@
 
 use schedlab_core::index::{IndexVec, TypedIndex};
 
-/// No entity, for the classes that number theirs by a plain `u32`.
-pub const NIL: u32 = u32::MAX;
-
 /// Where an entity stands in its tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Links<I> {

@@ -119,7 +119,7 @@ impl Fair {
                 continue;
             }
             let mut q = self.cfs_rq_of(e);
-            if self.cfs_rqs[q].cpu.0 != thread.cpu {
+            if self.cfs_rqs[q].cpu != thread.cpu {
                 return Err(alloc::format!(
                     "thread {number} is queued on another CPU than its own"
                 ));

@@ -143,7 +143,7 @@ impl Deadline {
         platform.double_lock(from, to);
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
-        rqs.set_cpu_and_tell(platform, pid, to);
+        rqs.set_cpu_and_report(platform, pid, to);
         rqs.update_rq_clock(platform, to);
         self.enqueue_task(rqs, platform, to, pid, Enqueue::Migrated);
     }
