@@ -12,7 +12,7 @@ use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState
 
 /// An action that the machine refused; the run went on without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Errno {
+pub struct Refusal {
     /// When, ns.
     pub at_ns: u64,
     /// The line of the timetable.
@@ -23,7 +23,7 @@ pub struct Errno {
     pub error: ActionError,
 }
 
-impl std::fmt::Display for Errno {
+impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "at {:.6} s: `{}`", self.at_ns as f64 / 1e9, self.line.trim())?;
         if let Some(thread) = &self.thread {
@@ -39,7 +39,7 @@ pub struct Outcome {
     /// How it ended.
     pub end: RunEnd,
     /// The first refusals, at most `REFUSALS_KEPT`; of those of one line at one time the first.
-    pub refusals: Vec<Errno>,
+    pub refusals: Vec<Refusal>,
     /// How many there were.
     pub refused: u64,
 }
@@ -179,7 +179,7 @@ impl Outcome {
         let told =
             self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
         if self.refusals.len() < REFUSALS_KEPT && !told {
-            self.refusals.push(Errno { at_ns, line: line.into(), thread, error });
+            self.refusals.push(Refusal { at_ns, line: line.into(), thread, error });
         }
     }
 }
