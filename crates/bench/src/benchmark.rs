@@ -4,7 +4,7 @@ use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_core::{Policy, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_measure::Stats;
-use schedlab_workload::os::{Os, PartId, Profile, Random};
+use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
 
 /// What a benchmark is run on, as far as its programs can tell.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct Conditions {
 
 impl Conditions {
     /// An empty operating system under these conditions.
-    pub fn os(&self) -> Os {
-        Os::new(self.profile, self.costs, self.seed)
+    pub fn os(&self) -> Kernel {
+        Kernel::new(self.profile, self.costs, self.seed)
     }
 
     /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn
@@ -49,7 +49,7 @@ pub struct End<'a> {
     /// beside others.
     pub part: PartId,
     /// The programs and what they shared.
-    pub os: &'a Os,
+    pub os: &'a Kernel,
     /// What each task got.
     pub stats: &'a Stats,
 }
@@ -210,6 +210,6 @@ pub trait Benchmark: Sync {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue>;
 }

@@ -6,10 +6,10 @@
 //! again. Where neither costs anything, the result is 0 and nothing is printed.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS, US_NS};
 use schedlab_core::{CpuId, CpuSet};
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ const PARAMETERS: &[Parameter] = &[
         "DEFAULT",
         "placement (LMBENCH_SCHED): the kernel's, all on CPU 0, a CPU a ring, a CPU a process",
     ),
-    common::hogs("0"),
+    units::hogs("0"),
 ];
 
 #[derive(Clone, Copy)]
@@ -113,7 +113,7 @@ impl Benchmark for LatCtx {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let size_kib = values.whole("size") as u32;
         let options = Options {
@@ -131,7 +131,7 @@ impl Benchmark for LatCtx {
         }
         let times = Rc::new(RefCell::new(Times::default()));
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn,
         // and there are as many again to find the length. The rest is for switches, and for what
         // runs beside it.

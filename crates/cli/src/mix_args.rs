@@ -5,7 +5,7 @@ use crate::bench_args::{Common, given, option, options_of};
 use crate::files::told;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
-use schedlab_bench::mix::{
+use schedlab_bench::combined::{
     AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name,
 };
 use schedlab_bench::{ALL, Benchmark, Value};

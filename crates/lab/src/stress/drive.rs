@@ -11,7 +11,7 @@ use schedlab_core::interface::Load;
 use schedlab_core::{Clairvoyant, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
-use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
+use schedlab_workload::{GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app};
 use std::fmt;
 
 /// Which of a world's runs.
@@ -147,7 +147,7 @@ fn prepare<S, W, O>(
     choice: &Choice,
     turn: Turn,
     scheduler: impl FnOnce(Built) -> S,
-    workload: impl FnOnce(Vm) -> W,
+    workload: impl FnOnce(Kernel) -> W,
     observer: O,
 ) -> Machine<S, W, O>
 where
@@ -163,7 +163,7 @@ where
         calls: (turn == Turn::Modelled).then(CallCosts::default),
         ..Options::default()
     };
-    let vm = Vm::new(world.model.clone(), &target, options)
+    let vm = rt_app::prepare(&world.model, &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);
     if turn == Turn::Shuffled {
@@ -292,7 +292,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     {
         violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {
-                lost.what = format!("{}; {}", lost.what, asked.workload().who_waits());
+                lost.what = format!("{}; {}", lost.what, asked.workload().wait_graph());
             }
             lost
         });
@@ -303,7 +303,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
 /// In worlds where it is known who must get how much: is it so?
 fn shares_so_far(
     world: &World,
-    machine: &Machine<Watched<Built>, Asked<Vm>, Witness>,
+    machine: &Machine<Watched<Built>, Asked<Kernel>, Witness>,
 ) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {

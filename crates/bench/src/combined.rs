@@ -9,11 +9,11 @@
 //! a sweep, as ever.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common;
 use crate::parameter::{BadValue, Kind, Parameter, Value, Values};
-use crate::parts;
+use crate::programs;
+use crate::units;
 use schedlab_core::{CpuId, CpuSet, GroupId, Policy, SchedAttr};
-use schedlab_workload::os::{Os, Part, PartId};
+use schedlab_workload::programs::{Kernel, Part, PartId};
 
 /// Nobody mixes more than this.
 pub const MEMBERS_MAX: usize = 100;
@@ -263,7 +263,7 @@ impl Mixed {
     }
 
     fn attr(&self, values: &Values) -> Result<SchedAttr, BadValue> {
-        let nice = parts::nice(values, self.setting(NICE))?;
+        let nice = programs::nice(values, self.setting(NICE))?;
         let priority = values.whole(self.setting(PRIORITY)) as u32;
         let policy = self.policy(values);
         Ok(match policy {
@@ -359,7 +359,7 @@ impl Benchmark for Mix {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let mut running = vec![];
         let mut groups = 0;
@@ -416,7 +416,7 @@ fn add(
         &format!("[{name}] {from_s:.3} s to {to_s:.3} s\n{}\n\n", findings.printed.trim_end());
     let named = |figure: Figure| Figure { name: format!("{name}: {}", figure.name), ..figure };
     all.figures.extend(findings.figures.into_iter().map(named));
-    let cpu_ns: u64 = common::of_part(&end).map(|(_, stats)| stats.cpu_ns).sum();
+    let cpu_ns: u64 = units::of_part(&end).map(|(_, stats)| stats.cpu_ns).sum();
     let there_was_ns = end.now_ns as f64 * end.stats.cpus().len() as f64;
     let share = 100.0 * cpu_ns as f64 / there_was_ns;
     all.figures.push(Figure::plain(format!("{name}: share of the CPUs"), "%", share));
