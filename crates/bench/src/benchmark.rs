@@ -5,6 +5,8 @@ use schedlab_core::{Policy, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_measure::Stats;
 use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What a benchmark is run on, as far as its programs can tell.
 #[derive(Clone, Debug)]
@@ -166,8 +168,34 @@ impl Findings {
     }
 }
 
+/// A benchmark to run: one of [`ALL`](crate::ALL), or one that was put together.
+#[derive(Clone)]
+pub enum Chosen {
+    /// One of those that are always there.
+    Listed(&'static dyn Benchmark),
+    /// One that lives as long as somebody has it.
+    Owned(Arc<dyn Benchmark>),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Benchmark;
+
+    fn deref(&self) -> &(dyn Benchmark + 'static) {
+        match self {
+            Chosen::Listed(benchmark) => *benchmark,
+            Chosen::Owned(benchmark) => &**benchmark,
+        }
+    }
+}
+
+impl From<&'static dyn Benchmark> for Chosen {
+    fn from(benchmark: &'static dyn Benchmark) -> Chosen {
+        Chosen::Listed(benchmark)
+    }
+}
+
 /// A benchmark.
-pub trait Benchmark: Sync {
+pub trait Benchmark: Send + Sync {
     /// What it is called, as the real program is.
     fn name(&self) -> &'static str;
 
@@ -181,7 +209,7 @@ pub trait Benchmark: Sync {
     }
 
     /// What can be set, under the names that the real program has.
-    fn parameters(&self) -> &'static [Parameter];
+    fn parameters(&self) -> &[Parameter];
 
     /// The policies that its tasks have at some time; a scheduler without them cannot run it.
     fn policies(&self, values: &Values) -> Vec<Policy> {

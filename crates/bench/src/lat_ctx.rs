@@ -54,6 +54,15 @@ const PARAMETERS: &[Parameter] = &[
     units::hogs("0"),
 ];
 
+/// Where the processes run: what the parameter `sched` says.
+#[derive(Clone, Copy)]
+enum Placement {
+    Kernel,
+    Single,
+    Balanced,
+    Unique,
+}
+
 #[derive(Clone, Copy)]
 struct Options {
     processes: u64,
@@ -61,7 +70,7 @@ struct Options {
     parallelism: u64,
     warmup_ns: u64,
     repetitions: usize,
-    sched: &'static str,
+    placement: Placement,
     cpus: u32,
     /// Summing the working set while it is in the nearest cache, ns.
     sum_ns: u64,
@@ -70,11 +79,11 @@ struct Options {
 impl Options {
     /// A process of ring `ring`, with its working set and where it may run.
     fn spawn(&self, program: impl Program + 'static, ring: u64, process: u64) -> Spawn {
-        let cpu = match self.sched {
-            "SINGLE" => Some(0),
-            "BALANCED" => Some(ring),
-            "UNIQUE" => Some(ring * self.processes + process),
-            _ => None,
+        let cpu = match self.placement {
+            Placement::Kernel => None,
+            Placement::Single => Some(0),
+            Placement::Balanced => Some(ring),
+            Placement::Unique => Some(ring * self.processes + process),
         };
         let spawn = Spawn::new("lat_ctx", program).footprint_kib(self.size_kib);
         match cpu {
@@ -122,7 +131,12 @@ impl Benchmark for LatCtx {
             parallelism: values.whole("parallelism"),
             warmup_ns: values.whole("warmup") * US_NS,
             repetitions: values.whole("repetitions") as usize,
-            sched: values.word("sched"),
+            placement: match values.word("sched") {
+                "SINGLE" => Placement::Single,
+                "BALANCED" => Placement::Balanced,
+                "UNIQUE" => Placement::Unique,
+                _ => Placement::Kernel,
+            },
             cpus: conditions.cpus,
             sum_ns: u64::from(size_kib) * conditions.costs.touch_kib_ns,
         };
@@ -338,7 +352,7 @@ mod tests {
             parallelism: 1,
             warmup_ns: 0,
             repetitions: 3,
-            sched: "DEFAULT",
+            placement: Placement::Kernel,
             cpus: 1,
             sum_ns: 0,
         };

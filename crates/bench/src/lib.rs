@@ -33,7 +33,9 @@ pub mod thud;
 mod units;
 pub mod yield_loops;
 
-pub use benchmark::{Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table};
+pub use benchmark::{
+    Benchmark, Better, Chosen, Conditions, End, Figure, Findings, Prepared, Row, Table,
+};
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
 /// All benchmarks, in the order in which they are listed.

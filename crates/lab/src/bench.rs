@@ -5,7 +5,7 @@ use crate::panics;
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
+use schedlab_bench::{BadValue, Chosen, Conditions, End, Findings, Values};
 use schedlab_core::BuildConfig;
 use schedlab_core::{Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
@@ -21,7 +21,7 @@ use schedlab_workload::{Error, Reason};
 #[derive(Clone)]
 pub struct Bench {
     /// Which.
-    pub benchmark: &'static dyn Benchmark,
+    pub benchmark: Chosen,
     /// Its parameters.
     pub values: Values,
     /// CPUs, 1 to 4096; those of `machine`, if there is one.
@@ -87,10 +87,11 @@ impl From<RunError> for BenchError {
 
 impl Bench {
     /// `benchmark` as it is if nobody sets anything, on one CPU.
-    pub fn new(benchmark: &'static dyn Benchmark) -> Bench {
+    pub fn new(benchmark: impl Into<Chosen>) -> Bench {
+        let benchmark = benchmark.into();
         Bench {
-            benchmark,
             values: Values::defaults(benchmark.parameters()),
+            benchmark,
             cpus: 1,
             machine: None,
             costs: None,

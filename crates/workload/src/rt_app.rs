@@ -32,6 +32,7 @@ mod costs;
 mod in_force;
 mod keys;
 mod locate;
+mod model_error;
 mod mutex_use;
 mod read;
 mod write;
@@ -85,7 +86,7 @@ pub(crate) fn load_value(
     let model = read::model(cursor, dialect)?;
     match check::check(&model, dialect, target) {
         Ok(()) => Ok(model),
-        Err(fault) => Err(locate::diagnostic(cursor, &model, fault)),
+        Err(error) => Err(locate::diagnostic(cursor, &model, error)),
     }
 }
 
@@ -98,7 +99,7 @@ pub fn check(model: &Model, target: &Target) -> Result<(), Diagnostic> {
 }
 
 pub(crate) fn check_as(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Diagnostic> {
-    check::check(model, dialect, target).map_err(|fault| fault.without_source(model))
+    check::check(model, dialect, target).map_err(|error| error.without_source(model))
 }
 
 /// The model as a file in rt-app's language. [`load`] makes the same model of it again.

@@ -52,31 +52,36 @@ impl Kernel {
         if self.calls_are_free {
             return 0;
         }
-        let costs = self.costs;
+        if let Step::Unlock(mutex) = *step {
+            return match self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
+                true => {
+                    let wakes = self.is_wanted(mutex);
+                    futex_ns(&self.costs, wakes)
+                }
+                false => 0,
+            };
+        }
+        let costs = &self.costs;
         match *step {
             Step::Write(channel, bytes) => {
                 let is_socket = self.objects.channels[channel.0 as usize].is_socket();
                 let write_ns = if is_socket { costs.socket_write_ns } else { costs.pipe_write_ns };
-                write_ns + copying_ns(&costs, bytes)
+                write_ns + copying_ns(costs, bytes)
             }
             Step::Post(semaphore) => {
                 let semaphore = &self.objects.semaphores[semaphore.0 as usize];
                 let wakes = !semaphore.waiters.is_empty();
-                futex_ns(&costs, wakes || semaphore.kind == SemaphoreKind::Syscall)
+                futex_ns(costs, wakes || semaphore.kind == SemaphoreKind::Syscall)
             }
-            Step::Unlock(mutex) => match self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
-                true => futex_ns(&costs, self.is_wanted(mutex)),
-                false => 0,
-            },
             Step::Signal(condition) | Step::Broadcast(condition) => {
-                futex_ns(&costs, !self.objects.conditions[condition.0 as usize].is_empty())
+                futex_ns(costs, !self.objects.conditions[condition.0 as usize].is_empty())
             }
             Step::Resume { name, .. } => {
                 let suspended = &self.objects.suspensions[name.0 as usize];
-                futex_ns(&costs, suspended.has_sleepers(&self.tasks))
+                futex_ns(costs, suspended.has_sleepers(&self.tasks))
             }
             Step::Unpark { task, .. } => {
-                futex_ns(&costs, self.tasks[task.index()].blocked == Blocked::Suspended)
+                futex_ns(costs, self.tasks[task.index()].blocked == Blocked::Suspended)
             }
             Step::Barrier(_) | Step::Open(_) => costs.futex_ns,
             Step::TryLock(_) => costs.try_lock_ns,

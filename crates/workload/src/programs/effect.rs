@@ -6,7 +6,7 @@ use super::kernel::{Forking, Kernel, THREADS_MAX};
 use super::mutex::MutexId;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::{Blocked, Body, Order, Stage, Task, Timing};
+use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
 use super::wait_queue::Sleeper;
 use crate::error::{Error, Reason};
 use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId};
@@ -32,14 +32,15 @@ fn uninterruptible(until_ns: u64) -> Result<Outcome, Error> {
 }
 
 impl Kernel {
-    /// `step` takes effect, or blocks. `again`: it has been blocked in it before.
+    /// `step` takes effect, or blocks.
+    #[inline(always)]
     pub(super) fn effect(
         &mut self,
         now_ns: u64,
         number: u32,
         cpu: CpuId,
         step: Step,
-        again: bool,
+        attempt: Attempt,
     ) -> Result<Outcome, Error> {
         let this = &mut self.tasks[number as usize];
         let objects = &mut self.objects;
@@ -137,7 +138,7 @@ impl Kernel {
                 }
                 return Ok(Outcome::Op(op));
             }
-            Step::Lock(id, spin_ns) => return Ok(self.lock(now_ns, number, id, spin_ns, again)),
+            Step::Lock(id, spin_ns) => return Ok(self.lock(now_ns, number, id, spin_ns, attempt)),
             Step::TryLock(id) => {
                 let succeeded = self.try_lock(number, id);
                 self.tasks[number as usize].succeeded = succeeded;
@@ -302,11 +303,11 @@ impl Kernel {
         number: u32,
         id: MutexId,
         spin_ns: u64,
-        again: bool,
+        attempt: Attempt,
     ) -> Outcome {
         if self.try_lock(number, id) {
             if self.objects.mutexes[id.0 as usize].kind.is_futex() {
-                self.owe_futex(number, again);
+                self.owe_futex(number, attempt != Attempt::First);
             }
             return Outcome::Done;
         }
@@ -316,24 +317,7 @@ impl Kernel {
             return Outcome::Op(Op::Run { ns: piece_ns });
         }
         self.tasks[number as usize].stage = Stage::Again(Step::Lock(id, 0));
-        Outcome::Op(self.wait_for_mutex(now_ns, number, id, again))
-    }
-
-    /// A task that was signalled takes the mutex again; it comes to it as if for the first time.
-    pub(super) fn lock_after_signal(
-        &mut self,
-        now_ns: u64,
-        number: u32,
-        mutex: MutexId,
-    ) -> Outcome {
-        if !self.try_lock(number, mutex) {
-            self.tasks[number as usize].stage = Stage::Again(Step::Lock(mutex, 0));
-            return Outcome::Op(self.wait_for_mutex(now_ns, number, mutex, false));
-        }
-        if self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
-            self.owe_futex(number, true);
-        }
-        Outcome::Done
+        Outcome::Op(self.wait_for_mutex(now_ns, number, id, attempt == Attempt::Again))
     }
 
     /// Ends a task, and wakes its parent if it waits for that.
@@ -355,7 +339,7 @@ impl Kernel {
         }
     }
 
-    fn sleep(&mut self, number: u32, until_ns: u64) -> Op {
+    pub(super) fn sleep(&mut self, number: u32, until_ns: u64) -> Op {
         self.tasks[number as usize].after_run = false;
         Op::Sleep {
             until_ns,
@@ -368,6 +352,7 @@ impl Kernel {
     }
 
     /// The task sleeps until it is woken.
+    #[inline]
     pub(super) fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Op {
         let task = &mut self.tasks[number as usize];
         task.blocked = blocked;
@@ -377,6 +362,7 @@ impl Kernel {
     }
 
     /// The task sleeps, and tries `step` again when it is woken.
+    #[inline]
     fn block_in(&mut self, now_ns: u64, number: u32, step: Step) -> Result<Outcome, Error> {
         let blocked = match step {
             Step::Read(id, _) => Blocked::Read(id.0),
@@ -390,21 +376,24 @@ impl Kernel {
     }
 
     /// `number` need not wait any more; `actor` wakes it.
+    #[inline]
     pub(super) fn unblock(&mut self, actor: u32, number: u32, sync: bool) {
         self.tasks[number as usize].blocked = Blocked::No;
         self.tasks[actor as usize].order_wake(number, sync);
     }
 
+    #[inline]
     pub(super) fn op(&self, order: Order) -> Op {
         match order {
             Order::Wake { task, sync } => Op::Wake { task: TaskId(task), sync },
             Order::Attr { task } => Op::SetAttr { task: TaskId(task), attr: self.effective(task) },
-            Order::Then(op) => op,
+            Order::Block => Op::Block { reason: BlockReason::Interruptible },
         }
     }
 }
 
 /// `actor` wakes those of `side` that are to be woken.
+#[inline]
 fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, sync: bool) {
     if side.is_empty() {
         return;

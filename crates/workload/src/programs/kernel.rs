@@ -12,10 +12,12 @@ use super::objects::Objects;
 use super::part::{Part, PartId, Running};
 use super::profile::Profile;
 use super::random::Random;
-use super::script::{AddressSpaces, Conventions, Cursor, Instr, Log, ScriptOptions, Scripts};
+use super::script::{
+    AddressSpaces, Conventions, Cursor, Event, Instr, Log, ScriptOptions, Scripts,
+};
 use super::semaphore::SemaphoreKind;
 use super::step::{Context, Spawn, Step};
-use super::task::{Blocked, Body, Order, Stage, Task, Timing};
+use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
 use crate::error::{Error, Reason};
 use schedlab_core::{CpuId, GroupId, TaskAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
@@ -339,8 +341,24 @@ impl Kernel {
         Error::new(now_ns, task, self.thread_name(task), self.place(task), reason)
     }
 
+    /// Counts a step, unless it is one in which a script changes its attributes at the beginning of
+    /// a phase: its events are counted.
+    #[inline]
+    fn count_step(&mut self, now_ns: u64, task: u32, step: &Step) -> Result<(), Error> {
+        let counts = match step {
+            Step::SetAttr(..) | Step::SetAffinity(..) | Step::SetGroup(..) | Step::Exit => {
+                self.tasks[task as usize].script().is_none()
+            }
+            _ => true,
+        };
+        if counts && self.count_event(now_ns, task).is_none() {
+            return Err(self.no_time_passes(now_ns, task));
+        }
+        Ok(())
+    }
+
     #[cold]
-    fn no_time_passes(&self, now_ns: u64, task: u32) -> Error {
+    pub(super) fn no_time_passes(&self, now_ns: u64, task: u32) -> Error {
         let own = self.tasks[task as usize].instant_events;
         let reason = if own >= EVENTS_AT_ONE_INSTANT {
             Reason::NoTimePasses { events: own }
@@ -358,15 +376,11 @@ impl Kernel {
         }
     }
 
-    /// The next step of the program of `task`.
+    /// The next step of the program of a task that executes no script.
     #[inline]
-    fn next_step(&mut self, now_ns: u64, number: u32, cpu: CpuId) -> Step {
+    fn next_program_step(&mut self, now_ns: u64, number: u32, cpu: CpuId) -> Step {
         let this = &mut self.tasks[number as usize];
-        let program = match &mut this.body {
-            Body::Script(_) => return self.script_step(now_ns, number),
-            Body::Program(program) => program,
-            Body::Over => return Step::Exit,
-        };
+        let Body::Program(program) = &mut this.body else { return Step::Exit };
         let start_ns = self.parts[this.part.index()].part.start_ns;
         let mut context = Context {
             now_ns: now_ns - start_ns,
@@ -396,7 +410,7 @@ impl Kernel {
             };
             // Whoever was to wake it may have been quicker than it was to block.
             let woken = this.blocked == Blocked::No;
-            if !(woken && matches!(order, Order::Then(Op::Block { .. }))) {
+            if !(woken && matches!(order, Order::Block)) {
                 return Some(order);
             }
         }
@@ -426,58 +440,48 @@ impl Workload for Kernel {
             if this.owes_ns > 0 {
                 return Ok(Op::Run { ns: std::mem::take(&mut this.owes_ns) });
             }
-            let (step, again) = match std::mem::take(&mut this.stage) {
-                Stage::Between => {
-                    let step = self.next_step(now_ns, number, cpu);
-                    let ns = self.cost_before(&step);
-                    if ns > 0 {
-                        self.tasks[number as usize].stage = Stage::Effect(step);
-                        return Ok(Op::Run { ns });
+            let (step, attempt) = if matches!(this.stage, Stage::Between) {
+                let step = if this.script().is_some() {
+                    match self.next_script_event(now_ns, number)? {
+                        Event::Op(op) => return Ok(op),
+                        Event::Step(step) => step,
                     }
-                    (step, false)
+                } else {
+                    self.next_program_step(now_ns, number, cpu)
+                };
+                let ns = self.cost_before(&step);
+                if ns > 0 {
+                    self.tasks[number as usize].stage = Stage::Effect(step);
+                    return Ok(Op::Run { ns });
                 }
-                Stage::Effect(step) => (step, false),
-                Stage::Again(step) => (step, true),
-                Stage::Spin(mutex, left_ns) => (Step::Lock(mutex, left_ns), false),
-                Stage::Signalled(mutex) => {
-                    self.count_event(now_ns, number)
-                        .ok_or_else(|| self.no_time_passes(now_ns, number))?;
-                    if let Outcome::Op(op) = self.lock_after_signal(now_ns, number, mutex) {
-                        self.tasks[number as usize].orders.push_back(Order::Then(op));
+                (step, Attempt::First)
+            } else {
+                match std::mem::take(&mut this.stage) {
+                    Stage::Effect(step) => (step, Attempt::First),
+                    Stage::Again(step) => (step, Attempt::Again),
+                    Stage::Spin(mutex, left_ns) => (Step::Lock(mutex, left_ns), Attempt::First),
+                    Stage::Signalled(mutex) => (Step::Lock(mutex, 0), Attempt::Signalled),
+                    Stage::Kill(mut others) => match others.pop() {
+                        Some(other) => {
+                            this.stage = Stage::Kill(others);
+                            return Ok(Op::Kill { task: other });
+                        }
+                        None => (Step::Exit, Attempt::First),
+                    },
+                    Stage::Between | Stage::Over => {
+                        this.stage = Stage::Over;
+                        return Ok(Op::Exit);
                     }
-                    continue;
-                }
-                Stage::Kill(mut others) => match others.pop() {
-                    Some(other) => {
-                        this.stage = Stage::Kill(others);
-                        return Ok(Op::Kill { task: other });
-                    }
-                    None => (Step::Exit, false),
-                },
-                Stage::Over => {
-                    this.stage = Stage::Over;
-                    return Ok(Op::Exit);
                 }
             };
-            // A script changes its attributes at the beginning of a phase; its events are counted.
-            let counts = match step {
-                Step::SetAttr(..) | Step::SetAffinity(..) | Step::SetGroup(..) | Step::Exit => {
-                    self.tasks[number as usize].script().is_none()
+            self.count_step(now_ns, number, &step)?;
+            if let Outcome::Op(op) = self.effect(now_ns, number, cpu, step, attempt)? {
+                let orders = &mut self.tasks[number as usize].orders;
+                if orders.is_empty() {
+                    return Ok(op);
                 }
-                _ => true,
-            };
-            if counts && self.count_event(now_ns, number).is_none() {
-                return Err(self.no_time_passes(now_ns, number));
-            }
-            match self.effect(now_ns, number, cpu, step, again)? {
-                Outcome::Done => {}
-                Outcome::Op(op) => {
-                    let orders = &mut self.tasks[number as usize].orders;
-                    if orders.is_empty() {
-                        return Ok(op);
-                    }
-                    orders.push_back(Order::Then(op));
-                }
+                debug_assert!(matches!(op, Op::Block { .. }), "nothing else follows orders");
+                orders.push_back(Order::Block);
             }
         }
     }
@@ -506,9 +510,9 @@ impl Workload for Kernel {
                 self.exit(now_ns, number);
                 Some(Op::Exit)
             }
-            Instr::Sched { .. } if renice_before_wake => {
-                let step = self.script_step(now_ns, number);
-                match self.effect(now_ns, number, CpuId(0), step, false) {
+            instr @ Instr::Sched { .. } if renice_before_wake => {
+                let step = self.step_of(now_ns, number, instr);
+                match self.effect(now_ns, number, CpuId(0), step, Attempt::First) {
                     Ok(Outcome::Op(op)) => Some(op),
                     _ => {
                         let order = self.tasks[task.index()].orders.pop_front()?;
@@ -541,7 +545,7 @@ impl Workload for Kernel {
         this.killed = true;
         let blocked = std::mem::take(&mut this.blocked);
         // Whom it was about to wake is woken all the same.
-        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Then(_)));
+        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block));
         self.orphans.extend(left);
         // It may have been about to end by itself.
         if !matches!(std::mem::replace(&mut this.stage, Stage::Over), Stage::Over) {

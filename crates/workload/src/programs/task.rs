@@ -7,7 +7,6 @@ use super::random::Random;
 use super::script::Cursor;
 use super::step::{Program, Step};
 use schedlab_core::{TaskAttr, TaskId};
-use schedlab_machine::Op;
 use std::collections::VecDeque;
 
 /// What a task executes.
@@ -58,14 +57,25 @@ pub(super) enum Blocked {
 }
 
 /// Something that the machine is yet to do on behalf of a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// Wake `task`.
     Wake { task: u32, sync: bool },
     /// The effective attributes of `task` have changed.
     Attr { task: u32 },
-    /// What the task does after the orders before.
-    Then(Op),
+    /// The task itself sleeps until it is woken.
+    Block,
+}
+
+/// How a task comes to the step that takes effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attempt {
+    /// For the first time.
+    First,
+    /// It was signalled, and takes the mutex again.
+    Signalled,
+    /// It was blocked in it, and woken.
+    Again,
 }
 
 /// What a script's event is in the middle of, for the log and for events of several pieces.
@@ -133,6 +143,7 @@ impl Task {
     }
 
     /// It tells the machine to wake `task` after this step.
+    #[inline]
     pub fn order_wake(&mut self, task: u32, sync: bool) {
         self.orders.push_back(Order::Wake { task, sync });
     }

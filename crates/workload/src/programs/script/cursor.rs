@@ -1,6 +1,7 @@
 //! Executing scripts: a thread's place in its script, and the [`Step`] that comes next.
 
 use super::{Instr, NONE, Script, ThreadInfo};
+use crate::error::Error;
 use crate::programs::barrier::BarrierId;
 use crate::programs::device::DiskId;
 use crate::programs::kernel::Kernel;
@@ -11,9 +12,18 @@ use crate::programs::task::{Body, Timing};
 use crate::programs::timer::TimerId;
 use crate::programs::wait_queue::{ConditionId, SuspensionId};
 use schedlab_core::TaskId;
+use schedlab_machine::Op;
 
 /// The work between two looks at the clock in a `runtime` event, ns.
 const RUNTIME_PIECE_NS: u64 = 32_000;
+
+/// What a script does next.
+pub(in crate::programs) enum Event {
+    /// The machine's business alone.
+    Op(Op),
+    /// A step of the kernel.
+    Step(Step),
+}
 
 /// A thread's place in its script.
 #[derive(Clone, Copy, Debug)]
@@ -170,11 +180,8 @@ impl Kernel {
         }
     }
 
-    /// The next step of a thread's script.
-    #[inline]
-    pub(in crate::programs) fn script_step(&mut self, now_ns: u64, number: u32) -> Step {
-        self.event_ended(now_ns, number);
-        let Some(instr) = self.skip_markers(now_ns, number) else { return Step::Exit };
+    /// The step for `instr`, at the thread's place, which moves on.
+    pub(in crate::programs) fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
         let me = TaskId(number);
         let task = &mut self.tasks[number as usize];
         let Body::Script(cursor) = &mut task.body else { return Step::Exit };
@@ -231,7 +238,7 @@ impl Kernel {
         }
     }
 
-    /// If the next step is a plain run, takes it.
+    /// If the next event is a run, takes it.
     #[inline]
     pub(in crate::programs) fn take_script_run(&mut self, now_ns: u64, number: u32) -> Option<u64> {
         self.tasks[number as usize].script()?;
@@ -242,14 +249,49 @@ impl Kernel {
             };
             // If that is one too many, `next` will find another too many, and can say so.
             self.count_event(now_ns, number)?;
-            if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-                cursor.at = cursor.pc;
-                cursor.pc += 1;
-            }
+            self.advance(number);
             self.begin_run(now_ns, number, ns);
             if ns > 0 {
                 return Some(ns);
             }
+        }
+    }
+
+    /// The next event: a run or a sleep as the machine's operation, without the detour by a
+    /// [`Step`]; another as a step.
+    #[inline]
+    pub(in crate::programs) fn next_script_event(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+    ) -> Result<Event, Error> {
+        self.event_ended(now_ns, number);
+        let Some(instr) = self.skip_markers(now_ns, number) else {
+            return Ok(Event::Step(Step::Exit));
+        };
+        let (Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) = instr else {
+            return Ok(Event::Step(self.step_of(now_ns, number, instr)));
+        };
+        if self.count_event(now_ns, number).is_none() {
+            return Err(self.no_time_passes(now_ns, number));
+        }
+        self.advance(number);
+        Ok(Event::Op(match instr {
+            Instr::Sleep { ns } => self.sleep(number, now_ns.saturating_add(ns)),
+            Instr::Run { ns } => {
+                self.begin_run(now_ns, number, ns);
+                Op::Run { ns }
+            }
+            _ => unreachable!("it was matched above"),
+        }))
+    }
+
+    /// The present instruction is the one at the thread's place, which moves on.
+    #[inline]
+    fn advance(&mut self, number: u32) {
+        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+            cursor.at = cursor.pc;
+            cursor.pc += 1;
         }
     }
 

@@ -10,7 +10,7 @@ mod cursor;
 mod log;
 
 use super::mutex::MutexKind;
-pub(super) use cursor::Cursor;
+pub(super) use cursor::{Cursor, Event};
 pub use log::{Log, LogLine};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
