@@ -212,7 +212,7 @@ fn a_program_that_uses_no_time_is_stopped_and_one_may_end_the_run() {
 }
 
 #[test]
-fn who_waits_for_what_is_told() {
+fn the_wait_graph_names_what_a_task_waits_for() {
     let mut os = os();
     let pipe = os.objects().pipe();
     os.start(0, Spawn::new("reader", move |_: &mut Context<'_>| Step::Read(pipe, 1)));
