@@ -1,9 +1,9 @@
 //! The benchmarks by which schedulers were judged, as programs for the simulated machine.
 //!
 //! A [`Benchmark`] says which [`Parameter`]s it takes, under the names that the real program has,
-//! and makes of their [`Values`] tasks in an [`Kernel`](schedlab_workload::programs::Kernel). What the run found
-//! it tells as [`Findings`]: the text that the real program prints, and figures. It knows nothing
-//! of schedulers; who runs it chooses one.
+//! and makes of their [`Values`] tasks in a [`Kernel`](schedlab_workload::programs::Kernel). It
+//! reports what the run found as [`Findings`]: the text that the real program prints, and figures.
+//! It knows nothing of schedulers; who runs it chooses one.
 //!
 //! One file a benchmark; [`ALL`] lists them. Several can run side by side: [`combined`].
 

@@ -22,7 +22,7 @@ fn limit(values: &Values) -> Option<u64> {
 }
 
 /// Figures, and the same as text.
-fn findings_of(figures: Vec<Figure>) -> Findings {
+fn findings(figures: Vec<Figure>) -> Findings {
     let line = |figure: &Figure| format!("{}: {:.3} {}\n", figure.name, figure.value, figure.unit);
     Findings::new(figures.iter().map(line).collect(), figures)
 }
@@ -71,7 +71,8 @@ impl Benchmark for Editor {
         for _ in 0..values.whole("hogs") {
             os.start(0, Spawn::new("hog", programs::hog()));
         }
-        let finish = Box::new(move |_: &End<'_>| findings_of(programs::summary(&responses, "response")));
+        let finish =
+            Box::new(move |_: &End<'_>| findings(programs::summary(&responses, "response")));
         Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
@@ -132,7 +133,7 @@ impl Benchmark for PeriodicMix {
                     pace.met.get() as f64 * 100.0 / due as f64,
                 ));
             }
-            findings_of(figures)
+            findings(figures)
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }
@@ -182,7 +183,7 @@ impl Benchmark for NiceLadder {
             let figures = order.iter().map(|&(nice, task)| {
                 Figure::plain(format!("share at nice {nice}"), "%", share(task))
             });
-            Findings { tables: vec![table], ..findings_of(figures.collect()) }
+            Findings { tables: vec![table], ..findings(figures.collect()) }
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }
@@ -242,7 +243,7 @@ impl Benchmark for ForkStorm {
             figures.extend(programs::summary(&starts, "start latency"));
             let done = responses.borrow().moments().count as f64 * 1e9 / end.now_ns.max(1) as f64;
             figures.push(Figure::higher("children done", "1/s", done));
-            findings_of(figures)
+            findings(figures)
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }

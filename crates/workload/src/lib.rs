@@ -3,7 +3,7 @@
 //! - [`rt_app`] reads, checks and writes workloads in rt-app's JSON language; [`Model`] is what it
 //!   makes of them.
 //! - [`programs`] is the kernel that every workload runs on: rt-app files, compiled to it, and the
-//!   programs that benchmarks are made of. [`Kernel`](programs::Kernel) is the
+//!   programs that benchmarks are made of. [`Kernel`] is the
 //!   [`Workload`](schedlab_machine::Workload).
 //! - [`cgroups`] says which task groups a run needs and what holds in them.
 //! - [`golden`] reads golden schedules, whose workloads run in the same way.

@@ -5,8 +5,8 @@
 //! after 30 s both are told to stop. The controller makes these runs one after the other and forks
 //! new processes for each.
 //!
-//! * [`step`]: the arithmetic of deadlines.
-//! * [`tasks`]: the programs.
+//! * `step`: the arithmetic of deadlines.
+//! * `tasks`: the programs.
 
 mod step;
 mod tasks;

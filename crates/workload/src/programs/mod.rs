@@ -7,8 +7,8 @@
 //! both can run side by side:
 //!
 //! * [`Program`]: code, as benchmarks are made of; any closure is one.
-//! * [`Script`]: plain data, a list of instructions in phases and rounds. Files in rt-app's language
-//!   are compiled to [`Scripts`]; any other reader can fill them in as well.
+//! * [`Script`]: plain data, a list of instructions in phases and rounds. Files in rt-app's
+//!   language are compiled to [`Scripts`]; any other reader can fill them in as well.
 //!
 //! # When a step takes effect
 //!

@@ -177,8 +177,8 @@ impl Kernel {
         }
     }
 
-    /// `task`, which could not have the mutex, waits for it. One that has waited before and came too
-    /// late keeps its place, where the mutex has it so.
+    /// `task`, which could not have the mutex, waits for it. One that has waited before (`again`)
+    /// and came too late keeps its place, where the mutex has it so.
     pub(super) fn wait_for_mutex(
         &mut self,
         now_ns: u64,

@@ -2,8 +2,8 @@
 //! its own.
 //!
 //! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does
-//! not notice that it is a part, except by how long things take. A [`Kernel`] of which nobody has said
-//! anything is one part that begins at 0.
+//! not notice that it is a part, except by how long things take. A [`Kernel`] of which nobody has
+//! said anything is one part that begins at 0.
 
 use super::kernel::Kernel;
 use super::task::{Stage, Task};

@@ -38,7 +38,7 @@ impl std::fmt::Display for Refusal {
 pub struct Outcome {
     /// How it ended.
     pub end: RunEnd,
-    /// The first refusals, at most [`REFUSALS_KEPT`]; of those of one line at one time the first.
+    /// The first refusals, at most `REFUSALS_KEPT`; of those of one line at one time the first.
     pub refusals: Vec<Refusal>,
     /// How many there were.
     pub refused: u64,
