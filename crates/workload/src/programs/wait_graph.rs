@@ -1,7 +1,8 @@
-//! Who waits for what: what to tell when a run is stuck.
+//! Who waits for what: the diagnosis of a run that is stuck.
 
-use super::{Blocked, Vm};
-use crate::stop::Seconds;
+use super::kernel::Kernel;
+use super::task::Blocked;
+use crate::error::Seconds;
 use schedlab_core::TaskId;
 use std::fmt;
 
@@ -51,6 +52,16 @@ pub enum WaitsFor {
     },
     /// Being resumed.
     Resume,
+    /// A message that nobody writes.
+    Read,
+    /// Room for a message, that nobody makes.
+    Write,
+    /// Something to read.
+    Poll,
+    /// A latch that nobody opens.
+    Latch,
+    /// The end of a child.
+    Child,
 }
 
 /// Threads that wait; prints as a message.
@@ -66,15 +77,15 @@ pub struct Deadlock {
 /// A message names so many threads; the rest is counted.
 const NAMED_MAX: usize = 20;
 
-impl Vm {
+impl Kernel {
     /// Who waits for what now. When the machine says that a run is
     /// [stuck](schedlab_machine::RunEnd::Stuck), this is why.
-    pub fn who_waits(&self) -> Deadlock {
+    pub fn wait_graph(&self) -> Deadlock {
         let mut waiting = Vec::new();
-        let places: Vec<usize> = (0..self.threads.len() as u32)
+        let places: Vec<usize> = (0..self.tasks.len() as u32)
             .map(|number| {
                 waiting.extend(self.waiting_thread(number));
-                // Asked only of threads that wait.
+                // Asked only of tasks that wait.
                 waiting.len().saturating_sub(1)
             })
             .collect();
@@ -83,66 +94,73 @@ impl Vm {
     }
 
     fn waiting_thread(&self, number: u32) -> Option<WaitingThread> {
-        let thread = &self.threads[number as usize];
+        let blocked = self.tasks[number as usize].blocked;
         let task = TaskId(number);
-        // Those who have to take something when they are woken stay at their instruction, the
-        // others are past it.
-        let mut past = 1;
-        let waits_for = match thread.blocked {
+        // Only what scripts share has names.
+        let name = |names: &[String], number: u32| {
+            names.get(number as usize).cloned().unwrap_or_else(|| number.to_string())
+        };
+        let waits_for = match blocked {
             Blocked::No => return None,
             Blocked::Mutex(mutex) => {
-                past = 0;
-                let owner = self.mutexes.owner(mutex).map(TaskId);
+                let owner = self.objects.mutexes[mutex as usize].owner().map(TaskId);
                 WaitsFor::Mutex {
-                    name: self.code.mutexes[mutex as usize].clone(),
+                    name: name(&self.scripts.mutexes, mutex),
                     owner: owner.map(|owner| (owner, self.owner_name(owner))),
                 }
             }
             Blocked::Condition(condition) => {
-                past = 0;
-                WaitsFor::Condition { name: self.code.conditions[condition as usize].clone() }
+                WaitsFor::Condition { name: name(&self.scripts.conditions, condition) }
             }
-            Blocked::Barrier(barrier) => {
-                let info = &self.code.barriers[barrier as usize];
+            Blocked::Barrier(number) => {
+                let info = self.scripts.barriers.get(number as usize);
+                let barrier = &self.objects.barriers[number as usize];
                 WaitsFor::Barrier {
-                    name: info.name.clone(),
-                    come: self.waiting.barriers[barrier as usize].len(),
-                    needed: info.needed,
+                    name: info.map_or_else(|| number.to_string(), |info| info.name.clone()),
+                    come: barrier.come.len(),
+                    needed: barrier.needed,
                 }
             }
             Blocked::Semaphore(semaphore) => {
-                WaitsFor::Semaphore { name: self.code.semaphores[semaphore as usize].clone() }
+                WaitsFor::Semaphore { name: name(&self.scripts.semaphores, semaphore) }
             }
             Blocked::Suspended => WaitsFor::Resume,
+            Blocked::Read(_) => WaitsFor::Read,
+            Blocked::Write(_) => WaitsFor::Write,
+            Blocked::Poll(_) => WaitsFor::Poll,
+            Blocked::Latch(_) => WaitsFor::Latch,
+            Blocked::Child => WaitsFor::Child,
         };
         Some(WaitingThread {
             task,
             thread: self.thread_name(task),
-            place: self.code.place(thread.program, thread.pc - past),
+            place: self.place(task),
             waits_for,
-            since_ns: thread.since_ns,
+            since_ns: self.tasks[task.index()].since_ns,
         })
     }
 
     /// A mutex's owner for a message.
     fn owner_name(&self, owner: TaskId) -> String {
         let name = self.thread_name(owner);
-        if self.threads[owner.index()].killed { format!("{name}, which was killed") } else { name }
+        if self.tasks[owner.index()].killed { format!("{name}, which was killed") } else { name }
     }
 
     /// The owner of the mutex that a thread waits for.
     fn waits_for_thread(&self, number: usize) -> Option<usize> {
-        match self.threads[number].blocked {
-            Blocked::Mutex(mutex) => self.mutexes.owner(mutex).map(|owner| owner as usize),
+        match self.tasks[number].blocked {
+            Blocked::Mutex(mutex) => {
+                self.objects.mutexes[mutex as usize].owner().map(|owner| owner as usize)
+            }
             _ => None,
         }
     }
 
     /// Follows who waits for whom; each thread is looked at once.
     fn circles(&self, places: &[usize]) -> Vec<Vec<usize>> {
-        let mut seen_from = vec![usize::MAX; self.threads.len()];
+        let mut seen_from = vec![usize::MAX; self.tasks.len()];
         let mut circles = Vec::new();
-        for start in 0..self.threads.len() {
+        for start in 0..self.tasks.len() {
             let mut at = Some(start);
             while let Some(number) = at.filter(|&number| seen_from[number] == usize::MAX) {
                 seen_from[number] = start;
@@ -165,6 +183,24 @@ impl Vm {
     }
 }
 
+impl WaitsFor {
+    /// What follows "waits" where names say nothing: `to read`, `for a mutex`.
+    pub fn brief(&self) -> &'static str {
+        match self {
+            WaitsFor::Mutex { .. } => "for a mutex",
+            WaitsFor::Condition { .. } => "for a condition",
+            WaitsFor::Barrier { .. } => "at a barrier",
+            WaitsFor::Semaphore { .. } => "for a semaphore",
+            WaitsFor::Resume => "to be resumed",
+            WaitsFor::Read => "to read",
+            WaitsFor::Write => "to write",
+            WaitsFor::Poll => "for something to read",
+            WaitsFor::Latch => "for a latch",
+            WaitsFor::Child => "for a child",
+        }
+    }
+}
+
 impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -178,6 +214,11 @@ impl fmt::Display for WaitsFor {
             }
             WaitsFor::Semaphore { name } => write!(f, "semaphore `{name}`"),
             WaitsFor::Resume => f.write_str("being resumed"),
+            WaitsFor::Read => f.write_str("something to read"),
+            WaitsFor::Write => f.write_str("room to write"),
+            WaitsFor::Poll => f.write_str("something to read"),
+            WaitsFor::Latch => f.write_str("a latch"),
+            WaitsFor::Child => f.write_str("a child"),
         }
     }
 }

@@ -8,8 +8,8 @@
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts;
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use crate::programs;
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -166,7 +166,7 @@ impl Books {
             tasks.push(label(), self.by_task[interval].iter().copied().map(seconds).collect());
             cpus.push(label(), self.by_cpu[interval].iter().copied().map(seconds).collect());
             let samples = self.samples(interval);
-            let (mean, variance) = parts::mean_and_variance(&samples);
+            let (mean, variance) = programs::mean_and_variance(&samples);
             let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
             let most = samples.iter().copied().fold(0.0, f64::max);
             if !samples.is_empty() {
@@ -204,21 +204,21 @@ fn seconds(ns: u64) -> f64 {
 /// The loops, their shell and their monitor. `run_ns` is what each loop computes; none: it is
 /// endless.
 fn start(
-    os: &mut Os,
+    os: &mut Kernel,
     values: &Values,
     conditions: &Conditions,
     name: &'static str,
     run_ns: Option<u64>,
 ) -> Shared {
     let books = Rc::new(RefCell::new(Books::new(values, conditions.cpus)));
-    let piece_ns = parts::ms(values, "piece").max(1);
-    let (count, spacing_ns) = (values.whole("count"), parts::ms(values, "spacing"));
+    let piece_ns = programs::ms(values, "piece").max(1);
+    let (count, spacing_ns) = (values.whole("count"), programs::ms(values, "spacing"));
     let one = move |books: &Shared, number: u64| {
         Spawn::new(name, counting(books.clone(), number as usize, piece_ns, run_ns))
     };
     if values.flag("shell") {
-        let shell_ns = parts::ms(values, "shell-cpu").saturating_sub(conditions.costs.fork_ns);
-        let sleep_ns = parts::ms(values, "shell-sleep");
+        let shell_ns = programs::ms(values, "shell-cpu").saturating_sub(conditions.costs.fork_ns);
+        let sleep_ns = programs::ms(values, "shell-sleep");
         let shared = books.clone();
         os.start(
             0,
@@ -239,7 +239,7 @@ fn start(
     if values.flag("monitor") {
         os.start(
             0,
-            Spawn::new("monitor", monitor(books.clone(), parts::ms(values, "monitor-cpu"))),
+            Spawn::new("monitor", monitor(books.clone(), programs::ms(values, "monitor-cpu"))),
         );
     }
     books
@@ -337,7 +337,7 @@ impl Benchmark for Li {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let books = start(os, values, conditions, "li", None);
         let limit_ns = Some(values.whole("time") * SECOND_NS);
@@ -355,8 +355,8 @@ fn li_findings(books: &Books, end: &End<'_>) -> Findings {
         .checked_sub(1)
         .map(|last| books.samples(last))
         .unwrap_or_default();
-    let (mean, variance) = parts::mean_and_variance(&last);
-    let (_, all_variance) = parts::mean_and_variance(&all);
+    let (mean, variance) = programs::mean_and_variance(&last);
+    let (_, all_variance) = programs::mean_and_variance(&all);
     let population = all_variance * (all.len() as f64 - 1.0).max(0.0) / all.len().max(1) as f64;
     let mut printed = String::from("loop  user+system s\n");
     for number in 0..books.born_ns.len() {
@@ -398,15 +398,15 @@ impl Benchmark for Cf {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let run_ns = (values.real("seconds") * 1e9) as u64;
         let books = start(os, values, conditions, "cf", Some(run_ns));
         // Twice what one CPU needs for it, and a minute.
         let count = values.whole("count");
-        let spacing_ns = parts::ms(values, "spacing")
-            + parts::ms(values, "shell-cpu")
-            + parts::ms(values, "shell-sleep");
+        let spacing_ns = programs::ms(values, "spacing")
+            + programs::ms(values, "shell-cpu")
+            + programs::ms(values, "shell-sleep");
         let limit_ns =
             Some((count * 2).saturating_mul(run_ns + spacing_ns).saturating_add(60 * SECOND_NS));
         Ok(Prepared { limit_ns, finish: Box::new(move |end| cf_findings(&books.borrow(), end)) })
@@ -425,7 +425,7 @@ fn cf_findings(books: &Books, end: &End<'_>) -> Findings {
     }
     let mut figures = vec![];
     if took.len() == books.born_ns.len() {
-        let (mean, variance) = parts::mean_and_variance(&took);
+        let (mean, variance) = programs::mean_and_variance(&took);
         let last = books.ended_ns.iter().copied().max().flatten().unwrap_or(0);
         figures = vec![
             Figure::lower("mean", "s", mean),

@@ -9,11 +9,12 @@
 //! a sweep, as ever.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common;
-use crate::parameter::{BadValue, Kind, Parameter, Value, Values};
-use crate::parts;
+use crate::parameter::{ALL_CPUS, BadValue, Parameter, Value, Values, cpus};
+use crate::programs;
+use crate::units;
 use schedlab_core::{CpuId, CpuSet, GroupId, Policy, SchedAttr};
-use schedlab_workload::os::{Os, Part, PartId};
+use schedlab_workload::programs::{Kernel, Part, PartId};
+use std::borrow::Cow;
 
 /// Nobody mixes more than this.
 pub const MEMBERS_MAX: usize = 100;
@@ -23,10 +24,7 @@ const NICE: &str = "nice";
 const POLICY: &str = "policy";
 const PRIORITY: &str = "rt-priority";
 const SHARES: &str = "shares";
-/// The setting whose words are what the user makes of them: [`affinities`] reads it.
-pub const AFFINITY: &str = "affinity";
-/// Every CPU.
-const EVERYWHERE: &str = "all";
+const AFFINITY: &str = "affinity";
 
 /// What can be set about any member.
 pub const SETTINGS: &[Parameter] = &[
@@ -34,12 +32,7 @@ pub const SETTINGS: &[Parameter] = &[
     Parameter::real(NICE, (-20.0, 19.0), "0", "nice value of its tasks that set none themselves"),
     Parameter::word(POLICY, &["other", "batch", "idle", "fifo", "rr"], "other", "their policy"),
     Parameter::whole(PRIORITY, (1, 99), "1", "their priority, with fifo and rr"),
-    Parameter::word(
-        AFFINITY,
-        &[EVERYWHERE],
-        EVERYWHERE,
-        "CPUs of those that choose none, as 0-3 or 0+2",
-    ),
+    Parameter::cpus(AFFINITY, "CPUs of those that choose none, as 0-3 or 0+2"),
     Parameter::whole(
         SHARES,
         (0, 262_144),
@@ -71,38 +64,6 @@ pub fn setting_name(benchmark: &dyn Benchmark, setting: &'static str) -> &'stati
         true => setting_aside(setting),
         false => setting,
     }
-}
-
-/// Reads affinities: CPUs and ranges of them joined by `+`, or `all`; several are a list, as of any
-/// parameter.
-///
-/// # Errors
-/// What is wrong, and what would be right.
-pub fn affinities(text: &str) -> Result<Vec<Value>, String> {
-    let one = |word: &str| match cpus(word) {
-        // A word of the command line, which is there as long as the program.
-        Some(_) => Ok(Value::Word(word.to_string().leak())),
-        None => Err(format!("\"{word}\" names no CPUs; give {EVERYWHERE}, 3, 0-3 or 0+2+4-7")),
-    };
-    text.split(',').map(one).collect()
-}
-
-/// The CPUs that `0+2+4-7` names, in rising order within each part; none of `all`.
-fn cpus(text: &str) -> Option<Vec<u32>> {
-    const CPUS_MAX: u32 = schedlab_core::topology::CPUS_MAX;
-    if text == EVERYWHERE {
-        return Some(vec![]);
-    }
-    let mut cpus = vec![];
-    for part in text.split('+') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= CPUS_MAX {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
 }
 
 /// A benchmark that is to be mixed with others.
@@ -137,27 +98,26 @@ struct Mixed {
     name: String,
     benchmark: &'static dyn Benchmark,
     /// The benchmark's parameters: what it calls them, and what the mix does.
-    parameters: Vec<(&'static str, &'static str)>,
+    parameters: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     /// What the mix calls [`SETTINGS`], in their order.
-    settings: Vec<&'static str>,
+    settings: Vec<Cow<'static, str>>,
 }
 
 /// A mix of benchmarks: a benchmark.
 pub struct Mix {
     members: Vec<Mixed>,
-    parameters: &'static [Parameter],
+    parameters: Vec<Parameter>,
 }
 
 /// What was set about a mix, by the names of its own parameters.
-pub type Given = Vec<(&'static str, Vec<Value>)>;
+pub type Given = Vec<(Cow<'static, str>, Vec<Value>)>;
 
 impl Mix {
-    /// Mixes `members`, and says what was set under the names of the mix. It lives as long as the
-    /// program, as all benchmarks do.
+    /// Mixes `members`, and says what was set under the names of the mix.
     ///
     /// # Errors
     /// [`MixError`].
-    pub fn of(members: Vec<Member>) -> Result<(&'static Mix, Given), MixError> {
+    pub fn of(members: Vec<Member>) -> Result<(Mix, Given), MixError> {
         if members.is_empty() {
             return Err(MixError::Nothing);
         }
@@ -170,17 +130,8 @@ impl Mix {
             let member = Mixed::new(name, &member, &mut parameters, &mut given);
             mixed.push(member);
         }
-        Ok((Box::leak(Box::new(Mix { members: mixed, parameters: parameters.leak() })), given))
+        Ok((Mix { members: mixed, parameters }, given))
     }
-}
-
-/// The words an affinity may be: the one that holds if nobody sets it, and those given.
-fn words(values: &[Value]) -> Vec<&'static str> {
-    let word = |value: &Value| match value {
-        Value::Word(word) => Some(*word),
-        _ => None,
-    };
-    std::iter::once(EVERYWHERE).chain(values.iter().filter_map(word)).collect()
 }
 
 /// What the members are called: `hackbench`, `hackbench-2` ... where nobody says anything.
@@ -221,27 +172,26 @@ impl Mixed {
         given: &mut Given,
     ) -> Mixed {
         let benchmark = member.benchmark;
-        let first = parameters.len();
-        let mut add = |own: &'static str, parameter: &Parameter| {
-            let full: &'static str = format!("{name}.{own}").leak();
-            parameters.push(Parameter { name: full, short: None, positional: false, ..*parameter });
+        let mut add = |own: Cow<'static, str>, parameter: &Parameter| {
+            let full: Cow<'static, str> = format!("{name}.{own}").into();
+            let parameter = parameter.clone();
+            let name = full.clone();
+            parameters.push(Parameter { name, short: None, positional: false, ..parameter });
             (own, full)
         };
-        let own: Vec<(&str, &str)> =
-            benchmark.parameters().iter().map(|parameter| add(parameter.name, parameter)).collect();
-        let settings: Vec<(&str, &str)> = SETTINGS
+        let own: Vec<_> = benchmark
+            .parameters()
             .iter()
-            .map(|setting| add(setting_name(benchmark, setting.name), setting))
+            .map(|parameter| add(parameter.name.clone(), parameter))
+            .collect();
+        let settings: Vec<_> = SETTINGS
+            .iter()
+            .map(|setting| add(setting_name(benchmark, &setting.name).into(), setting))
             .collect();
         for (name, values) in &member.given {
-            let Some(place) = own.iter().chain(&settings).position(|(own, _)| own == name) else {
-                continue;
-            };
-            let parameter = &mut parameters[first + place];
-            if *name == setting_name(benchmark, AFFINITY) {
-                parameter.kind = Kind::Word(words(values).leak());
+            if let Some((_, full)) = own.iter().chain(&settings).find(|(own, _)| own == name) {
+                given.push((full.clone(), values.clone()));
             }
-            given.push((parameter.name, values.clone()));
         }
         let settings = settings.into_iter().map(|(_, full)| full).collect();
         Mixed { name, benchmark, parameters: own, settings }
@@ -257,13 +207,13 @@ impl Mixed {
     }
 
     /// What the mix calls a setting.
-    fn setting(&self, name: &str) -> &'static str {
+    fn setting(&self, name: &str) -> &str {
         let place = SETTINGS.iter().position(|setting| setting.name == name);
-        self.settings[place.expect("it is one of them")]
+        &self.settings[place.expect("it is one of them")]
     }
 
     fn attr(&self, values: &Values) -> Result<SchedAttr, BadValue> {
-        let nice = parts::nice(values, self.setting(NICE))?;
+        let nice = programs::nice(values, self.setting(NICE))?;
         let priority = values.whole(self.setting(PRIORITY)) as u32;
         let policy = self.policy(values);
         Ok(match policy {
@@ -287,7 +237,7 @@ impl Mixed {
     fn allowed(&self, values: &Values, cpus_of_machine: u32) -> Result<CpuSet, BadValue> {
         let name = self.setting(AFFINITY);
         let word = values.word(name);
-        if word == EVERYWHERE {
+        if word == ALL_CPUS {
             return Ok(CpuSet::All);
         }
         let cpus = cpus(word).unwrap_or_default();
@@ -321,8 +271,8 @@ impl Benchmark for Mix {
         format!("mix of {}", self.members.iter().map(member).collect::<Vec<_>>().join(", "))
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        self.parameters
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
     }
 
     fn policies(&self, values: &Values) -> Vec<Policy> {
@@ -344,7 +294,7 @@ impl Benchmark for Mix {
 
     fn binds(&self, values: &Values) -> bool {
         let bound = |member: &Mixed| {
-            values.word(member.setting(AFFINITY)) != EVERYWHERE
+            values.word(member.setting(AFFINITY)) != ALL_CPUS
                 || member.benchmark.binds(&member.own(values))
         };
         self.members.iter().any(bound)
@@ -359,7 +309,7 @@ impl Benchmark for Mix {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let mut running = vec![];
         let mut groups = 0;
@@ -416,7 +366,7 @@ fn add(
         &format!("[{name}] {from_s:.3} s to {to_s:.3} s\n{}\n\n", findings.printed.trim_end());
     let named = |figure: Figure| Figure { name: format!("{name}: {}", figure.name), ..figure };
     all.figures.extend(findings.figures.into_iter().map(named));
-    let cpu_ns: u64 = common::of_part(&end).map(|(_, stats)| stats.cpu_ns).sum();
+    let cpu_ns: u64 = units::of_part(&end).map(|(_, stats)| stats.cpu_ns).sum();
     let there_was_ns = end.now_ns as f64 * end.stats.cpus().len() as f64;
     let share = 100.0 * cpu_ns as f64 / there_was_ns;
     all.figures.push(Figure::plain(format!("{name}: share of the CPUs"), "%", share));
@@ -456,7 +406,10 @@ mod tests {
         let (mix, given) = Mix::of(vec![editor, member(None, "game", &[])]).expect("it is right");
         assert_eq!(
             given,
-            [("editor.nice", vec![Value::Real(3.0)]), ("editor.mix-nice", vec![Value::Real(5.0)])]
+            [
+                ("editor.nice".into(), vec![Value::Real(3.0)]),
+                ("editor.mix-nice".into(), vec![Value::Real(5.0)])
+            ]
         );
         let mut values = Values::defaults(mix.parameters());
         for (name, set) in &given {
@@ -483,15 +436,20 @@ mod tests {
     #[test]
     fn affinities_are_cpus_and_ranges_of_them() {
         assert_eq!(cpus("0+2+4-6"), Some(vec![0, 2, 4, 5, 6]));
-        assert_eq!(affinities("0-1,all"), Ok(vec![Value::Word("0-1"), Value::Word("all")]));
+        let affinity = SETTINGS.iter().find(|setting| setting.name == AFFINITY).expect("it is one");
+        assert_eq!(
+            affinity.read("0-1,all"),
+            Ok(vec![Value::Word("0-1".into()), Value::Word("all".into())])
+        );
         for wrong in ["", "x", "3-1", "0+", "4096"] {
-            assert!(affinities(wrong).is_err_and(|error| error.contains("0+2+4-7")), "{wrong}");
+            let read = affinity.read(wrong);
+            assert!(read.is_err_and(|error| error.message.contains("0+2+4-7")), "{wrong}");
         }
         let (mix, given) =
-            Mix::of(vec![member(None, "editor", &[("affinity", Value::Word("1-2"))])])
+            Mix::of(vec![member(None, "editor", &[("affinity", Value::Word("1-2".into()))])])
                 .expect("it is right");
         let mut values = Values::defaults(mix.parameters());
-        values.set(given[0].0, given[0].1[0].clone());
+        values.set(&given[0].0, given[0].1[0].clone());
         assert!(mix.binds(&values));
         assert_eq!(mix.members[0].allowed(&values, 3), Ok(CpuSet::from_cpus([CpuId(1), CpuId(2)])));
         let error = mix.members[0].allowed(&values, 2).expect_err("there are two CPUs").to_string();

@@ -16,11 +16,11 @@
 //!   fits there, else it needs a page of its own; a page is given back, and writers are woken, when
 //!   its last message is read.
 
-use schedlab_core::{CpuId, TaskId};
+use schedlab_core::CpuId;
 
 /// A channel, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ChannelId(pub(super) u32);
+pub struct ChannelId(pub u32);
 
 /// What a channel can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,11 +73,11 @@ enum Contents {
 pub(super) struct Channel {
     contents: Contents,
     /// Who waits to read; the last was queued last.
-    pub(super) readers: Vec<TaskId>,
+    pub(super) readers: Vec<u32>,
     /// Who waits to write.
-    pub(super) writers: Vec<TaskId>,
+    pub(super) writers: Vec<u32>,
     /// Who waits for something to read without reading it.
-    pub(super) pollers: Vec<TaskId>,
+    pub(super) pollers: Vec<u32>,
     /// Where the last message was written.
     pub(super) written_on: CpuId,
 }

@@ -2,10 +2,11 @@
 //! its own.
 //!
 //! A part draws what it would draw if it ran alone, and its clock begins with it. So a program does
-//! not notice that it is a part, except by how long things take. An [`Os`] of which nobody has said
-//! anything is one part that begins at 0.
+//! not notice that it is a part, except by how long things take. A [`Kernel`] of which nobody has
+//! said anything is one part that begins at 0.
 
-use super::Os;
+use super::kernel::Kernel;
+use super::task::{Stage, Task};
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
 /// How a part is started: what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)` do for a program.
@@ -85,7 +86,7 @@ impl Running {
     }
 }
 
-impl Os {
+impl Kernel {
     /// The tasks that are started from now on are of a part of their own.
     pub fn begin_part(&mut self, part: Part) -> PartId {
         if self.tasks.is_empty() {
@@ -136,7 +137,7 @@ impl Os {
 
     /// The tasks of a part that have not ended.
     pub fn living(&self, part: PartId) -> Vec<TaskId> {
-        let lives = |task: &super::Task| task.part == part && task.program.is_some();
+        let lives = |task: &Task| task.part == part && !matches!(task.stage, Stage::Over);
         let tasks = self.tasks.iter().enumerate().filter(|(_, task)| lives(task));
         tasks.map(|(number, _)| TaskId(number as u32)).collect()
     }

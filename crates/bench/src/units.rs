@@ -4,7 +4,7 @@ use crate::benchmark::End;
 use crate::parameter::Parameter;
 use schedlab_core::TaskId;
 use schedlab_measure::{Moments, TaskStats};
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 
 /// ns of a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -37,7 +37,7 @@ pub(crate) fn hog() -> impl Program + 'static {
 }
 
 /// Starts so many endless loops.
-pub(crate) fn start_hogs(os: &mut Os, count: u64) {
+pub(crate) fn start_hogs(os: &mut Kernel, count: u64) {
     for _ in 0..count {
         os.start(0, Spawn::new(HOG, hog()));
     }

@@ -3,11 +3,11 @@
 
 /// A disk, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DiskId(pub(super) u32);
+pub struct DiskId(pub u32);
 
 /// A log with group commit, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LogId(pub(super) u32);
+pub struct LogId(pub u32);
 
 /// A disk: one request at a time, first come, first served. When a request will be done is known
 /// when it is made.
@@ -47,7 +47,7 @@ impl Log {
 
 /// A page cache, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CacheId(pub(super) u32);
+pub struct CacheId(pub u32);
 
 /// What a page cache hands to its disk at a time, KiB.
 pub const CHUNK_KIB: u64 = 128;

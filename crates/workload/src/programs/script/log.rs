@@ -1,6 +1,6 @@
 //! rt-app's own log: a line for every round of a phase.
 
-use crate::program::Compiled;
+use super::Scripts;
 use schedlab_core::TaskId;
 use std::fmt;
 
@@ -83,13 +83,13 @@ struct Sums {
 }
 
 impl Log {
-    pub(super) fn new(most: usize, code: &Compiled) -> Log {
+    pub(in crate::programs) fn new(most: usize, scripts: &Scripts) -> Log {
         Log {
             lines: Vec::new(),
             most,
             left_out: 0,
-            cumulative_slack: code.model.global.cumulative_slack,
-            first_start_ns: code.first_start_ns,
+            cumulative_slack: scripts.cumulative_slack,
+            first_start_ns: scripts.first_start_ns,
             sums: Vec::new(),
         }
     }
@@ -104,36 +104,36 @@ impl Log {
         self.left_out
     }
 
-    pub(super) fn new_thread(&mut self) {
+    pub(in crate::programs) fn new_thread(&mut self) {
         self.sums.push(Sums::default());
     }
 
-    pub(super) fn begin(&mut self, thread: u32, now_ns: u64) {
+    pub(in crate::programs) fn begin(&mut self, thread: u32, now_ns: u64) {
         self.sums[thread as usize] = Sums { start_ns: now_ns, ..Sums::default() };
     }
 
-    pub(super) fn work(&mut self, thread: u32, perf_ns: u64, asked_ns: u64) {
+    pub(in crate::programs) fn work(&mut self, thread: u32, perf_ns: u64, asked_ns: u64) {
         let sums = &mut self.sums[thread as usize];
         sums.perf_ns += perf_ns;
         sums.c_duration_ns += asked_ns;
     }
 
-    pub(super) fn ran(&mut self, thread: u32, ns: u64) {
+    pub(in crate::programs) fn ran(&mut self, thread: u32, ns: u64) {
         self.sums[thread as usize].run_ns += ns;
     }
 
-    pub(super) fn timer(&mut self, thread: u32, period_ns: u64, slack_ns: i64) {
+    pub(in crate::programs) fn timer(&mut self, thread: u32, period_ns: u64, slack_ns: i64) {
         let sums = &mut self.sums[thread as usize];
         sums.c_period_ns = sums.c_period_ns.saturating_add(period_ns);
         sums.slack_ns =
             if self.cumulative_slack { sums.slack_ns.saturating_add(slack_ns) } else { slack_ns };
     }
 
-    pub(super) fn woke_from_timer(&mut self, thread: u32, late_ns: u64) {
+    pub(in crate::programs) fn woke_from_timer(&mut self, thread: u32, late_ns: u64) {
         self.sums[thread as usize].wu_lat_ns += late_ns;
     }
 
-    pub(super) fn end(&mut self, thread: u32, phase: u32, now_ns: u64) {
+    pub(in crate::programs) fn end(&mut self, thread: u32, phase: u32, now_ns: u64) {
         if self.lines.len() >= self.most {
             self.left_out += 1;
             return;

@@ -3,7 +3,7 @@
 use crate::benchmark::Figure;
 use crate::parameter::{BadValue, Values};
 use schedlab_measure::Histogram;
-use schedlab_workload::os::{Context, Program, Step};
+use schedlab_workload::programs::{Context, Program, Step};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

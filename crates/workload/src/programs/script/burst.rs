@@ -1,29 +1,32 @@
 //! The CPU time that a thread will use before it blocks, for schedulers that are told the future.
 
-use super::{Stage, Vm};
-use crate::program::Instr;
+use super::Instr;
+use crate::programs::kernel::Kernel;
+use crate::programs::task::{Stage, Timing};
 
 /// A look ahead goes no further than so many instructions.
 const LOOK_AHEAD: u32 = 100_000;
 
-impl Vm {
-    /// Follows the program from the thread's place to the first event that blocks. None if that
-    /// depends on what others do or on when the thread gets the CPU; [`u64::MAX`] if it will never
-    /// block.
-    pub(super) fn coming_burst_ns(&self, number: u32) -> Option<u64> {
-        let thread = &self.threads[number as usize];
-        let program = &self.code.programs[thread.program as usize];
-        if !matches!(thread.stage, Stage::Fresh | Stage::Timer) {
+impl Kernel {
+    /// Follows a thread's script from its place to the first event that blocks. None if that
+    /// depends on what others do or on when the thread gets the CPU, or if it executes no script;
+    /// [`u64::MAX`] if it will never block.
+    pub(in crate::programs) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
+        let task = &self.tasks[number as usize];
+        let cursor = task.script()?;
+        let script = &self.scripts.scripts[cursor.script as usize];
+        let is_fresh = matches!(task.timing, Timing::No | Timing::Timer);
+        if !is_fresh || !matches!(task.stage, Stage::Between) {
             return None;
         }
         let (mut pc, mut phase_round, mut task_round) =
-            (thread.pc, thread.phase_round, thread.task_round);
-        let mut sum_ns: u64 = thread.owes_ns;
+            (cursor.pc, cursor.phase_round, cursor.task_round);
+        let mut sum_ns: u64 = task.owes_ns;
         for _ in 0..LOOK_AHEAD {
-            match program.code[pc as usize] {
+            match script.code[pc as usize] {
                 Instr::Run { ns } | Instr::Work { ns } => sum_ns = sum_ns.saturating_add(ns),
                 Instr::End { phase } => {
-                    let phase = program.phases[phase as usize];
+                    let phase = script.phases[phase as usize];
                     phase_round += 1;
                     if phase_round < phase.rounds {
                         pc = phase.begin;
@@ -33,7 +36,7 @@ impl Vm {
                 }
                 Instr::Round => {
                     task_round += 1;
-                    if task_round < program.rounds {
+                    if task_round < script.rounds {
                         pc = 0;
                         continue;
                     }
@@ -49,7 +52,7 @@ impl Vm {
                 | Instr::Lock { .. }
                 | Instr::Barrier { .. }
                 | Instr::SemWait { .. }
-                | Instr::SuspendOnce => return None,
+                | Instr::Park => return None,
                 Instr::Begin { .. }
                 | Instr::Sched { .. }
                 | Instr::Cpus { .. }
@@ -58,7 +61,7 @@ impl Vm {
                 | Instr::Signal { .. }
                 | Instr::Broad { .. }
                 | Instr::Resume { .. }
-                | Instr::ResumeThread { .. }
+                | Instr::Unpark { .. }
                 | Instr::SemPost { .. }
                 | Instr::Yield
                 | Instr::Fork { .. } => {}

@@ -1,7 +1,9 @@
 //! Programs on a machine with the simplest scheduler: who does what when.
 
 use super::*;
-use schedlab_core::BuildConfig;
+use crate::error::{Error, Reason};
+use schedlab_core::{BuildConfig, SchedAttr, TaskId};
+use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{Config, Machine, RunEnd};
 use schedlab_sched::registry;
 use std::cell::RefCell;
@@ -10,8 +12,8 @@ use std::rc::Rc;
 /// What happened: (time in ns, what).
 type Diary = Rc<RefCell<Vec<(u64, &'static str)>>>;
 
-fn os() -> Os {
-    Os::new(Profile::of("2.6.0"), CallCosts { futex_ns: 10, ..CallCosts::default() }, 1)
+fn os() -> Kernel {
+    Kernel::new(Profile::of("2.6.0"), CallCosts { futex_ns: 10, ..CallCosts::default() }, 1)
 }
 
 /// A program of so many steps, noted when each is asked for, and then the exit.
@@ -26,13 +28,13 @@ fn script(diary: &Diary, mut steps: Vec<(&'static str, Step)>) -> impl Program +
 }
 
 /// Runs on one CPU under first come, first served.
-fn run(os: Os) -> (Result<RunEnd, Ended>, u64) {
+fn run(os: Kernel) -> (Result<RunEnd, Error>, u64) {
     let (end, now_ns, _) = run_under("fcfs", os);
     (end, now_ns)
 }
 
 /// Runs on one CPU.
-fn run_under(scheduler: &str, os: Os) -> (Result<RunEnd, Ended>, u64, Os) {
+fn run_under(scheduler: &str, os: Kernel) -> (Result<RunEnd, Error>, u64, Kernel) {
     let (_, release) = registry::find(scheduler).expect("it is there");
     let config = BuildConfig::flat(1, 1000);
     let scheduler = (release.build)(&config);
@@ -135,7 +137,7 @@ fn a_parent_waits_for_its_children_one_by_one() {
 #[test]
 fn locks_are_spun_for_and_then_waited_for() {
     let mut os = os();
-    let mutex = os.objects().mutex(false);
+    let mutex = os.objects().mutex(MutexKind::Barging);
     let diary = Diary::default();
     let holder = vec![
         ("lock", Step::Lock(mutex, 0)),
@@ -163,7 +165,8 @@ fn locks_are_spun_for_and_then_waited_for() {
 #[test]
 fn semaphores_latches_and_the_clock() {
     let mut os = os();
-    let (semaphore, latch) = (os.objects().semaphore(0), os.objects().latch());
+    let (semaphore, latch) =
+        (os.objects().semaphore(SemaphoreKind::Syscall, 0), os.objects().latch());
     let diary = Diary::default();
     os.start(
         0,
@@ -196,14 +199,17 @@ fn semaphores_latches_and_the_clock() {
 fn a_program_that_uses_no_time_is_stopped_and_one_may_end_the_run() {
     let mut os = self::os();
     os.start(5, Spawn::new("idle talk", |_: &mut Context<'_>| Step::Run(0)));
-    assert_eq!(run(os).0, Err(Ended::NoTime { task: TaskId(0), name: "idle talk", at_ns: 5 }));
+    let error = run(os).0.expect_err("no time passes");
+    assert_eq!((error.task(), error.thread(), error.now_ns()), (TaskId(0), "idle talk-0", 5));
+    assert_eq!(error.reason(), Reason::NoTimePasses { events: EVENTS_AT_ONE_INSTANT });
     let mut os = self::os();
     os.start(5, Spawn::new("over", |_: &mut Context<'_>| Step::Finish));
-    assert_eq!(run(os), (Err(Ended::Finished), 5));
+    let (end, now_ns) = run(os);
+    assert_eq!((end.expect_err("it ends the run").reason(), now_ns), (Reason::Finished, 5));
 }
 
 #[test]
-fn who_waits_for_what_is_told() {
+fn the_wait_graph_names_what_a_task_waits_for() {
     let mut os = os();
     let pipe = os.objects().pipe();
     os.start(0, Spawn::new("reader", move |_: &mut Context<'_>| Step::Read(pipe, 1)));
@@ -212,7 +218,10 @@ fn who_waits_for_what_is_told() {
     let mut machine =
         Machine::new(Config::idealised(1, 1000), make(&BuildConfig::flat(1, 1000)), os, ());
     assert_eq!(machine.run(1_000_000), Ok(RunEnd::Stuck));
-    assert_eq!(machine.workload().who_waits(), [(TaskId(0), "reader", "to read")]);
+    let waiting = machine.workload().wait_graph().waiting;
+    assert_eq!(waiting.len(), 1);
+    assert_eq!((waiting[0].task, waiting[0].thread.as_str()), (TaskId(0), "reader-0"));
+    assert_eq!(waiting[0].waits_for.brief(), "to read");
 }
 
 #[test]

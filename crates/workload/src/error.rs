@@ -1,26 +1,29 @@
-//! Why a run had to stop.
+//! Why a run ended before its time: the one [`Error`] of workloads that run. What is wrong in a
+//! file is a [`Diagnostic`](crate::Diagnostic).
 
 use schedlab_core::TaskId;
 use std::fmt;
 
-/// A program that cannot go on as meant: who, where, when and why.
+/// A program ended the run: who, where, when and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stop {
-    at: Box<StopAt>,
+pub struct Error {
+    at: Box<Stopped>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct StopAt {
+struct Stopped {
     now_ns: u64,
     task: TaskId,
     thread: String,
     place: String,
-    reason: StopReason,
+    reason: Reason,
 }
 
-/// What made it impossible to go on.
+/// Why a program ended the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StopReason {
+pub enum Reason {
+    /// It said that the benchmark is over.
+    Finished,
     /// One thread did so many events at one nanosecond that it will hardly ever get on.
     NoTimePasses {
         /// So many.
@@ -38,15 +41,15 @@ pub enum StopReason {
     },
 }
 
-impl Stop {
+impl Error {
     pub(crate) fn new(
         now_ns: u64,
         task: TaskId,
         thread: String,
         place: String,
-        reason: StopReason,
-    ) -> Stop {
-        Stop { at: Box::new(StopAt { now_ns, task, thread, place, reason }) }
+        reason: Reason,
+    ) -> Error {
+        Error { at: Box::new(Stopped { now_ns, task, thread, place, reason }) }
     }
 
     /// When, ns of virtual time.
@@ -64,37 +67,38 @@ impl Stop {
         &self.at.thread
     }
 
-    /// The event and phase that it was at.
+    /// The event and phase that it was in.
     pub fn place(&self) -> &str {
         &self.at.place
     }
 
     /// Why.
-    pub fn reason(&self) -> StopReason {
+    pub fn reason(&self) -> Reason {
         self.at.reason
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StopAt { now_ns, thread, place, reason, .. } = &*self.at;
+        let Stopped { now_ns, thread, place, reason, .. } = &*self.at;
         write!(f, "stopped at {}: thread {thread}, {place}: ", Seconds(*now_ns))?;
         match reason {
-            StopReason::NoTimePasses { events } => {
+            Reason::Finished => f.write_str("the benchmark is over"),
+            Reason::NoTimePasses { events } => {
                 write!(f, "{events} events without time passing, and no end in sight")
             }
-            StopReason::NoTimePassesForAny { events } => {
+            Reason::NoTimePassesForAny { events } => {
                 write!(
                     f,
                     "{events} events of all threads without time passing, and no end in sight"
                 )
             }
-            StopReason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
+            Reason::TooManyThreads { most } => write!(f, "a fork beyond {most} threads"),
         }
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for Error {}
 
 /// Prints ns as seconds, all nine places.
 pub(crate) struct Seconds(pub u64);

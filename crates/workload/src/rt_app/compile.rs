@@ -1,9 +1,9 @@
-//! From the model to programs.
+//! From the model to [`Scripts`], which the kernel of programs executes.
 
-use crate::costs::Costs;
-use crate::model::{Action, Loops, Model, Phase, Properties, Task};
-use crate::program::{BarrierInfo, Compiled, Instr, NONE, Origin, PhaseCode, Program, rounds};
-use crate::rt_app::{Dialect, InForce, barriers, thread_of};
+use super::costs::Costs;
+use super::{Dialect, InForce, barriers, thread_of};
+use crate::model::{Action, Event, Loops, Model, Phase, Properties, Task};
+use crate::programs::{BarrierInfo, Instr, NONE, PhaseCode, Script, Scripts};
 use schedlab_core::{CpuId, CpuSet, SchedAttr};
 use std::collections::HashMap;
 
@@ -60,13 +60,32 @@ struct Compiler<'a> {
     semaphores: Numbered,
     suspensions: Numbered,
     timers: Numbered,
+    places: Vec<String>,
+}
+
+/// As a number of rounds.
+fn rounds(loops: Loops) -> u64 {
+    match loops {
+        Loops::Forever => u64::MAX,
+        Loops::Times(times) => times.min(u64::MAX - 1),
+    }
+}
+
+/// The place of an event of `phase`, or of the phase as a whole, for people.
+fn place(task: &Task, phase: &Phase, event: Option<&Event>) -> String {
+    match (task.flat, event) {
+        (true, Some(event)) => format!("`{}`", event.key),
+        (true, None) => "its events".into(),
+        (false, Some(event)) => format!("`{}` in phase `{}`", event.key, phase.name),
+        (false, None) => format!("phase `{}`", phase.name),
+    }
 }
 
 /// Compiles a model that has passed the checks.
-pub fn compile(model: Model, dialect: Dialect, costs: &Costs) -> Compiled {
-    let mut compiler = Compiler::new(&model, dialect, costs);
-    let programs = model.tasks.iter().map(|task| compiler.program(task)).collect();
-    let needed = barriers(&model);
+pub fn compile(model: &Model, dialect: Dialect, costs: &Costs) -> Scripts {
+    let mut compiler = Compiler::new(model, dialect, costs);
+    let scripts = model.tasks.iter().map(|task| compiler.program(task)).collect();
+    let needed = barriers(model);
     let first_start_us =
         model.tasks.iter().filter(|task| task.instances > 0).map(|task| task.delay_us).min();
     let barriers = compiler
@@ -75,19 +94,23 @@ pub fn compile(model: Model, dialect: Dialect, costs: &Costs) -> Compiled {
         .iter()
         .map(|name| BarrierInfo { name: name.clone(), needed: needed[name.as_str()] })
         .collect();
-    Compiled {
-        programs,
+    Scripts {
+        scripts,
         attrs: compiler.attrs,
         cpu_sets: compiler.cpu_sets,
         groups: compiler.groups.names,
         mutexes: compiler.mutexes.names,
+        inherit: model.global.pi_enabled,
         conditions: compiler.conditions.names,
         barriers,
         semaphores: compiler.semaphores.names,
         suspensions: compiler.suspensions.names,
-        timers: compiler.timers.names,
+        timers: compiler.timers.names.len() as u32,
+        disks: 1,
+        places: compiler.places,
+        duration_ns: model.global.duration_ns,
         first_start_ns: first_start_us.unwrap_or(0) * 1000,
-        model,
+        cumulative_slack: model.global.cumulative_slack,
     }
 }
 
@@ -110,6 +133,7 @@ impl<'a> Compiler<'a> {
             semaphores: Numbered::default(),
             suspensions: Numbered::default(),
             timers: Numbered::default(),
+            places: Vec::new(),
         };
         compiler.groups.number("");
         for path in model.group_paths() {
@@ -157,7 +181,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn program(&mut self, task: &Task) -> Program {
+    fn program(&mut self, task: &Task) -> Script {
         let mut in_force = InForce::new(self.model.global.default_policy);
         // The checks have seen that every property can be taken.
         let _ = in_force.enter(&task.properties);
@@ -176,7 +200,8 @@ impl<'a> Compiler<'a> {
             if phase_rounds == 0 || task.loops == Loops::Times(0) {
                 continue;
             }
-            out.origin = Origin { phase: number as u32, event: NONE };
+            let of_phase = self.place(place(task, phase, None));
+            out.place = of_phase;
             out.put(Instr::Begin { phase: number as u32 });
             if let Some((first, later)) = attrs[number] {
                 out.put(Instr::Sched { first, later });
@@ -191,18 +216,20 @@ impl<'a> Compiler<'a> {
                 out.put(Instr::Cpus { set });
             }
             self.events(task, phase, &mut out);
-            out.origin.event = NONE;
+            out.place = of_phase;
             out.put(Instr::End { phase: number as u32 });
         }
-        out.origin = Origin { phase: NONE, event: NONE };
+        out.place = NONE;
         let task_rounds = rounds(task.loops);
         if !out.code.is_empty() {
             out.put(Instr::Round);
         }
         out.put(Instr::Exit);
-        Program {
+        Script {
+            name: task.key.clone(),
+            instances: task.instances,
             code: out.code.into(),
-            origins: out.origins.into(),
+            places: out.places.into(),
             phases: out.phases.into(),
             rounds: if does_nothing { task_rounds.min(1) } else { task_rounds },
             attr,
@@ -238,9 +265,14 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
+    fn place(&mut self, place: String) -> u32 {
+        self.places.push(place);
+        self.places.len() as u32 - 1
+    }
+
     fn events(&mut self, task: &Task, phase: &Phase, out: &mut Output) {
-        for (number, event) in phase.events.iter().enumerate() {
-            out.origin.event = number as u32;
+        for event in &phase.events {
+            out.place = self.place(place(task, phase, Some(event)));
             self.event(task, &event.action, out);
         }
     }
@@ -295,7 +327,7 @@ impl<'a> Compiler<'a> {
                 let barrier = self.barriers.number(name);
                 out.put(Instr::Barrier { barrier });
             }
-            Action::Suspend(_) if self.dialect == Dialect::Golden => out.put(Instr::SuspendOnce),
+            Action::Suspend(_) if self.dialect == Dialect::Golden => out.put(Instr::Park),
             Action::Suspend(name) => {
                 let key = self.suspensions.find(&task.key);
                 let name = Some(name)
@@ -305,7 +337,7 @@ impl<'a> Compiler<'a> {
             }
             Action::Resume { name, sync } if self.dialect == Dialect::Golden => {
                 let thread = self.thread(name);
-                out.put(Instr::ResumeThread { thread, sync: *sync });
+                out.put(Instr::Unpark { thread, sync: *sync });
             }
             Action::Resume { name, sync } => {
                 let name = self.suspensions.number(name);
@@ -328,7 +360,7 @@ impl<'a> Compiler<'a> {
             Action::MemRun(run) => out.put(Instr::Work { ns: self.costs.mem_run_ns(run) }),
             Action::IoRun(bytes) => {
                 out.put(Instr::Work { ns: self.costs.io_cpu_ns(*bytes) });
-                out.put(Instr::Io { device_ns: self.costs.io_device_ns(*bytes) });
+                out.put(Instr::Io { disk: 0, device_ns: self.costs.io_device_ns(*bytes) });
             }
         }
     }
@@ -354,15 +386,16 @@ fn says_how_to_schedule(properties: &Properties) -> bool {
 #[derive(Default)]
 struct Output {
     code: Vec<Instr>,
-    origins: Vec<Origin>,
+    places: Vec<u32>,
     phases: Vec<PhaseCode>,
-    origin: Origin,
+    /// Of the instructions that come now.
+    place: u32,
     unique_timers: Numbered,
 }
 
 impl Output {
     fn put(&mut self, instr: Instr) {
         self.code.push(instr);
-        self.origins.push(self.origin);
+        self.places.push(self.place);
     }
 }

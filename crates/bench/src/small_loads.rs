@@ -7,9 +7,9 @@
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts::{self, Noted, Pace};
+use crate::programs::{self, Noted, Pace};
 use schedlab_core::TaskId;
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::rc::Rc;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -22,7 +22,7 @@ fn limit(values: &Values) -> Option<u64> {
 }
 
 /// Figures, and the same as text.
-fn told(figures: Vec<Figure>) -> Findings {
+fn findings(figures: Vec<Figure>) -> Findings {
     let line = |figure: &Figure| format!("{}: {:.3} {}\n", figure.name, figure.value, figure.unit);
     Findings::new(figures.iter().map(line).collect(), figures)
 }
@@ -55,18 +55,24 @@ impl Benchmark for Editor {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let responses = Noted::default();
-        let editor = parts::editor(
-            parts::ms(values, "sleep"),
-            parts::ms(values, "run").max(1),
+        let editor = programs::editor(
+            programs::ms(values, "sleep"),
+            programs::ms(values, "run").max(1),
             responses.clone(),
         );
-        os.start(0, Spawn::new("editor", editor).nice(parts::nice(values, "nice")?));
+        os.start(0, Spawn::new("editor", editor).nice(programs::nice(values, "nice")?));
         for _ in 0..values.whole("hogs") {
-            os.start(0, Spawn::new("hog", parts::hog()));
+            os.start(0, Spawn::new("hog", programs::hog()));
         }
-        let finish = Box::new(move |_: &End<'_>| told(parts::summary(&responses, "response")));
+        let finish =
+            Box::new(move |_: &End<'_>| findings(programs::summary(&responses, "response")));
         Ok(Prepared { limit_ns: limit(values), finish })
     }
 }
@@ -102,22 +108,22 @@ impl Benchmark for PeriodicMix {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let (run_ns, period_ns) =
-            (parts::ms(values, "run").max(1), parts::ms(values, "period").max(1));
+            (programs::ms(values, "run").max(1), programs::ms(values, "period").max(1));
         if run_ns > period_ns {
             return Err(BadValue::new("run", "longer than the period; give less"));
         }
         let pace = Rc::new(Pace::default());
-        let task = parts::periodic(run_ns, period_ns, pace.clone());
+        let task = programs::periodic(run_ns, period_ns, pace.clone());
         os.start(0, Spawn::new("periodic", task));
         for _ in 0..values.whole("hogs") * u64::from(conditions.cpus) {
-            os.start(0, Spawn::new("hog", parts::hog()));
+            os.start(0, Spawn::new("hog", programs::hog()));
         }
         let finish = Box::new(move |end: &End<'_>| {
-            let mut figures = parts::summary(&pace.starts, "start latency");
-            figures.extend(parts::summary(&pace.responses, "response"));
+            let mut figures = programs::summary(&pace.starts, "start latency");
+            figures.extend(programs::summary(&pace.responses, "response"));
             // The last one may still be under way.
             let due = (end.now_ns / period_ns).saturating_sub(1);
             if due > 0 {
@@ -127,7 +133,7 @@ impl Benchmark for PeriodicMix {
                     pace.met.get() as f64 * 100.0 / due as f64,
                 ));
             }
-            told(figures)
+            findings(figures)
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }
@@ -149,13 +155,19 @@ impl Benchmark for NiceLadder {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[TIME]
+        const PARAMETERS: &[Parameter] = &[TIME];
+        PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let tasks: Vec<(i32, TaskId)> = LADDER
             .iter()
-            .map(|&nice| (nice, os.start(0, Spawn::new("hog", parts::hog()).nice(nice))))
+            .map(|&nice| (nice, os.start(0, Spawn::new("hog", programs::hog()).nice(nice))))
             .collect();
         let finish = Box::new(move |end: &End<'_>| {
             let cpu_ns = |task| end.stats.task(task).map_or(0, |stats| stats.cpu_ns);
@@ -171,7 +183,7 @@ impl Benchmark for NiceLadder {
             let figures = order.iter().map(|&(nice, task)| {
                 Figure::plain(format!("share at nice {nice}"), "%", share(task))
             });
-            Findings { tables: vec![table], ..told(figures.collect()) }
+            Findings { tables: vec![table], ..findings(figures.collect()) }
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }
@@ -213,7 +225,7 @@ impl Benchmark for ForkStorm {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let (starts, responses) = (Noted::default(), Noted::default());
         let parent = storm(
@@ -224,14 +236,14 @@ impl Benchmark for ForkStorm {
         );
         os.start(0, Spawn::new("parent", parent));
         for _ in 0..values.whole("hogs") * u64::from(conditions.cpus) {
-            os.start(0, Spawn::new("hog", parts::hog()));
+            os.start(0, Spawn::new("hog", programs::hog()));
         }
         let finish = Box::new(move |end: &End<'_>| {
-            let mut figures = parts::summary(&responses, "response");
-            figures.extend(parts::summary(&starts, "start latency"));
+            let mut figures = programs::summary(&responses, "response");
+            figures.extend(programs::summary(&starts, "start latency"));
             let done = responses.borrow().moments().count as f64 * 1e9 / end.now_ns.max(1) as f64;
             figures.push(Figure::higher("children done", "1/s", done));
-            told(figures)
+            findings(figures)
         });
         Ok(Prepared { limit_ns: limit(values), finish })
     }
