@@ -152,7 +152,7 @@ impl Class for Cfs {
         if let Some(curr) = curr {
             self.entities[e].vruntime = self.entities[curr].vruntime;
         }
-        self.place_entity(q, e, true);
+        self.place_newcomer(q, e);
         let with_parent = match parent {
             Parent::External => true,
             Parent::Task { cpu: parent_cpu, .. } => parent_cpu == cpu,

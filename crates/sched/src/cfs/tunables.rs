@@ -102,7 +102,13 @@ impl Tunables {
     /// Whether a feature is on.
     #[inline]
     pub fn has(&self, feature: Feature) -> bool {
-        self.features >> feature as u32 & 1 == 1
+        self.features & feature.bit() != 0
+    }
+
+    /// Whether any of a set of features is on.
+    #[inline]
+    pub const fn has_any(&self, features: u32) -> bool {
+        self.features & features != 0
     }
 }
 
@@ -216,7 +222,7 @@ impl Tunables {
                 let Some(&(feature, _)) = feature else {
                     return false;
                 };
-                let bit = 1 << feature as u32;
+                let bit = feature.bit();
                 self.features = if value != 0 { self.features | bit } else { self.features & !bit };
             }
         }

@@ -133,8 +133,9 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Thread { runnable, on_rq, class: prev_class, .. } = *self.core.thread(prev);
-        self.core.thread_mut(prev).need_resched = false;
+        let thread = self.core.thread_mut(prev);
+        thread.need_resched = false;
+        let Thread { runnable, on_rq, class: prev_class, .. } = *thread;
         if prev_class == ClassId::Fair {
             self.fair.schedule_entered(&mut self.core, platform, prev);
         }

@@ -22,6 +22,9 @@ use alloc::vec::Vec;
 /// How many numbers a block has at most.
 const BLOCK: usize = 64;
 
+/// Up to so many blocks are searched one by one, which is quicker than halving.
+const FEW: usize = 6;
+
 /// Neighbours in the order, the greatest first. Never empty.
 #[derive(Clone, Debug)]
 struct Block {
@@ -160,13 +163,19 @@ impl Sorted {
     /// The place of the block in which `number` stands, or belongs.
     #[inline]
     fn block_of(&self, number: u128) -> usize {
-        match self.blocks.len() {
-            1 => 0,
-            // What is less than all belongs in the last block.
-            many => {
-                self.blocks.partition_point(|block| Self::before(number, block.least)).min(many - 1)
-            }
+        // What is less than all belongs in the last block.
+        let last = self.blocks.len() - 1;
+        if last > FEW {
+            return self
+                .blocks
+                .partition_point(|block| Self::before(number, block.least))
+                .min(last);
         }
+        let mut place = last;
+        while place > 0 && !Self::before(number, self.blocks[place - 1].least) {
+            place -= 1;
+        }
+        place
     }
 
     /// The only one.
