@@ -3,7 +3,7 @@
 use super::features::Feature;
 use super::interactive::Interactive;
 use super::{Cfs, cpu_power::CpuPower};
-use crate::classes::bandwidth::{self, Bandwidth, Quota};
+use crate::classes::bandwidth::{self, Quota};
 use crate::classes::rt::RealTime;
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{Challenge, Class, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
@@ -358,7 +358,7 @@ impl FairClass for Cfs {
     }
 
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
-        if Bandwidth::is_timer(key) {
+        if bandwidth::is_timer(key) {
             self.bandwidth_timer(rqs, platform, key);
         } else {
             self.hrtick(rqs, platform, key);

@@ -31,7 +31,7 @@ impl Cfs {
             return Err("groups are nested too deeply".into());
         };
         let shares = shares.clamp(*SHARES.start(), *SHARES.end());
-        self.limits.group_made(parent.0);
+        self.limits.group_made(parent);
         Ok(self.groups.push(TaskGroup {
             parent: Some(parent),
             shares,
@@ -110,10 +110,10 @@ impl Cfs {
         let Some(row) = self.groups.get(group) else {
             return Err("no such group".into());
         };
-        let queues = row.queues.iter().map(|&(_, q)| q.row());
-        self.limits.set_quota(platform, group.0, quota, queues)?;
-        while let Some(q) = self.limits.first_throttled(group.0) {
-            self.unthrottle_cfs_rq(rqs, platform, CfsRqId::of_row(q));
+        let queues = row.queues.iter().map(|&(_, q)| q);
+        self.limits.set_quota(platform, group, quota, queues)?;
+        while let Some(q) = self.limits.first_throttled(group) {
+            self.unthrottle_cfs_rq(rqs, platform, q);
         }
         Ok(())
     }
@@ -129,6 +129,6 @@ impl Cfs {
         } else {
             row.queues.iter().map(|&(_, q)| used(q)).sum()
         };
-        Ok(GroupStats { usage_ns, ..self.limits.stats(group.0) })
+        Ok(GroupStats { usage_ns, ..self.limits.stats(group) })
     }
 }

@@ -70,7 +70,7 @@ impl Cfs {
                 wakeup = true;
             }
             self.queues[q].h_nr_running += count;
-            if self.limits.is_throttled(q.row()) {
+            if self.limits.is_throttled(q) {
                 return;
             }
             level = parent;
@@ -99,13 +99,13 @@ impl Cfs {
             if leaves {
                 self.dequeue_entity(rqs, platform, q, e);
                 if self.limits.is_used() && self.queues[q].nr_running == 0 {
-                    self.limits.return_slack(platform, q.row());
+                    self.limits.return_slack(platform, q);
                 }
             }
             let queue = &mut self.queues[q];
             queue.h_nr_running -= count;
             leaves &= queue.load == 0;
-            if self.limits.is_throttled(q.row()) {
+            if self.limits.is_throttled(q) {
                 return;
             }
             level = parent;

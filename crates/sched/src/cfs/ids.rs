@@ -20,16 +20,4 @@ impl CfsRqId {
     pub fn root(cpu: CpuId) -> CfsRqId {
         CfsRqId::new(cpu.index())
     }
-
-    /// The queue in that row.
-    #[inline]
-    pub(super) fn of_row(row: u32) -> CfsRqId {
-        CfsRqId::new(row as usize)
-    }
-
-    /// The row as a number.
-    #[inline]
-    pub(super) fn row(self) -> u32 {
-        self.index() as u32
-    }
 }

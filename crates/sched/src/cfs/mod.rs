@@ -154,7 +154,7 @@ pub struct Cfs {
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
     /// The groups' quotas.
-    limits: Bandwidth,
+    limits: Bandwidth<CfsRqId>,
     /// The rule of `cfs_interactive`.
     interactive: Interactive,
     /// By CPU: the hrtick is armed.

@@ -25,11 +25,11 @@ impl Cfs {
             return;
         }
         let queue = &self.queues[q];
-        if queue.nr_running != 1 || queue.curr.is_some() || self.limits.is_throttled(q.row()) {
+        if queue.nr_running != 1 || queue.curr.is_some() || self.limits.is_throttled(q) {
             return;
         }
         let clock = rqs.clock(queue.cpu);
-        self.limits.account(platform, q.row(), clock, 0);
+        self.limits.account(platform, q, clock, 0);
         self.check_cfs_rq_runtime(rqs, platform, q);
     }
 
@@ -41,7 +41,7 @@ impl Cfs {
         platform: &mut Platform,
         q: CfsRqId,
     ) {
-        if self.limits.has_run_out(q.row()) {
+        if self.limits.has_run_out(q) {
             self.throttle_cfs_rq(rqs, platform, q);
         }
     }
@@ -53,7 +53,7 @@ impl Cfs {
         if let Some(e) = queue.entity {
             self.dequeue_hierarchy(rqs, platform, cpu, e, count);
         }
-        self.limits.set_throttled(platform, q.row(), rqs.clock(cpu));
+        self.limits.set_throttled(platform, q, rqs.clock(cpu));
     }
 
     /// `unthrottle_cfs_rq`. The group's entity is placed as a waking sleeper.
@@ -61,7 +61,7 @@ impl Cfs {
         let queue = &self.queues[q];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
         rqs.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q.row(), rqs.clock(cpu));
+        self.limits.clear_throttled(q, rqs.clock(cpu));
         if self.queues[q].load == 0 {
             return;
         }
@@ -83,7 +83,7 @@ impl Cfs {
     ) {
         if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
             while let Some(q) = self.limits.next_to_release(group) {
-                self.unthrottle_cfs_rq(rqs, platform, CfsRqId::of_row(q));
+                self.unthrottle_cfs_rq(rqs, platform, q);
             }
         }
     }
@@ -94,7 +94,7 @@ impl Cfs {
         self.limits.is_used() && {
             let mut level = Some(q);
             while let Some(q) = level {
-                if self.limits.is_throttled(q.row()) {
+                if self.limits.is_throttled(q) {
                     return true;
                 }
                 level = self.queues[q].entity.map(|e| self.entities[e].cfs_rq);

@@ -28,7 +28,7 @@ impl Cfs {
         entity.vruntime += calc_delta_fair(delta, entity.load);
         entity.exec_start = clock;
         queue.update_min_vruntime(Some(entity.vruntime));
-        if !self.limits.account(platform, q.row(), clock, delta) {
+        if !self.limits.account(platform, q, clock, delta) {
             rqs.resched_curr(platform, cpu);
         }
     }

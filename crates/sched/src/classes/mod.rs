@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`rq`] | threads, runqueues, the request to reschedule: what all classes share |
 //! | [`core_2_6`] | the core of 2.6.23 to 2.6.32: the order of events, and which class is asked |
+//! | [`core_6`] | the core of 6.x |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
@@ -24,6 +25,7 @@
 
 pub mod bandwidth;
 pub mod core_2_6;
+pub mod core_6;
 pub mod deadline;
 pub mod domains;
 #[cfg(test)]
@@ -68,6 +70,8 @@ pub enum Enqueue {
 pub enum Dequeue {
     /// It sleeps, stops or has ended.
     Sleep,
+    /// `DEQUEUE_SPECIAL`: it stops or has ended; no class delays that (6.x).
+    Special,
     /// It goes to another CPU.
     Migrate,
     /// Something about it is changed; it comes back at once.

@@ -43,10 +43,9 @@ impl Class for WaitRuntime {
             self.enqueue_entity(rqs, cpu, pid, false);
             return;
         }
-        let rightmost = self.timeline.rightmost();
-        if rightmost == pid.0 || self.timeline.is_empty() {
+        let Some(rightmost) = self.timeline.rightmost().filter(|last| last.pid() != pid) else {
             return;
-        }
+        };
         self.update_curr(rqs, cpu);
         let key = self.nodes.key(rightmost).wrapping_add(1);
         self.timeline_remove(pid);
@@ -86,10 +85,7 @@ impl Class for WaitRuntime {
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
-        if self.timeline.is_empty() {
-            return None;
-        }
-        let pid = Pid(self.timeline.leftmost());
+        let pid = self.timeline.leftmost()?.pid();
         self.set_curr_task(rqs, platform, cpu, pid);
         Some(pid)
     }
@@ -119,7 +115,7 @@ impl Class for WaitRuntime {
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.dequeue_entity(rqs, cpu, pid, false);
         self.enqueue_entity(rqs, cpu, pid, false);
-        let first = Pid(self.timeline.leftmost());
+        let first = self.timeline.leftmost().map_or(pid, |first| first.pid());
         if first != pid && self.is_preempted_by(pid, first, self.granularity()) {
             rqs.resched_curr(platform, cpu);
         }

@@ -39,6 +39,7 @@ use crate::classes::rt::{RealTime, RtRules};
 use crate::classes::weights::NICE_0_LOAD;
 use crate::classes::{ClassList, NoClass, Pid, Rqs};
 use alloc::vec::Vec;
+use schedlab_core::index::TypedIndex;
 use schedlab_core::{BuildConfig, CpuId, Policy};
 use tunables::Tunables;
 
@@ -85,15 +86,30 @@ impl Default for Entity {
     }
 }
 
+schedlab_core::define_index! {
+    /// An entity in the timeline, by the number of its thread.
+    struct TreeNode;
+}
+
+impl TreeNode {
+    fn of(pid: Pid) -> TreeNode {
+        TreeNode::new(pid.index())
+    }
+
+    fn pid(self) -> Pid {
+        Pid(self.index() as u32)
+    }
+}
+
 /// The fair class of 2.6.23 on its one CPU.
 #[derive(Clone, Debug)]
 pub struct WaitRuntime {
     tunables: Tunables,
     /// By [`Pid`].
     entities: Vec<Entity>,
-    nodes: Nodes,
+    nodes: Nodes<TreeNode>,
     /// All queued entities, the running one included.
-    timeline: Root,
+    timeline: Root<TreeNode>,
     /// The running task.
     curr: Option<Pid>,
     nr_running: u64,
@@ -222,11 +238,11 @@ impl WaitRuntime {
         entity.on_rq = true;
         self.load += self.entities[pid.index()].load.weight;
         self.nr_running += 1;
-        self.nodes.insert(&mut self.timeline, pid.0, key, &mut ());
+        self.nodes.insert(&mut self.timeline, TreeNode::of(pid), key);
     }
 
     fn timeline_remove(&mut self, pid: Pid) {
-        self.nodes.remove(&mut self.timeline, pid.0, &mut ());
+        self.nodes.remove(&mut self.timeline, TreeNode::of(pid));
         self.entity(pid).on_rq = false;
         self.load -= self.entities[pid.index()].load.weight;
         self.nr_running -= 1;
