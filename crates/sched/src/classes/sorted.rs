@@ -13,7 +13,7 @@
 //! # Cost
 //!
 //! The least: nothing. Taking it out: O(1). Insertion and removal elsewhere: a binary search, and a
-//! move of at most one block (1 KiB). Once in [`BLOCK`] / 2 insertions at most a block is split,
+//! move of at most one block (1 KiB). Once in `BLOCK` / 2 insertions at most a block is split,
 //! which moves up to half of the list of blocks; nothing of it if that happens at one of its ends.
 
 use alloc::collections::VecDeque;
