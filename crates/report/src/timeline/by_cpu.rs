@@ -2,8 +2,8 @@
 
 use super::ink::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette};
 use super::scene::{Owners, Scene};
+use crate::data::SliceRow;
 use crate::format::{percent, wrapped};
-use crate::model::SliceRow;
 
 /// No more lanes than this are drawn; with more CPUs, a lane is several.
 const LANES_MAX: usize = 32;

@@ -2,8 +2,8 @@
 
 use super::ink::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette};
 use super::scene::{Owners, Scene};
+use crate::data::{SliceRow, SpanRow};
 use crate::format::{percent, wrapped};
-use crate::model::{SliceRow, SpanRow};
 use crate::text_width;
 
 /// No more lanes than this are drawn.

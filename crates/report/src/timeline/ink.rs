@@ -196,12 +196,12 @@ impl Line {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::RunReport;
+    use crate::data::RunReport;
 
     /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
     /// name up to the dash.
     pub fn run_with(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
-        let mut run = crate::model::tests::empty_run(cpus, end_ns, names);
+        let mut run = crate::data::tests::empty_run(cpus, end_ns, names);
         run.slices = Some(vec![]);
         run
     }

@@ -29,8 +29,8 @@ mod ink;
 mod scene;
 
 use crate::Style;
+use crate::data::RunReport;
 use crate::format::duration;
-use crate::model::RunReport;
 use scene::{Owners, Scene};
 use std::fmt;
 

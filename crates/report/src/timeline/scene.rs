@@ -1,8 +1,9 @@
 //! What is drawn: a window on a run, cut into cells, and those to whom its time is put down.
 
 use super::TimelineError;
-use crate::model::{RunReport, SliceRow, SpanRow, key_numbers};
+use crate::data::{RunReport, SliceRow, SpanRow};
 use crate::{Style, shortened, text_width};
+use schedlab_measure::stats::key_numbers;
 
 /// A window on a run.
 pub(super) struct Scene<'a> {
