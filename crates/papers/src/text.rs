@@ -111,7 +111,15 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 /// All demands as CSV.
 pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
     let mut rows = Rows::headed(&[
-        "id", "demand", "published", "simulated", "unit", "low", "high", "verdict", "because",
+        "id",
+        "demand",
+        "published",
+        "simulated",
+        "unit",
+        "low",
+        "high",
+        "verdict",
+        "because",
     ]);
     let bound = |bound: Option<f64>| bound.map_or(String::new(), |bound| bound.to_string());
     for outcome in outcomes {

@@ -142,9 +142,6 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         let mut rows = Rows::headed(&["a", "b,c", "say \"hi\"", ""]);
         rows.push(&["", " x ", "line\nbreak", "#"]);
-        assert_eq!(
-            rows.into_text(),
-            "a,\"b,c\",\"say \"\"hi\"\"\",\n, x ,\"line\nbreak\",#\n"
-        );
+        assert_eq!(rows.into_text(), "a,\"b,c\",\"say \"\"hi\"\"\",\n, x ,\"line\nbreak\",#\n");
     }
 }

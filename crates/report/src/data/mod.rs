@@ -37,6 +37,7 @@ pub fn ratio(value: f64) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
     /// name up to the dash.
@@ -74,6 +75,66 @@ pub(crate) mod tests {
             tasks: names.iter().enumerate().map(task).collect(),
             slices: None,
             spans: None,
+        }
+    }
+
+    /// The fields of the objects in `value`, each with the object that it is of.
+    fn fields(value: &serde_json::Value, object: &str, found: &mut BTreeSet<(String, String)>) {
+        match value {
+            serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
+                found.insert((object.into(), name.clone()));
+                fields(value, name, found);
+            }),
+            serde_json::Value::Array(list) => {
+                list.iter().for_each(|value| fields(value, object, found));
+            }
+            _ => {}
+        }
+    }
+
+    /// The part of docs/json-schema.md on the fields of an object of the document.
+    fn section<'a>(docs: &'a str, object: &str) -> &'a str {
+        let heading = match object {
+            "run" => "\n## Run\n".into(),
+            "wakeup_latency" | "start_latency" | "burst_response" | "turnaround" | "cpu_time" => {
+                "\n### Spread\n".into()
+            }
+            // They are described in a line, where the field itself is.
+            "scheduler" | "machine" | "tunables" | "end" => "\n## Run\n".into(),
+            "kinds" => "\n### `kernel`\n".into(),
+            "idle" => "\n### `energy`\n".into(),
+            "throttling" => "\n### `groups`\n".into(),
+            object => format!("\n### `{object}`\n"),
+        };
+        let start = docs.find(&heading).unwrap_or_else(|| panic!("no section {heading}"));
+        let rest = &docs[start + heading.len()..];
+        rest.find("\n#").map_or(rest, |end| &rest[..end])
+    }
+
+    #[test]
+    fn every_field_is_documented_in_the_section_of_its_object() {
+        let docs = include_str!("../../../../docs/json-schema.md");
+        let mut found = BTreeSet::new();
+        let run = serde_json::to_value(full_run()).expect("it is data");
+        fields(&run, "run", &mut found);
+        for (object, name) in &found {
+            // `{name, value}` is how lists of small objects are written.
+            let section = section(docs, object);
+            let stands = [format!("`{name}`"), format!("{{{name},"), format!(", {name}}}")];
+            assert!(
+                stands.iter().any(|stands| section.contains(stands)),
+                "`{name}` of `{object}` is not in docs/json-schema.md"
+            );
+        }
+        // What the tables of the document name is there.
+        let rows = docs.split("# The JSON document `schedlab-bench/1`").next().unwrap_or_default();
+        let rows = rows.split("\n## CSV").next().unwrap_or_default();
+        let rows = rows.lines().skip_while(|line| *line != "## Run");
+        for row in rows.filter(|line| line.starts_with("| `")) {
+            let names = row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2);
+            for name in names {
+                assert!(found.iter().any(|(_, field)| field == name), "there is no `{name}`");
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Characters, colours, the axis: how things are put on paper.
 
-use super::scene::Scene;
+use super::window::Window;
 use crate::format::{duration, instant, percent, wrapped};
 use crate::{Style, text_width};
 
@@ -67,35 +67,35 @@ impl Style {
 }
 
 /// What is drawn, and how much time a column is.
-pub(super) fn head(scene: &Scene<'_>, what: &str, cells: usize) -> String {
-    let cpus = match scene.cpus() {
+pub(super) fn head(window: &Window<'_>, what: &str, cells: usize) -> String {
+    let cpus = match window.cpus() {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
     };
-    let column = duration(scene.length_ns() / cells as u64, scene.style.unicode);
-    let parts = [scene.run.spec(), cpus, what.into(), format!("one column {column}")];
+    let column = duration(window.length_ns() / cells as u64, window.style.unicode);
+    let parts = [window.run.spec(), cpus, what.into(), format!("one column {column}")];
     let mut text = String::new();
-    wrapped(&mut text, &parts, scene.style);
+    wrapped(&mut text, &parts, window.style);
     text
 }
 
 /// The time axis: a line of labels with the heading of the figures, and one of marks.
 pub(super) fn axis(
     text: &mut String,
-    scene: &Scene<'_>,
+    window: &Window<'_>,
     label_width: usize,
     cells: usize,
     heading: &str,
 ) {
-    let unicode = scene.style.unicode;
-    let step_ns = step_ns(scene.length_ns(), cells);
+    let unicode = window.style.unicode;
+    let step_ns = step_ns(window.length_ns(), cells);
     let (line, mark) = if unicode { ('─', '┬') } else { ('-', '+') };
     let mut labels = vec![' '; cells];
     let mut marks = vec![line; cells];
     let mut free_from = 0;
-    let mut at = scene.from_ns.checked_next_multiple_of(step_ns);
-    while let Some(at_ns) = at.filter(|&at_ns| at_ns < scene.to_ns) {
-        let cell = scene.cell_of(at_ns, cells);
+    let mut at = window.from_ns.checked_next_multiple_of(step_ns);
+    while let Some(at_ns) = at.filter(|&at_ns| at_ns < window.to_ns) {
+        let cell = window.cell_of(at_ns, cells);
         marks[cell] = mark;
         let label: Vec<char> = instant(at_ns, step_ns, unicode).chars().collect();
         if cell >= free_from && cell + label.len() <= cells {
@@ -230,9 +230,9 @@ pub(super) mod tests {
     fn an_axis_of_a_window_is_marked_at_round_times() {
         let run = run_with(1, 3_000_000_000, &[]);
         let style = Style::plain(80);
-        let scene = Scene::new(&run, Some(950_000_000), Some(1_250_000_000), style).unwrap();
+        let window = Window::new(&run, Some(950_000_000), Some(1_250_000_000), style).unwrap();
         let mut text = String::new();
-        axis(&mut text, &scene, 3, 30, "busy");
+        axis(&mut text, &window, 3, 30, "busy");
         assert_eq!(
             text,
             "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n"

@@ -6,7 +6,7 @@ use crate::{Style, shortened, text_width};
 use schedlab_measure::stats::key_numbers;
 
 /// A window on a run.
-pub(super) struct Scene<'a> {
+pub(super) struct Window<'a> {
     pub run: &'a RunReport,
     pub slices: &'a [SliceRow],
     /// Empty if they were not recorded.
@@ -16,13 +16,13 @@ pub(super) struct Scene<'a> {
     pub style: Style,
 }
 
-impl Scene<'_> {
+impl Window<'_> {
     pub fn new(
         run: &RunReport,
         from_ns: Option<u64>,
         to_ns: Option<u64>,
         style: Style,
-    ) -> Result<Scene<'_>, TimelineError> {
+    ) -> Result<Window<'_>, TimelineError> {
         let slices = run.slices.as_deref().ok_or(TimelineError::NotRecorded)?;
         let end_ns = run.end.at_ns;
         let from_ns = from_ns.unwrap_or(0);
@@ -30,7 +30,14 @@ impl Scene<'_> {
         if from_ns >= to_ns {
             return Err(TimelineError::Window { end_ns });
         }
-        Ok(Scene { run, slices, spans: run.spans.as_deref().unwrap_or(&[]), from_ns, to_ns, style })
+        Ok(Window {
+            run,
+            slices,
+            spans: run.spans.as_deref().unwrap_or(&[]),
+            from_ns,
+            to_ns,
+            style,
+        })
     }
 
     pub fn cpus(&self) -> u64 {
@@ -114,31 +121,31 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub fn by_task(scene: &Scene<'_>) -> Owners {
-        let tasks = scene.run.tasks.iter().enumerate();
+    pub fn by_task(window: &Window<'_>) -> Owners {
+        let tasks = window.run.tasks.iter().enumerate();
         let names = tasks.map(|(number, task)| (number as u32, task.name.as_str()));
-        Owners::new(scene, names.collect(), "task")
+        Owners::new(window, names.collect(), "task")
     }
 
-    pub fn by_key(scene: &Scene<'_>) -> Owners {
-        let keys = || scene.run.tasks.iter().map(|task| task.key.as_str());
+    pub fn by_key(window: &Window<'_>) -> Owners {
+        let keys = || window.run.tasks.iter().map(|task| task.key.as_str());
         let numbers = key_numbers(keys());
-        Owners::new(scene, numbers.into_iter().zip(keys()).collect(), "key")
+        Owners::new(window, numbers.into_iter().zip(keys()).collect(), "key")
     }
 
     /// `candidates`: for each task its owner, by number and name. The owners who are there are
     /// numbered as their first task comes.
-    fn new(scene: &Scene<'_>, candidates: Vec<(u32, &str)>, kind: &'static str) -> Owners {
+    fn new(window: &Window<'_>, candidates: Vec<(u32, &str)>, kind: &'static str) -> Owners {
         let mut there = vec![false; candidates.len()];
         let mut task_ns = vec![0; candidates.len()];
-        for &SliceRow(_, start_ns, end_ns, task) in scene.slices {
-            if let Some((start_ns, end_ns)) = scene.clip(start_ns, end_ns) {
+        for &SliceRow(_, start_ns, end_ns, task) in window.slices {
+            if let Some((start_ns, end_ns)) = window.clip(start_ns, end_ns) {
                 there[task as usize] = true;
                 task_ns[task as usize] += end_ns - start_ns;
             }
         }
-        for &SpanRow(start_ns, end_ns, task) in scene.spans {
-            there[task as usize] |= scene.clip(start_ns, end_ns).is_some();
+        for &SpanRow(start_ns, end_ns, task) in window.spans {
+            there[task as usize] |= window.clip(start_ns, end_ns).is_some();
         }
         let mut owners = Owners {
             labels: Vec::new(),
@@ -201,24 +208,24 @@ impl Owners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::ink::tests::run_with;
+    use crate::timeline::style::tests::run_with;
 
     #[test]
     fn a_stretch_is_divided_among_cells_without_loss() {
         // Cells of 10 ns in 3: they begin at 0, 3 and 6.
         let run = run_with(1, 10, &[]);
-        let scene = Scene::new(&run, None, None, Style::plain(80)).unwrap();
+        let window = Window::new(&run, None, None, Style::plain(80)).unwrap();
         let mut seen = vec![];
-        scene.spread(2, 99, 3, |cell, ns| seen.push((cell, ns)));
+        window.spread(2, 99, 3, |cell, ns| seen.push((cell, ns)));
         assert_eq!(seen, [(0, 1), (1, 3), (2, 4)]);
-        assert_eq!([0, 2, 3, 5, 6, 9].map(|at_ns| scene.cell_of(at_ns, 3)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!([0, 2, 3, 5, 6, 9].map(|at_ns| window.cell_of(at_ns, 3)), [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]
     fn no_cell_is_shorter_than_a_nanosecond() {
         let run = run_with(1, 10, &[]);
-        let scene = Scene::new(&run, Some(4), None, Style::plain(80)).unwrap();
-        assert_eq!(scene.cells_beside(20), 6);
+        let window = Window::new(&run, Some(4), None, Style::plain(80)).unwrap();
+        assert_eq!(window.cells_beside(20), 6);
     }
 
     #[test]
@@ -228,9 +235,9 @@ mod tests {
         run.slices = Some(vec![SliceRow(0, 0, 30, 0), SliceRow(0, 50, 90, 1)]);
         run.spans = Some(vec![SpanRow(0, 30, 0), SpanRow(0, 100, 2), SpanRow(50, 90, 1)]);
         let style = Style::plain(80);
-        let all = Scene::new(&run, None, None, style).unwrap();
+        let all = Window::new(&run, None, None, style).unwrap();
         assert_eq!(Owners::by_task(&all).labels, ["a-0", "b-0", "b-1"]);
-        let late = Scene::new(&run, Some(60), None, style).unwrap();
+        let late = Window::new(&run, Some(60), None, style).unwrap();
         let (tasks, keys) = (Owners::by_task(&late), Owners::by_key(&late));
         assert_eq!((tasks.labels, tasks.cpu_ns), (vec!["b-0".into(), "b-1".into()], vec![30, 0]));
         assert_eq!(keys.label(0, 18, style), "b ×2");
