@@ -3,6 +3,7 @@
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_core::{Policy, TaskId};
 use schedlab_machine::costs::CallCosts;
+pub use schedlab_measure::Better;
 use schedlab_measure::Stats;
 use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
 use std::ops::Deref;
@@ -108,17 +109,6 @@ impl Table {
         let column = self.columns.iter().position(|name| name == column)?.checked_sub(1)?;
         self.rows.iter().find(|row| row.label == label)?.values.get(column).copied()
     }
-}
-
-/// Which of two values is the better one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Better {
-    /// The lower.
-    Lower,
-    /// The higher.
-    Higher,
-    /// It says nothing by itself.
-    Neither,
 }
 
 /// A number that a benchmark found.

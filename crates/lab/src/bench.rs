@@ -1,6 +1,7 @@
 //! Runs a benchmark under a scheduler: [`Bench`].
 
 use crate::panics;
+use crate::report_of::{RunInputs, TaskInfo, report_of};
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
@@ -10,8 +11,7 @@ use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
 use schedlab_measure::Stats;
-use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
-use schedlab_report::{EnergyFigures, KernelFigures, RunReport};
+use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 use schedlab_workload::programs::{Kernel, PartId, Profile};
 use schedlab_workload::{Error, Reason};
 
@@ -175,13 +175,12 @@ impl Bench {
         machine.observer_mut().on(now_ns, Event::Finished);
         let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
         let counts = machine.counts();
-        let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
-        let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
+        let (overheads, energy) = (machine.overheads(), machine.energy());
         let (scheduler, os, stats) = machine.into_parts();
         let findings =
             (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
         let tasks = task_infos(&os);
-        let mut report = RunReport::new(RunInputs {
+        let report = report_of(RunInputs {
             scheduler: SchedulerInfo {
                 name: choice.entry.name.into(),
                 release: choice.release.version.into(),
@@ -192,6 +191,8 @@ impl Bench {
             seed: Some(self.seed),
             end,
             counts,
+            overheads,
+            energy,
             tasks: &tasks,
             stats: &stats,
             fairness: None,
@@ -200,8 +201,6 @@ impl Bench {
             groups: &[],
             group_usage: None,
         });
-        report.kernel = kernel;
-        report.energy = energy;
         Ok(BenchRun { findings, report, warning })
     }
 

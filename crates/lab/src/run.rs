@@ -1,6 +1,7 @@
 //! Runs a workload under schedulers of one's choice and reports on each.
 
 use crate::panics;
+use crate::report_of::{GroupInfo, RunInputs, TaskInfo, report_of};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
 use schedlab_core::topology::CPUS_MAX;
@@ -8,12 +9,9 @@ use schedlab_core::{BuildConfig, GroupId, Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
+use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
-use schedlab_report::model::key_numbers;
-use schedlab_report::{
-    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, RunInputs, RunReport, SchedulerInfo,
-    TaskInfo,
-};
+use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{
@@ -249,8 +247,7 @@ impl Experiment {
         }
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let counts = machine.counts();
-        let kernel = machine.overheads().map(|overheads| KernelFigures::from(&overheads));
-        let energy = machine.energy().map(|energy| EnergyFigures::from(&energy));
+        let (overheads, energy) = (machine.overheads(), machine.energy());
         let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
@@ -269,7 +266,7 @@ impl Experiment {
                 loops_finished: thread.rounds,
             })
             .collect();
-        let mut report = RunReport::new(RunInputs {
+        let report = report_of(RunInputs {
             scheduler: SchedulerInfo {
                 name: choice.entry.name.into(),
                 release: choice.release.version.into(),
@@ -280,6 +277,8 @@ impl Experiment {
             seed: self.seed,
             end,
             counts,
+            overheads,
+            energy,
             tasks: &tasks,
             groups: &group_infos,
             group_usage: usage.as_ref(),
@@ -288,8 +287,6 @@ impl Experiment {
             slices: slices.map(SliceRecorder::into_slices),
             spans: spans.map(SpanRecorder::into_spans),
         });
-        report.kernel = kernel;
-        report.energy = energy;
         Ok(Ran { report, warning })
     }
 }

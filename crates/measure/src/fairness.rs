@@ -42,8 +42,7 @@
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs; everything that is summed up is an integer.
 
-use schedlab_core::{Event, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
 const SHIFT: u32 = 56;

@@ -12,7 +12,9 @@
 //! * [`spans`]: who wanted to run when.
 //! * [`groups`]: the CPU time of control groups.
 //! * [`histogram`]: how durations are spread.
+//! * [`catalogue`]: every metric by name, with its unit, its definition, and which value is better.
 
+pub mod catalogue;
 pub mod fairness;
 pub mod groups;
 pub mod histogram;
@@ -20,6 +22,7 @@ pub mod slices;
 pub mod spans;
 pub mod stats;
 
+pub use catalogue::Better;
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};

@@ -1,8 +1,7 @@
 //! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
 //! or not. Together with the slices it tells waiting from sleeping.
 
-use schedlab_core::{Event, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{Event, Observer, TaskId, TaskTable};
 
 /// A stretch of time in which a task was runnable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,12 +29,22 @@
 //!   only the former.
 
 use crate::histogram::{Histogram, Moments};
-use schedlab_core::{BlockReason, CpuId, Event, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable};
+use std::collections::BTreeMap;
 
 /// So many keys at most have a latency histogram of their own; those after them have count, sum and
 /// maximum only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
+
+/// Numbers the tasks' keys in the order in which they first appear: what [`Stats::new`] wants.
+pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    keys.map(|key| {
+        let next = numbers.len() as u32;
+        *numbers.entry(key).or_insert(next)
+    })
+    .collect()
+}
 
 /// What a task did.
 #[derive(Clone, Debug, Default)]
@@ -467,6 +477,11 @@ mod tests {
     fn start(stats: &mut Stats, now_ns: u64, task: TaskId) {
         stats.on(now_ns, Event::Born { task, parent: None, attr: &TaskAttr::default() });
         stats.on(now_ns, Event::started(task, CPU0));
+    }
+
+    #[test]
+    fn keys_are_numbered_as_they_come() {
+        assert_eq!(key_numbers(["b", "a", "b", "c", "a"].into_iter()), [0, 1, 0, 2, 1]);
     }
 
     #[test]

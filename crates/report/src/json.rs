@@ -1,6 +1,6 @@
 //! The document `schedlab-run/1` as text, and back. `docs/json-schema.md` tells every field.
 
-use crate::model::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
+use crate::data::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::fmt;

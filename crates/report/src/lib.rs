@@ -1,7 +1,7 @@
 //! What people read of a run: tables, timelines, JSON, CSV. Pure functions from data to text.
 //!
-//! * [`model`]: a run as data, and how it is put together from what the observers saw. Everything
-//!   below is made from it.
+//! * [`data`]: a run as data. Everything below is made from it. (`schedlab-lab` makes it of what
+//!   observers saw.)
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
@@ -13,18 +13,15 @@
 
 pub mod bench;
 pub mod csv;
+pub mod data;
 pub mod format;
 pub mod json;
 pub mod metrics;
-pub mod model;
 pub mod plot;
 pub mod table;
 pub mod timeline;
 
-pub use model::{
-    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport,
-    SchedulerInfo, TaskInfo, WorkloadInfo,
-};
+pub use data::{MachineInfo, Report, RunReport, SchedulerInfo, WorkloadInfo};
 pub use timeline::{Lanes, TimelineOptions};
 
 /// What the place where the text is shown can do. The caller knows; nothing here looks.

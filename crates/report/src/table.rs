@@ -1,10 +1,11 @@
 //! Tables for people: schedulers side by side, and the tasks of a run.
 
+use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::format::{count, duration, percent, signed_duration, wrapped};
-use crate::metrics::{Metric, Value, best, compared};
-use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
+use crate::metrics::{Value, best, compared, value};
 use crate::{Style, shortened, text_width};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use schedlab_measure::catalogue::Named;
 
 /// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each
 /// other there are several blocks, all with the same rows. With colour, the best value of a row is
@@ -14,19 +15,19 @@ pub fn comparison(report: &Report, style: Style) -> String {
         return "no runs\n".into();
     }
     // Rows of which no scheduler has a value say nothing.
-    let metrics: Vec<&Metric> = compared(report)
-        .filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some()))
+    let metrics: Vec<Named> = compared(report)
+        .filter(|metric| report.runs.iter().any(|run| value(run, *metric).is_some()))
         .collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
     let columns: Vec<Vec<Option<Value>>> = report
         .runs
         .iter()
-        .map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect())
+        .map(|run| metrics.iter().map(|metric| value(run, *metric)).collect())
         .collect();
     let winners: Vec<Vec<bool>> = (0..metrics.len())
         .map(|row| {
             let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
-            best(&values, metrics[row].better)
+            best(&values, metrics[row].better())
         })
         .collect();
     let columns: Vec<GridColumn> = report

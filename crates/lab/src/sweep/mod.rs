@@ -14,12 +14,11 @@ pub use results::{Results, ResultsError, fingerprint};
 use crate::bench::{Bench, BenchError, BenchRun};
 use crate::parallel;
 use crate::select::Choice;
-use schedlab_bench::{Better, Value, Values};
+use schedlab_bench::{Value, Values};
 use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
-use schedlab_report::metrics;
-use schedlab_report::model::TunableValue;
+use schedlab_report::data::TunableValue;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
@@ -326,11 +325,7 @@ fn row(seed: u64, ran: BenchRun) -> BenchRow {
     let figure = |figure: schedlab_bench::Figure| Figure {
         name: figure.name,
         unit: figure.unit.into(),
-        better: match figure.better {
-            Better::Lower => metrics::Better::Less,
-            Better::Higher => metrics::Better::More,
-            Better::Neither => metrics::Better::Neither,
-        },
+        better: figure.better,
         value: figure.value,
     };
     // What is infinite or no number at all has no value.

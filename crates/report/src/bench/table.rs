@@ -3,8 +3,8 @@
 use super::{BenchPoint, BenchReport, Summary, written};
 use crate::Style;
 use crate::format::amount;
-use crate::metrics::Better;
 use crate::table::{GridColumn, grid, none_text};
+use schedlab_measure::Better;
 
 /// A label, and what of a figure it stands for.
 type Row = (String, fn(&Summary) -> Option<f64>);
@@ -103,8 +103,8 @@ fn is_best(points: &[&BenchPoint], name: &str, place: usize) -> bool {
     let most = figures().map(|other| other.mean).fold(f64::NEG_INFINITY, f64::max);
     match figure.better {
         _ if least == most => false,
-        Better::Less => figure.mean == least,
-        Better::More => figure.mean == most,
+        Better::Lower => figure.mean == least,
+        Better::Higher => figure.mean == most,
         Better::Neither => false,
     }
 }

@@ -19,7 +19,7 @@ fn report() -> BenchReport {
     let figure = |name: &str, unit: &str, value: f64| Figure {
         name: name.into(),
         unit: unit.into(),
-        better: Better::Less,
+        better: Better::Lower,
         value,
     };
     let row = |seed: u64, value: f64| BenchRow {
