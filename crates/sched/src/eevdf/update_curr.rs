@@ -23,6 +23,8 @@ impl Fair {
         }
     }
 
+    /// [`update_curr`](Fair::update_curr) when time has passed.
+    #[inline(never)]
     fn charge_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, delta_ns: u64) {
         let queue = &mut self.cfs_rqs[q];
         let Some(c) = queue.curr else {
@@ -31,7 +33,6 @@ impl Fair {
         let now_ns = platform.now_ns();
         let info = &mut self.info[c];
         info.exec_start = now_ns;
-        info.sum_exec_runtime += delta_ns;
         if info.task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;
         }
@@ -47,7 +48,7 @@ impl Fair {
             entity.deadline = entity.vruntime.plus(entity.vslice());
         }
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
-        if !self.limits.account(platform, q, now_ns, delta_ns) {
+        if self.limits.is_used() && !self.limits.account(platform, q, now_ns, delta_ns) {
             rqs.resched_curr(platform, cpu);
         }
         if alone {
