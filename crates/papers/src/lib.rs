@@ -5,7 +5,7 @@
 //! need, and judges it by the ranges of `targets.csv`. Nothing here adjusts anything to pass: a
 //! miss is shown as a miss.
 //!
-//! * [`file`]: the form of the files.
+//! * [`mod@file`]: the form of the files.
 //! * [`expand`]: writes out what a file says once for many.
 //! * [`simulate`]: runs, and the values they come to.
 //! * [`rules`]: what is computed without a machine.
