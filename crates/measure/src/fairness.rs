@@ -8,7 +8,8 @@
 //!
 //! ```text
 //!     r_i = m w_i / W
-//!     while some r_i > 1: those get 1; what is left of the m CPUs is divided among the others by weight
+//!     while some r_i > 1: those get 1; the CPUs that are left are divided among the others
+//!                         by weight
 //! ```
 //!
 //! So where there are no more tasks than CPUs, each gets a whole one. What a task would have got so
@@ -854,14 +855,18 @@ mod tests {
                 if runnable[number] {
                     fairness.on(now_ns, Event::blocked(task, CpuId(0), BlockReason::Interruptible));
                 } else {
-                    fairness.on(now_ns, Event::woken(task, CpuId(0), Waker::Interrupt { cpu: CpuId(0) }));
+                    let waker = Waker::Interrupt { cpu: CpuId(0) };
+                    fairness.on(now_ns, Event::woken(task, CpuId(0), waker));
                 }
                 runnable[number] = !runnable[number];
             }
             fairness.on(now_ns, Event::Finished);
             for (number, given) in given.iter().enumerate() {
                 let ours = fairness.task(TaskId(number as u32)).unwrap().share_ns;
-                prop_assert!((ours as f64 - given).abs() <= 1.0, "task {number}: {ours}, by definition {given}");
+                prop_assert!(
+                    (ours as f64 - given).abs() <= 1.0,
+                    "task {number}: {ours}, by definition {given}"
+                );
             }
         }
     }

@@ -5,10 +5,12 @@
 //!
 //! ```text
 //!            started                switched in
-//!   (none) ----------> waiting <------------------> running        turnaround = end - start
-//!                        ^        switched out         |                      = waiting + running + blocked
+//!   (none) ----------> waiting <------------------> running
+//!                        ^        switched out         |
 //!                        | woken                       | blocked
 //!                        +---------- blocked <---------+------> ended
+//!
+//!   turnaround = end - start = waiting + running + blocked
 //! ```
 //!
 //! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never
@@ -24,7 +26,7 @@
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
 //!   yield counts as involuntary, as in the kernel.
 //! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler
-//!   tells. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
+//!   reports. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
 //!   for all CPUs there are only the latter; a task that is moved to and fro between two turns has
 //!   only the former.
 

@@ -72,7 +72,8 @@ impl Catalogue {
             }
             if !names_a_file(&file.id) {
                 let message = format!(
-                    "the id \"{}\" must be of ASCII letters, digits, `-` and `.`, and not `verdicts`",
+                    "the id \"{}\" must be of ASCII letters, digits, `-` and `.`, and not \
+                     `verdicts`",
                     file.id
                 );
                 return Err(Error::new(message).at(name).into());
@@ -86,7 +87,7 @@ impl Catalogue {
         Ok(Catalogue { experiments, rows, contradictions: vec![] })
     }
 
-    /// With the contradictions that `text` tells of.
+    /// With the contradictions in `text`.
     ///
     /// # Errors
     /// [`PapersError::File`], also if an experiment names a contradiction that there is not.
@@ -131,7 +132,7 @@ impl Catalogue {
         Ok(self.experiments.iter().filter(chosen).collect())
     }
 
-    /// Runs `chosen` and judges them. `progress` is told how many simulations of how many are done;
+    /// Runs `chosen` and judges them. `progress` gets how many simulations of how many are done;
     /// if it answers false no further one is begun.
     ///
     /// # Errors
@@ -248,7 +249,8 @@ source = "a test"
 
 [[run]]
 for.scheduler = ["cfs", "eevdf"]
-workload = '{"tasks": {"a": {"run": 10000, "loop": -1}, "b": {"run": 10000, "loop": -1, "priority": 1}}}'
+workload = '''{"tasks": {"a": {"run": 10000, "loop": -1},
+                       "b": {"run": 10000, "loop": -1, "priority": 1}}}'''
 scheduler = "{scheduler}"
 cpus = 1
 duration_s = 20
@@ -311,14 +313,14 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
             ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 deep"),
         ] {
-            let told = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
-            assert!(told.contains(part), "{to}: {told}");
+            let message = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(message.contains(part), "{to}: {message}");
         }
         let read =
             |targets: String| Catalogue::read([("hogs.toml", HOGS)], ("t.csv", targets.as_str()));
         for (from, to) in [("1.2,", "nan,"), ("1.2,", "1.4,")] {
-            let told = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
-            assert!(told.starts_with("t.csv: line 2: "), "{told}");
+            let message = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(message.starts_with("t.csv: line 2: "), "{message}");
         }
     }
 

@@ -24,7 +24,7 @@ pub struct File {
     /// What the authors say they found.
     #[serde(default)]
     pub reported: String,
-    /// What is to be told with the results.
+    /// Remarks that stand with the results.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The contradictions in the documents that it has to do with: `C-3`.
@@ -155,7 +155,7 @@ pub struct Run {
     pub set: BTreeMap<String, Value>,
     /// The run is ended after so many seconds.
     pub duration_s: Option<Value>,
-    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` tell
+    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` show
     /// how they spread.
     #[serde(default = "one")]
     pub seeds: u64,

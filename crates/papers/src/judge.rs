@@ -18,7 +18,7 @@ pub enum Verdict {
     SoftMet,
     /// A soft demand is missed.
     SoftMissed,
-    /// The number was fitted to what was published: that it agrees says nothing.
+    /// The number was fitted to what was published: that it agrees is no evidence.
     Fitted,
     /// It cannot or should not be reproduced.
     NotAsked,
@@ -240,7 +240,8 @@ mod tests {
     fn a_target_takes_its_range_from_the_table() {
         let target = |value: &str| {
             verdicts(&format!(
-                "[[target]]\nfor.n = [1]\ncase = \"case {{n}}\"\nquantity = \"q\"\nvalue = \"{value}\""
+                "[[target]]\nfor.n = [1]\ncase = \"case {{n}}\"\nquantity = \"q\"\n\
+                 value = \"{value}\""
             ))
         };
         assert_eq!(target("a.{n}"), Ok(vec![Verdict::HardMet]));
@@ -258,7 +259,8 @@ mod tests {
     fn what_was_fitted_is_never_a_success_but_can_be_a_failure() {
         let fitted = |value: &str| {
             verdicts(&format!(
-                "[[target]]\ncase = \"case 1\"\nquantity = \"q\"\nfitted = true\nvalue = \"{value}\""
+                "[[target]]\ncase = \"case 1\"\nquantity = \"q\"\nfitted = true\n\
+                 value = \"{value}\""
             ))
         };
         assert_eq!(fitted("a.1"), Ok(vec![Verdict::Fitted]));

@@ -366,7 +366,9 @@ mod tests {
     use crate::catalogue::Catalogue;
     use std::num::NonZeroUsize;
 
-    const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\nX-2,c,q,s,1,,\n";
+    const TARGETS: &str = "id,case,quantity,unit,low,high,published\n\
+                           X-1,two hogs,ratio,,1.2,1.3,1.25\n\
+                           X-2,c,q,s,1,,\n";
 
     const HOGS: &str = r#"
 id = "X-1"
@@ -379,7 +381,8 @@ not_asked = [{ what = "the <moon>", why = "it is far" }]
 
 [[run]]
 for.n = [1, 2]
-workload = '{"tasks": {"a": {"run": 10000, "loop": -1}, "b": {"run": 10000, "loop": -1, "priority": {n}}}}'
+workload = '''{"tasks": {"a": {"run": 10000, "loop": -1},
+                       "b": {"run": 10000, "loop": -1, "priority": {n}}}}'''
 scheduler = "cfs"
 cpus = 1
 duration_s = 20
@@ -424,7 +427,8 @@ x = [1]
 published = [1.25]
 "#;
 
-    const CONTRADICTIONS: &str = "[[contradiction]]\nid = \"C-1\"\ntext = \"this < that\"\n[[contradiction]]\nid = \"C-2\"\ntext = \"other\"\n";
+    const CONTRADICTIONS: &str = "[[contradiction]]\nid = \"C-1\"\ntext = \"this < that\"\n\
+                                  [[contradiction]]\nid = \"C-2\"\ntext = \"other\"\n";
 
     fn catalogue(text: &str) -> Catalogue {
         let catalogue = Catalogue::read([("hogs.toml", text)], ("targets.csv", TARGETS));
@@ -477,11 +481,13 @@ published = [1.25]
             "<dt id=\"C-1\">C-1</dt><dd>this &lt; that (<a href=\"#X-1\">X-1</a>)</dd>",
             "<dt id=\"C-2\">C-2</dt><dd>other</dd>",
             "<td data-name=\"published\">1.25</td>",
-            "<td data-name=\"range\">1.200 to 1.300</td><td data-name=\"verdict\"><span class=\"verdict hard-met\">hard met</span>",
+            "<td data-name=\"range\">1.200 to 1.300</td><td data-name=\"verdict\">\
+             <span class=\"verdict hard-met\">hard met</span>",
             "<p class=\"because\">1 step of nice is &lt; 1 &amp; &gt; 0</p>",
             "<p class=\"because\">No explanation is known.</p>",
             "<li>X-2 c: q: at least 1 s</li>",
-            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, 1 not asked",
+            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, \
+             1 not asked",
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }

@@ -14,7 +14,7 @@ pub fn comparison(report: &Report, style: Style) -> String {
     if report.runs.is_empty() {
         return "no runs\n".into();
     }
-    // Rows of which no scheduler has a value say nothing.
+    // Rows for which no scheduler has a value are left out.
     let metrics: Vec<Named> = compared(report)
         .filter(|metric| report.runs.iter().any(|run| value(run, *metric).is_some()))
         .collect();
@@ -173,7 +173,7 @@ pub fn groups(report: &Report, style: Style) -> String {
 /// Paths longer than this are cut.
 const GROUP_WIDTH: usize = 28;
 
-/// What the figures do not say by themselves: who was still waiting when the run ended, beyond what
+/// What the figures do not show: who was still waiting when the run ended, beyond what
 /// is ordinary. Latencies know nothing of it.
 fn notes(report: &Report, style: Style) -> String {
     let mut phrases = vec![];
@@ -233,7 +233,7 @@ fn new_table(style: Style) -> Table {
     let line = if style.unicode { '─' } else { '-' };
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)));
-    // What the place can do is the caller's to say.
+    // The caller knows what the terminal can do.
     #[cfg(feature = "terminal")]
     table.force_no_tty();
     #[cfg(feature = "terminal")]

@@ -189,7 +189,7 @@ impl Sweep {
     }
 
     /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is
-    /// done; `done` is told so, from any of the threads.
+    /// done; `done` is called then, from any of the threads.
     ///
     /// # Errors
     /// The first run, in their own order, that fails.
@@ -243,7 +243,7 @@ impl Sweep {
         }
     }
 
-    /// What tells a run from the others that a results file may have.
+    /// The key of a run in a results file: what no other run has.
     fn key(&self, run: &Run<'_>) -> String {
         let values = self.values(run.combination);
         let values: Vec<String> =

@@ -108,11 +108,11 @@ fn results_of_another_sweep_are_refused() {
         Err(error) => error.to_string(),
     };
     assert!(message(Results::create(&file.0, &sweep, "v1")).contains("there already"));
-    let told = message(Results::resume(&file.0, &sweep, "v2"));
-    assert!(told.contains("its version of schedlab is v1, not v2"), "{told}");
+    let text = message(Results::resume(&file.0, &sweep, "v2"));
+    assert!(text.contains("its version of schedlab is v1, not v2"), "{text}");
     let two = Sweep { bench: Bench { cpus: 2, ..sweep.bench.clone() }, ..self::sweep(&GIVEN) };
-    let told = message(Results::resume(&file.0, &two, "v1"));
-    assert!(told.contains("its number of CPUs is 1, not 2"), "{told}");
+    let text = message(Results::resume(&file.0, &two, "v1"));
+    assert!(text.contains("its number of CPUs is 1, not 2"), "{text}");
     std::fs::write(&file.0, "{}\n").expect("it can be written");
     assert!(message(Results::resume(&file.0, &sweep, "v1")).contains("line 1"));
     std::fs::write(&file.0, "a letter").expect("it can be written");

@@ -1,9 +1,9 @@
 //! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
 //!
-//! How the search goes is in [`schedlab_lab::calibrate`]. Here the file is made sense of, the
-//! measurements are simulated, and the machine's file is written, in which every fitted number
-//! tells what it was fitted to. What was held out is simulated with the numbers before and after,
-//! and has no part in the search: only that can speak for the model.
+//! [`schedlab_lab::calibrate`] does the search. This module reads the file, simulates the
+//! measurements, and writes the machine's file, in which every fitted number names what it was
+//! fitted to. What was held out is simulated with the numbers before and after, and has no part in
+//! the search: only that is evidence for the model.
 //!
 //! * [`mod@file`]: the form of the files.
 //! * `point`: a measurement, and how it is simulated.
@@ -151,7 +151,7 @@ impl Calibration {
         Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
     }
 
-    /// Searches on `threads` threads; the result does not depend on how many. `progress` is told
+    /// Searches on `threads` threads; the result does not depend on how many. `progress` is called
     /// from any of them.
     ///
     /// # Errors

@@ -161,7 +161,7 @@ impl BenchRow {
     }
 }
 
-/// What of [`COMPARED`] says nothing about a benchmark: it has results of its own.
+/// What of [`COMPARED`] is left out for benchmarks, which have results of their own.
 const LEFT_OUT: [&str; 1] = ["throughput"];
 
 /// What the laboratory measured of a run, in ns, parts and counts.

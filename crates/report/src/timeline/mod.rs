@@ -5,7 +5,7 @@
 //! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and
 //! slept, which is what one wants to see there. With too many tasks for that, a lane is all tasks
 //! of a key. On more CPUs, or with too many keys too, a lane is a **CPU** (or several neighbouring
-//! ones, if there are many), and letters tell who had it: tasks, or keys if there are more tasks
+//! ones, if there are many), and letters show who had it: tasks, or keys if there are more tasks
 //! than letters.
 //!
 //! # What a cell shows
@@ -19,7 +19,7 @@
 //! changes, small where the CPU idled for more than half of the cell; what follows it is darker the
 //! more of the cell that one had.
 //!
-//! * `window`: the window, its cells, and whose time is whose.
+//! * `window`: the stretch of time, its cells, and whose time it was.
 //! * `by_task`, `by_cpu`: the two kinds of picture.
 //! * `style`: characters, colours, the axis.
 
@@ -62,7 +62,7 @@ pub struct TimelineOptions {
 pub enum TimelineError {
     /// The slices of the run were not recorded.
     NotRecorded,
-    /// The window is empty, or begins after the end of the run, which is told (ns).
+    /// The window is empty, or begins after the end of the run, which is given (ns).
     Window {
         /// When the run ended.
         end_ns: u64,

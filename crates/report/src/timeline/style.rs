@@ -1,4 +1,4 @@
-//! Characters, colours, the axis: how things are put on paper.
+//! Characters, colours, the axis, lines with colours.
 
 use super::window::Window;
 use crate::format::{duration, instant, percent, wrapped};
@@ -235,7 +235,8 @@ pub(super) mod tests {
         axis(&mut text, &window, 3, 30, "busy");
         assert_eq!(
             text,
-            "         1 s       1.1 s     1.2 s     busy\n    ─────┬─────────┬─────────┬────\n"
+            "         1 s       1.1 s     1.2 s     busy\n\
+             \x20   ─────┬─────────┬─────────┬────\n"
         );
     }
 }

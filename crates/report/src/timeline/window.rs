@@ -1,11 +1,12 @@
-//! What is drawn: a window on a run, cut into cells, and those to whom its time is put down.
+//! What is drawn: a stretch of a run, cut into cells ([`Window`]), and the tasks or keys that had
+//! its time ([`Owners`]).
 
 use super::TimelineError;
 use crate::data::{RunReport, SliceRow, SpanRow};
 use crate::{Style, shortened, text_width};
 use schedlab_measure::stats::key_numbers;
 
-/// A window on a run.
+/// A stretch of a run.
 pub(super) struct Window<'a> {
     pub run: &'a RunReport,
     pub slices: &'a [SliceRow],
@@ -106,11 +107,10 @@ impl Window<'_> {
     }
 }
 
-/// Those to whom time is put down: tasks or keys. Only those that ran or were runnable in the
-/// window.
+/// Whose time it was: tasks, or keys. Only those that ran or were runnable in the window.
 pub(super) struct Owners {
     labels: Vec<String>,
-    /// For each task whose its time is.
+    /// For each task its owner.
     of_task: Vec<Option<usize>>,
     /// How many tasks each stands for.
     pub tasks: Vec<usize>,
@@ -174,7 +174,7 @@ impl Owners {
         self.labels.len()
     }
 
-    /// Whose the time of a task is. None if it was not there in the window.
+    /// The owner of a task's time. None if the task was not there in the window.
     pub fn of(&self, task: u32) -> Option<usize> {
         self.of_task[task as usize]
     }
