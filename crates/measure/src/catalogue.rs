@@ -9,7 +9,7 @@
 //!
 //! What a metric's value is for a given run is the business of `schedlab-report::metrics`.
 //!
-//! Some metrics are [distributions](Metric::distribution): each [`Statistic`] of one is a metric of
+//! Some metrics are distributions: each [`Statistic`] of one is a metric of
 //! its own, `wakeup_latency_p99`, which [`find`] finds.
 
 use serde::{Deserialize, Serialize};

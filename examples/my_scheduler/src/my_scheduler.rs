@@ -42,8 +42,8 @@ impl MyScheduler {
         self.ask_idle_cpus(platform);
     }
 
-    /// Asks every CPU that idles and may run one of those that wait. A CPU that comes too late finds
-    /// an empty queue and goes on idling.
+    /// Asks every CPU that idles and may run one of those that wait. A CPU that comes too late
+    /// finds an empty queue and goes on idling.
     fn ask_idle_cpus(&self, platform: &mut Platform) {
         let idle = |cpu: &CpuId| self.current[cpu.index()].0.is_none();
         for cpu in (0..platform.cpus()).map(CpuId).filter(idle) {

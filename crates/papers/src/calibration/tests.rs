@@ -1,3 +1,5 @@
+//! Calibration: what is fitted to what, and what is refused.
+
 use super::*;
 
 const MESSAGES: &str = r#"

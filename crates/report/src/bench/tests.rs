@@ -1,3 +1,5 @@
+//! Tables and CSV of benchmarks.
+
 use super::*;
 use crate::Style;
 use serde_json::json;

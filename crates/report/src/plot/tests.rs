@@ -1,3 +1,5 @@
+//! Curves as text and as SVG.
+
 use super::*;
 use crate::Style;
 
