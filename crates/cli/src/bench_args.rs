@@ -8,10 +8,13 @@ use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::mix_args;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use schedlab_bench::{ALL, Benchmark, Kind, Parameter, Value};
+use schedlab_bench::combined::Given;
+use schedlab_bench::parameter::ALL_CPUS;
+use schedlab_bench::{ALL, Benchmark, Chosen, Kind, Parameter, Value};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Run a benchmark under one or more schedulers
 ///
@@ -36,9 +39,9 @@ pub struct BenchArgs {
 /// A benchmark and what was set.
 pub struct BenchCommand {
     /// Which.
-    pub benchmark: &'static dyn Benchmark,
+    pub benchmark: Chosen,
     /// Parameters that were set, in the order in which they were.
-    pub given: Vec<(&'static str, Vec<Value>)>,
+    pub given: Given,
     /// What can be set about all benchmarks.
     pub common: Common,
 }
@@ -176,7 +179,7 @@ impl FromArgMatches for BenchCommand {
         if let Some((mix_args::NAME, matches)) = found {
             let (mix, given) = mix_args::mix(matches)?;
             return Ok(BenchCommand {
-                benchmark: mix,
+                benchmark: Chosen::Owned(Arc::new(mix)),
                 given,
                 common: Common::from_arg_matches(matches)?,
             });
@@ -184,10 +187,10 @@ impl FromArgMatches for BenchCommand {
         let found = found.and_then(|(name, matches)| Some((schedlab_bench::find(name)?, matches)));
         let (benchmark, matches) = found.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         Ok(BenchCommand {
-            benchmark,
+            benchmark: benchmark.into(),
             given: given(benchmark, matches)
                 .into_iter()
-                .map(|(_, name, values)| (name, values))
+                .map(|(_, name, values)| (name.into(), values))
                 .collect(),
             common: Common::from_arg_matches(matches)?,
         })
@@ -207,12 +210,12 @@ pub fn given(
 ) -> Vec<(usize, &'static str, Vec<Value>)> {
     let parameters = benchmark.parameters();
     let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
-    let ids = parameters.iter().map(|parameter| (parameter, parameter.name));
+    let ids = parameters.iter().map(|parameter| (parameter, &*parameter.name));
     let mut found: Vec<(usize, &'static str, Vec<Value>)> = ids
         .chain(placed)
         .filter_map(|(parameter, id)| {
             let values = matches.get_one::<Vec<Value>>(id)?;
-            Some((matches.index_of(id).unwrap_or(usize::MAX), parameter.name, values.clone()))
+            Some((matches.index_of(id).unwrap_or(usize::MAX), &*parameter.name, values.clone()))
         })
         .collect();
     found.sort_by_key(|(place, ..)| *place);
@@ -261,6 +264,7 @@ fn value_name(parameter: &Parameter) -> &'static str {
         Kind::Whole { .. } => "N,...",
         Kind::Real { .. } => "X,...",
         Kind::Word(_) => "WORD,...",
+        Kind::Cpus => "CPUS,...",
         Kind::Flag => "true|false,...",
     }
 }
@@ -275,6 +279,7 @@ fn reader(
 fn help(parameter: &Parameter) -> String {
     let words = match parameter.kind {
         Kind::Word(words) => format!(": {}", words.join(", ")),
+        Kind::Cpus => format!(": {ALL_CPUS}"),
         _ => String::new(),
     };
     let default = match parameter.default {
@@ -286,8 +291,8 @@ fn help(parameter: &Parameter) -> String {
 
 /// The option that sets a parameter.
 pub fn option(parameter: &'static Parameter) -> Arg {
-    let mut option = Arg::new(parameter.name)
-        .long(parameter.name)
+    let mut option = Arg::new(&*parameter.name)
+        .long(&*parameter.name)
         .value_name(value_name(parameter))
         .value_parser(reader(parameter))
         .help(help(parameter));
@@ -299,7 +304,7 @@ pub fn option(parameter: &'static Parameter) -> Arg {
     option = match parameter.kind {
         Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
         Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
-        Kind::Word(_) | Kind::Flag => option,
+        Kind::Word(_) | Kind::Cpus | Kind::Flag => option,
     };
     if parameter.kind == Kind::Flag {
         option = option
@@ -313,9 +318,9 @@ pub fn option(parameter: &'static Parameter) -> Arg {
 
 fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
     Arg::new(id)
-        .value_name(parameter.name)
+        .value_name(&*parameter.name)
         .value_parser(reader(parameter))
-        .conflicts_with(parameter.name)
+        .conflicts_with(&*parameter.name)
         .help(format!("the same as --{}", parameter.name))
 }
 
@@ -356,7 +361,8 @@ mod tests {
     fn values_below_0_are_values() {
         let command = parsed("editor --nice -5,0,5 --hogs 2").expect("it is right");
         let nice = [-5.0, 0.0, 5.0].map(Value::Real).to_vec();
-        assert_eq!(command.given, [("nice", nice), ("hogs", vec![Value::Whole(2)])]);
+        let expected = [("nice".into(), nice), ("hogs".into(), vec![Value::Whole(2)])];
+        assert_eq!(command.given, expected);
         let told = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
         assert!(told.contains("\"-1\" is no whole number; give 0 to"), "{told}");
     }
@@ -366,13 +372,13 @@ mod tests {
         let command =
             parsed("hackbench -f 5,6 -pT --groups 10..30:10 --cpus 2").expect("it is right");
         let names: Vec<(&str, usize)> =
-            command.given.iter().map(|(name, values)| (*name, values.len())).collect();
+            command.given.iter().map(|(name, values)| (&**name, values.len())).collect();
         assert_eq!(names, [("fds", 2), ("pipe", 1), ("threads", 1), ("groups", 3)]);
         assert_eq!(command.given[1].1, [Value::Flag(true)]);
         assert_eq!(command.common.cpus, Some(2));
         let command = parsed("hackbench 25 --pipe=false,true").expect("it is right");
-        assert_eq!(command.given[0], ("groups", vec![Value::Whole(25)]));
-        assert_eq!(command.given[1], ("pipe", vec![Value::Flag(false), Value::Flag(true)]));
+        assert_eq!(command.given[0], ("groups".into(), vec![Value::Whole(25)]));
+        assert_eq!(command.given[1], ("pipe".into(), vec![Value::Flag(false), Value::Flag(true)]));
         let command = parsed("cyclictest -h 400").expect("it is its histogram, not help");
         assert_eq!(command.given[0].0, "histogram");
         assert!(parsed("hackbench 25 --groups 30").is_err());

@@ -5,9 +5,7 @@ use crate::bench_args::{Common, given, option, options_of};
 use crate::files::told;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
-use schedlab_bench::mix::{
-    AFFINITY, Given, Member, Mix, SETTINGS, affinities, setting_aside, setting_name,
-};
+use schedlab_bench::combined::{Given, Member, Mix, SETTINGS, setting_aside, setting_name};
 use schedlab_bench::{ALL, Benchmark, Value};
 use schedlab_workload::close_names;
 use std::path::PathBuf;
@@ -62,7 +60,7 @@ struct Written {
 }
 
 /// Makes the mix that the command line asks for.
-pub fn mix(matches: &ArgMatches) -> Result<(&'static Mix, Given), Error> {
+pub fn mix(matches: &ArgMatches) -> Result<(Mix, Given), Error> {
     let written = written(matches)?;
     let members = written.iter().map(member).collect::<Result<Vec<Member>, Error>>()?;
     Mix::of(members).map_err(|error| failed(error.to_string()))
@@ -142,13 +140,8 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     let command = Command::new(benchmark.name()).no_binary_name(true);
     let command = options_of(benchmark, command);
     let settings = SETTINGS.iter().map(|setting| {
-        let name = setting_name(benchmark, setting.name);
-        let option = option(setting).long(name).id(setting_aside(setting.name));
-        if setting.name == AFFINITY {
-            option.value_name("CPUS,...").value_parser(affinities)
-        } else {
-            option
-        }
+        let name = setting_name(benchmark, &setting.name);
+        option(setting).long(name).id(setting_aside(&setting.name))
     });
     command.next_help_heading("Member").args(settings)
 }
@@ -160,10 +153,10 @@ fn given_of(
 ) -> Vec<(&'static str, Vec<Value>)> {
     let mut all = given(benchmark, matches);
     for setting in SETTINGS {
-        let id = setting_aside(setting.name);
+        let id = setting_aside(&setting.name);
         if let Some(values) = matches.get_one::<Vec<Value>>(id) {
             let place = matches.index_of(id).unwrap_or(usize::MAX);
-            all.push((place, setting_name(benchmark, setting.name), values.clone()));
+            all.push((place, setting_name(benchmark, &setting.name), values.clone()));
         }
     }
     all.sort_by_key(|(place, ..)| *place);

@@ -5,20 +5,21 @@ use crate::report_of::{RunInputs, TaskInfo, report_of};
 use crate::run::RunError;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup, Refused};
-use schedlab_bench::{BadValue, Benchmark, Conditions, End, Findings, Values};
+use schedlab_bench::{BadValue, Chosen, Conditions, End, Findings, Values};
 use schedlab_core::{BuildConfig, Event, Scheduler, TaskId, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
 use schedlab_measure::Stats;
 use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
-use schedlab_workload::os::{Ended, Os, PartId, Profile};
+use schedlab_workload::programs::{Kernel, PartId, Profile};
+use schedlab_workload::{Error, Reason};
 
 /// A benchmark with all that is set about it, but for the scheduler.
 #[derive(Clone)]
 pub struct Bench {
     /// Which.
-    pub benchmark: &'static dyn Benchmark,
+    pub benchmark: Chosen,
     /// Its parameters.
     pub values: Values,
     /// CPUs, 1 to 4096; those of `machine`, if there is one.
@@ -84,10 +85,11 @@ impl From<RunError> for BenchError {
 
 impl Bench {
     /// `benchmark` as it is if nobody sets anything, on one CPU.
-    pub fn new(benchmark: &'static dyn Benchmark) -> Bench {
+    pub fn new(benchmark: impl Into<Chosen>) -> Bench {
+        let benchmark = benchmark.into();
         Bench {
-            benchmark,
             values: Values::defaults(benchmark.parameters()),
+            benchmark,
             cpus: 1,
             machine: None,
             costs: None,
@@ -166,8 +168,8 @@ impl Bench {
         let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
             Ok(end) => end,
-            Err(Ended::Finished) => RunEnd::AllEnded,
-            Err(error @ Ended::NoTime { .. }) => return Err(BenchError::Run(error.to_string())),
+            Err(error) if error.reason() == Reason::Finished => RunEnd::AllEnded,
+            Err(error) => return Err(BenchError::Run(error.to_string())),
         };
         let now_ns = machine.now_ns();
         machine.observer_mut().on(now_ns, Event::Finished);
@@ -210,9 +212,9 @@ impl Bench {
 
 /// Runs until `limit_ns`. Parts of the benchmark that have a limit of their own are ended then.
 fn run_parts<S: Scheduler, O: Observer>(
-    machine: &mut Machine<S, Os, O>,
+    machine: &mut Machine<S, Kernel, O>,
     limit_ns: u64,
-) -> Result<RunEnd, Ended> {
+) -> Result<RunEnd, Error> {
     for (at_ns, part) in machine.workload().deadlines() {
         if at_ns >= limit_ns {
             break;
@@ -229,11 +231,11 @@ fn run_parts<S: Scheduler, O: Observer>(
     machine.run_to(limit_ns)
 }
 
-fn task_infos(os: &Os) -> Vec<TaskInfo> {
+fn task_infos(os: &Kernel) -> Vec<TaskInfo> {
     let info = |number| {
         let task = TaskId(number as u32);
         TaskInfo {
-            name: format!("{}-{number}", os.name(task)),
+            name: os.thread_name(task),
             key: os.name(task).into(),
             group: String::new(),
             attr: os.attr(task).sched,
@@ -244,13 +246,13 @@ fn task_infos(os: &Os) -> Vec<TaskInfo> {
 }
 
 /// Who waits for what, in a run that is stuck.
-fn who_is_stuck(os: &Os, now_ns: u64) -> String {
+fn who_is_stuck(os: &Kernel, now_ns: u64) -> String {
     const MOST: usize = 5;
-    let waiting = os.who_waits();
+    let waiting = os.wait_graph().waiting;
     let told: Vec<String> = waiting
         .iter()
         .take(MOST)
-        .map(|(task, name, what)| format!("{name}-{} waits {what}", task.0))
+        .map(|waiting| format!("{} waits {}", waiting.thread, waiting.waits_for.brief()))
         .collect();
     let more = if waiting.len() > MOST { ", ..." } else { "" };
     format!("at {:.6} s no task can ever run again: {}{more}", now_ns as f64 / 1e9, told.join(", "))

@@ -14,6 +14,7 @@ mod accounts;
 #[cfg(test)]
 mod doubles;
 mod fingerprint;
+mod reasons;
 pub mod shares;
 mod watched;
 
@@ -48,8 +49,10 @@ pub enum Rule {
     Endless,
     /// CPU time adds up: busy and idle to the time there was, a task's to what it asked for.
     Accounts,
-    /// The scheduler's own books add up ([`audit`](schedlab_core::Scheduler::audit)).
+    /// The scheduler's own books add up ([`audit`](schedlab_core::Inspect::audit)).
     Audit,
+    /// Whom the scheduler's reasons name is who is picked.
+    Reasons,
     /// The same input gives the same run.
     Determinism,
     /// Equal hogs on one CPU get equal shares, as nearly as the algorithm promises.
@@ -63,6 +66,7 @@ pub enum Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Rule::Reasons => "whom the reasons name is who is picked",
             Rule::RunnableOnly => "only runnable tasks run",
             Rule::OneCpu => "a task runs on one CPU at a time",
             Rule::Affinity => "a task runs only where it may",

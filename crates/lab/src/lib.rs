@@ -1,8 +1,8 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
 //! * [`run`]: runs a workload under schedulers of one's choice.
-//! * [`report_of`]: makes the report of a run of what observers saw.
-//! * [`bench`]: runs benchmarks under schedulers of one's choice.
+//! * [`mod@report_of`]: makes the report of a run of what observers saw.
+//! * [`mod@bench`]: runs benchmarks under schedulers of one's choice.
 //! * [`verify`]: replays golden schedules and says where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -33,3 +33,14 @@ pub mod setup;
 pub mod stress;
 pub mod sweep;
 pub mod verify;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The examples of the READMEs of `core` and `sched`, which have nothing to test with.
+#[cfg(doctest)]
+#[doc = include_str!("../../core/README.md")]
+#[doc = include_str!("../../sched/README.md")]
+struct ReadmesBelow;

@@ -15,7 +15,7 @@ use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{
-    Diagnostic, GroupPlan, GroupSettings, Model, Options, Stop, Target, Timetable, Vm,
+    Diagnostic, Error, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
 };
 
 /// A workload with the machine it is to run on.
@@ -67,7 +67,7 @@ pub enum RunError {
     Workload(#[from] Diagnostic),
     /// A program could not go on as meant.
     #[error(transparent)]
-    Stop(#[from] Stop),
+    Stopped(#[from] Error),
     /// All tasks that are left sleep, and nobody will ever wake them.
     #[error("no task can ever run again: {0}")]
     Stuck(String),
@@ -194,7 +194,7 @@ impl Experiment {
             calls: self.costs.as_ref().map(|costs| setup::calls(costs, choice)),
             ..Options::default()
         };
-        let vm = Vm::new(self.model.clone(), &self.target(), options)?;
+        let vm = rt_app::prepare(&self.model, &self.target(), options)?;
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
             .groups
@@ -239,7 +239,7 @@ impl Experiment {
             let waits = who_is_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
             // that some wait in vain is not.
-            if self.until_ns().is_none() && !machine.workload().who_waits().waiting.is_empty() {
+            if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
                 return Err(RunError::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
@@ -306,7 +306,7 @@ fn not_done(outcome: &Outcome) -> Option<String> {
 }
 
 /// Who waits for whom, and who is stopped, in a run that is stuck.
-fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> String {
+fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Kernel, O>) -> String {
     let is_held =
         |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
     let held: Vec<String> = (0..machine.task_count() as u32)
@@ -314,7 +314,7 @@ fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> Strin
         .filter(is_held)
         .map(|task| machine.workload().thread_name(task))
         .collect();
-    let waits = machine.workload().who_waits();
+    let waits = machine.workload().wait_graph();
     if held.is_empty() {
         return waits.to_string();
     }
@@ -327,7 +327,6 @@ mod tests {
     use super::*;
     use crate::select;
     use schedlab_core::Policy;
-    use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
         let target = Target { cpus: CPUS_MAX, limited: true };

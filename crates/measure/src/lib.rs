@@ -29,3 +29,8 @@ pub use histogram::{Histogram, Moments};
 pub use slices::{Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};
 pub use stats::{CpuStats, Stats, TaskStats};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -6,10 +6,10 @@
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.
-//! * [`bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
+//! * [`mod@bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
 //! * [`plot`]: curves, as text and as SVG.
 //! * [`csv`]: the figures for spreadsheets.
-//! * [`format`]: how numbers are written.
+//! * [`mod@format`]: how numbers are written.
 
 pub mod bench;
 pub mod csv;
@@ -84,3 +84,8 @@ mod tests {
         assert_eq!(short("a\x1b[1m"), "a?[1m");
     }
 }
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

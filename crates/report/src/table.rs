@@ -4,7 +4,7 @@ use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::format::{count, duration, percent, signed_duration, wrapped};
 use crate::metrics::{Value, best, compared, value};
 use crate::{Style, shortened, text_width};
-use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use schedlab_measure::catalogue::Named;
 
 /// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each
@@ -83,13 +83,25 @@ pub(crate) fn grid(
             let cells = block.clone().map(|column| {
                 let cell = right(Cell::new(&columns[column].cells[row]));
                 let bold = style.color && columns[column].bold[row];
-                if bold { cell.add_attribute(Attribute::Bold) } else { cell }
+                if bold { emphasised(cell) } else { cell }
             });
             table.add_row(labels.iter().map(|(_, cells)| Cell::new(&cells[row])).chain(cells));
         }
         push_table(&mut text, table);
     }
     text
+}
+
+/// A cell in bold.
+#[cfg(feature = "terminal")]
+fn emphasised(cell: Cell) -> Cell {
+    cell.add_attribute(comfy_table::Attribute::Bold)
+}
+
+/// A cell as it is: there is no terminal to show it in bold.
+#[cfg(not(feature = "terminal"))]
+fn emphasised(cell: Cell) -> Cell {
+    cell
 }
 
 /// The control groups: a row for each group's part of the machine, and more for what its quota did,
@@ -222,7 +234,9 @@ fn new_table(style: Style) -> Table {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)));
     // The caller knows what the terminal can do.
+    #[cfg(feature = "terminal")]
     table.force_no_tty();
+    #[cfg(feature = "terminal")]
     if style.color {
         table.enforce_styling();
     }

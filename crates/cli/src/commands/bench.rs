@@ -60,7 +60,7 @@ fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
         machine,
         seed: common.seed,
         limit_ns: common.duration,
-        ..Bench::new(command.benchmark)
+        ..Bench::new(command.benchmark.clone())
     };
     let mut sweep = Sweep::new(bench, command.given.clone(), common.repeat)
         .map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use crate::setup::{self, NewGroup};
 use schedlab_core::{Event, Load, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
-use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
+use schedlab_workload::{GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app};
 use std::fmt;
 
 /// Which of a world's runs.
@@ -145,7 +145,7 @@ fn prepare<S, W, O>(
     choice: &Choice,
     turn: Turn,
     scheduler: impl FnOnce(Box<dyn Scheduler>) -> S,
-    workload: impl FnOnce(Vm) -> W,
+    workload: impl FnOnce(Kernel) -> W,
     observer: O,
 ) -> Machine<S, W, O>
 where
@@ -161,7 +161,7 @@ where
         calls: (turn == Turn::Modelled).then(CallCosts::default),
         ..Options::default()
     };
-    let vm = Vm::new(world.model.clone(), &target, options)
+    let vm = rt_app::prepare(&world.model, &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let mut config = Config::idealised(world.cpus, world.hz);
     if turn == Turn::Shuffled {
@@ -251,6 +251,8 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
     let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
+    // In the first run every pick is accounted for. The second, which nobody asks, must be the same.
+    machine.ask_reasons(turn == Turn::Golden);
     let mut violation = None;
     let mut end = RunEnd::TimeUp;
     for part in 1..=PARTS {
@@ -289,7 +291,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
     {
         violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {
-                lost.what = format!("{}; {}", lost.what, asked.workload().who_waits());
+                lost.what = format!("{}; {}", lost.what, asked.workload().wait_graph());
             }
             lost
         });
@@ -300,7 +302,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
 /// In worlds where it is known who must get how much: is it so?
 fn shares_so_far(
     world: &World,
-    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Vm>, Witness>,
+    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Kernel>, Witness>,
 ) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {

@@ -19,6 +19,7 @@ use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
 use schedlab_report::data::TunableValue;
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 /// More runs than this are refused: all their results are held until the last is there.
@@ -30,7 +31,7 @@ pub struct Sweep {
     /// What all runs have in common; its values, seed and tunables are replaced.
     bench: Bench,
     /// What takes several values, in the order given: the first changes last.
-    swept: Vec<(&'static str, Vec<Value>)>,
+    swept: Vec<(Cow<'static, str>, Vec<Value>)>,
     /// Who runs it, with the tunables to set.
     choices: Vec<(Choice, Vec<(String, i64)>)>,
     seeds: Vec<u64>,
@@ -72,15 +73,16 @@ impl Sweep {
     ///
     /// # Errors
     /// There are too many values.
-    pub fn new(
+    pub fn new<N: Into<Cow<'static, str>>>(
         bench: Bench,
-        given: Vec<(&'static str, Vec<Value>)>,
+        given: Vec<(N, Vec<Value>)>,
         repeats: u64,
     ) -> Result<Sweep, SweepError> {
         let mut first = bench.values.clone();
         let mut swept = vec![];
         let mut runs = repeats as usize;
         for (name, mut values) in given {
+            let name = name.into();
             let mut seen: Vec<Value> = vec![];
             values.retain(|value| {
                 let new = !seen.contains(value);
@@ -91,7 +93,7 @@ impl Sweep {
             });
             runs = runs.saturating_mul(values.len());
             if let [only] = values.as_slice() {
-                first.set(name, only.clone());
+                first.set(&name, only.clone());
             } else {
                 swept.push((name, values));
             }
@@ -280,9 +282,9 @@ impl Sweep {
             let swept = self.swept.iter().find(|(name, _)| *name == parameter.name);
             let values = match swept {
                 Some((_, values)) => values.iter().map(json).collect(),
-                None => vec![json(self.first.get(parameter.name))],
+                None => vec![json(self.first.get(&parameter.name))],
             };
-            Axis { name: parameter.name.into(), about: parameter.about.into(), values }
+            Axis { name: parameter.name.to_string(), about: parameter.about.into(), values }
         };
         let place = |name: &str| parameters.iter().position(|parameter| parameter.name == name);
         let scheduler = |(choice, tunables): &(Choice, Vec<(String, i64)>)| BenchScheduler {
@@ -314,7 +316,7 @@ fn json(value: &Value) -> serde_json::Value {
     match value {
         Value::Whole(number) => (*number).into(),
         Value::Real(number) => (*number).into(),
-        Value::Word(word) => (*word).into(),
+        Value::Word(word) => (&**word).into(),
         Value::Flag(given) => (*given).into(),
     }
 }

@@ -13,9 +13,9 @@ fn sweep(given: &[(&str, &str)]) -> Sweep {
     let parameter = |name: &str| -> &'static Parameter {
         benchmark.parameters().iter().find(|parameter| parameter.name == name).expect("it is there")
     };
-    let given = given
-        .iter()
-        .map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
+    let given = given.iter().map(|(name, text)| {
+        (parameter(name).name.clone(), parameter(name).read(text).expect("it does"))
+    });
     let mut sweep = Sweep::new(Bench::new(benchmark), given.collect(), 2).expect("they are few");
     for name in ["o_n", "o_1"] {
         sweep.add(select::find(name).expect("it is there"), vec![]).expect("they are few");

@@ -5,8 +5,8 @@
 //! fitted to. What was held out is simulated with the numbers before and after, and has no part in
 //! the search: only that is evidence for the model.
 //!
-//! * [`file`]: the form of the files.
-//! * [`point`]: a measurement, and how it is simulated.
+//! * [`mod@file`]: the form of the files.
+//! * `point`: a measurement, and how it is simulated.
 //! * [`text`]: the result for the terminal.
 
 pub mod file;

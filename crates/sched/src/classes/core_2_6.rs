@@ -7,14 +7,14 @@
 //! 2. If it is going to sleep, take it off the runqueue.
 //! 3. Its class may pull work here (real-time).
 //! 4. If nothing is left, balance: try to take something from elsewhere.
-//! 5. Put the thread away; ask the classes in order who is next.
+//! 5. Put the thread away; ask the classes in order for the next.
 //! 6. Switch; the new thread's class may push work away (real-time).
 //! 7. If the new thread is marked (see [`rq`](super::rq)), start over.
 //!
 //! # A wakeup
 //!
 //! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there*
-//! say whether it is preempted.
+//! decide whether it is preempted.
 //!
 //! # The migration thread
 //!
@@ -67,35 +67,31 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `activate_task`: `pid` joins the runqueue of its CPU.
-    #[inline]
+    // (Always inlined, as `deactivate_task` and `check_preempt_curr`: each is the thin way from an
+    // event to the class's hook.)
+    #[inline(always)]
     fn activate_task(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
-        let cpu = self.core.cpu_of(pid);
-        class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
+        let &Thread { cpu, class, .. } = self.core.thread(pid);
+        class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        self.count_in(pid);
+        // The fair class counts its own, as those of throttled groups do not count.
+        if class != ClassId::Fair {
+            self.core.add_nr_running(cpu, 1);
+        }
     }
 
     /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
-    #[inline]
+    #[inline(always)]
     fn deactivate_task(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) {
-        let cpu = self.core.cpu_of(pid);
+        let &Thread { cpu, class, .. } = self.core.thread(pid);
         if why == Dequeue::Sleep {
             self.fair.task_sleeps(&self.core, pid);
         }
-        if class!(self, self.class_of(pid), dequeue_task(platform, cpu, pid, why)) {
+        if class!(self, class, dequeue_task(platform, cpu, pid, why)) {
             self.core.thread_mut(pid).on_rq = false;
-            if self.class_of(pid) != ClassId::Fair {
+            if class != ClassId::Fair {
                 self.core.sub_nr_running(cpu, 1);
             }
-        }
-    }
-
-    /// One more thread on its runqueue. The fair class counts its own, as it may have groups that
-    /// do not count.
-    #[inline]
-    fn count_in(&mut self, pid: Pid) {
-        if self.class_of(pid) != ClassId::Fair {
-            self.core.add_nr_running(self.core.cpu_of(pid), 1);
         }
     }
 
@@ -108,32 +104,34 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// Tells the fair class what another class has moved.
+    /// Reports to the fair class what another class has moved.
     #[inline]
-    fn tell_moves(&mut self) {
+    fn report_migrations(&mut self) {
         while let Some((pid, from)) = self.core.moved.pop() {
             self.fair.task_moved(&self.core, pid, from);
         }
     }
 
-    /// Lets the class of the thread that runs on the CPU of `pid` say whether it is preempted.
-    #[inline]
+    /// `check_preempt_curr`: lets the class of the thread that runs on the CPU of `pid` decide
+    /// whether it is preempted.
+    #[inline(always)]
     fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let cpu = self.core.cpu_of(pid);
         match self.class_of(self.core.curr(cpu)) {
-            // The idle thread gives way to anybody.
+            // The idle thread gives way to every thread.
             ClassId::Idle => self.core.resched_curr(platform, cpu),
             class => class!(self, class, check_preempt_curr(platform, cpu, pid, challenge)),
         }
     }
 
-    /// Steps 1 to 6 of `schedule()`; whether the thread that now runs wants it all again.
+    /// Steps 1 to 6 of `schedule()`. Returns whether step 7 starts over.
     #[inline]
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Thread { runnable, on_rq, class: prev_class, .. } = *self.core.thread(prev);
-        self.core.thread_mut(prev).need_resched = false;
+        let thread = self.core.thread_mut(prev);
+        thread.need_resched = false;
+        let Thread { runnable, on_rq, class: prev_class, .. } = *thread;
         if prev_class == ClassId::Fair {
             self.fair.schedule_entered(&mut self.core, platform, prev);
         }
@@ -142,7 +140,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
         if prev_class != ClassId::Idle {
             class!(self, prev_class, pre_schedule(platform, cpu, prev));
-            self.tell_moves();
+            self.report_migrations();
         }
         if self.core.nr_running[cpu.index()] == 0 {
             self.fair.idle_balance(&mut self.core, platform, cpu);
@@ -157,7 +155,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             && self.class_of(next) != ClassId::Idle
         {
             class!(self, self.class_of(next), post_schedule(platform, cpu));
-            self.tell_moves();
+            self.report_migrations();
         }
         if self.core.is_migration_thread(next) {
             self.migration_thread(platform, cpu, next);
@@ -273,7 +271,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             class!(self, old_class, switched_from(platform, cpu, pid));
             class!(self, class, switched_to(platform, cpu, pid));
         }
-        self.tell_moves();
+        self.report_migrations();
     }
 
     /// Gives `pid`, taken off its runqueue, other attributes.
@@ -339,7 +337,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             Parent::External => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
         };
-        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.thread_mut(pid).cpu = cpu;
         self.core.act_on(cpu);
         self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
@@ -353,7 +351,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
                 attr.allowed.first(self.core.cpus()).unwrap_or(chosen)
             };
             if chosen != cpu {
-                self.core.thread_mut(pid).cpu = chosen.0;
+                self.core.thread_mut(pid).cpu = chosen;
                 self.fair.task_moved(&self.core, pid, cpu);
             }
         }
@@ -361,10 +359,12 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.update_rq_clock(platform, cpu);
         class!(self, self.class_of(pid), task_new(platform, cpu, pid, parent));
         self.core.thread_mut(pid).on_rq = true;
-        self.count_in(pid);
+        if self.class_of(pid) != ClassId::Fair {
+            self.core.add_nr_running(cpu, 1);
+        }
         self.check_preempt_curr(platform, pid, Challenge::Fork);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.tell_moves();
+        self.report_migrations();
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
@@ -390,7 +390,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.thread_mut(pid).runnable = true;
         let cpu = self.core.cpu_of(pid);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.tell_moves();
+        self.report_migrations();
     }
 
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
@@ -562,7 +562,7 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
                     ClassId::Rt | ClassId::Deadline => true,
                 };
             if counts {
-                found[thread.cpu as usize] += 1;
+                found[thread.cpu.index()] += 1;
             }
         }
         for (cpu, (&counted, &found)) in self.core.nr_running.iter().zip(&found).enumerate() {

@@ -1,0 +1,286 @@
+//! Preemption: when the running entity gives way, at a tick and at a wakeup.
+
+use super::Cfs;
+use super::entity::Entity;
+use super::features::Feature;
+use super::ids::{CfsRqId, EntityId};
+use super::load_weight::calc_delta_fair;
+use super::rules::{Buddies, GranRule};
+use crate::classes::{Challenge, ClassId, Pid, Rqs};
+use schedlab_core::{CpuId, Platform, Policy};
+
+/// The features that can make a wakeup preempt without a look at virtual times.
+const DECIDE_ALONE: u32 =
+    Feature::WakeupSync.bit() | Feature::WakeupOverlap.bit() | Feature::WakeupRunning.bit();
+
+/// What [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity) finds, by how far the running entity
+/// is ahead of the woken one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PreemptVerdict {
+    /// Not at all: no preemption.
+    Behind,
+    /// By no more than the wakeup granularity: no preemption.
+    WithinGranularity,
+    /// By more: the woken entity preempts.
+    Preempt,
+}
+
+impl Cfs {
+    /// `check_preempt_tick`: is the turn of the running entity over?
+    ///
+    /// The second test compares a signed difference with an unsigned slice: on 64-bit machines an
+    /// entity that is still *behind* the leftmost one passes it, at every tick, as if it were far
+    /// ahead. It is then usually picked again, and its turn counts from there.
+    #[inline]
+    pub(super) fn check_preempt_tick(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        curr: EntityId,
+    ) {
+        let cpu = self.queues[q].cpu;
+        let ideal = self.sched_slice(curr);
+        let entity = &self.entities[curr];
+        let ran = entity.sum_exec - entity.prev_sum_exec;
+        if ran > ideal {
+            rqs.resched_curr(platform, cpu);
+            if self.rules.tick_clears_buddies {
+                self.clear_buddies(curr);
+            }
+            return;
+        }
+        if !self.rules.tick_compares_leftmost
+            || !self.tunables.has(Feature::WakeupPreempt)
+            || ran < self.tunables.min_granularity_ns
+        {
+            return;
+        }
+        let queue = &self.queues[q];
+        if queue.nr_running > 1
+            && let Some(leftmost) = queue.timeline.leftmost_vruntime()
+            && entity.vruntime.ahead_of(leftmost) as u64 > ideal
+        {
+            rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    /// `wakeup_gran`: by how much `curr` must be ahead of `woken` to be preempted, virtual ns.
+    #[inline]
+    fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
+        let limit = self.tunables.wakeup_granularity_ns;
+        match self.rules.gran {
+            GranRule::OfRunning => calc_delta_fair(limit, curr.load),
+            GranRule::OfHeavyRunning if curr.load.weight > 1024 => {
+                calc_delta_fair(limit, curr.load)
+            }
+            GranRule::OfHeavyRunning => limit,
+            GranRule::Adaptive => {
+                let queue = &self.queues[curr.cfs_rq];
+                let mut gran = limit;
+                // (True at wakeups, false inside the pick.)
+                if queue.curr.is_some() && self.tunables.has(Feature::AdaptiveGran) {
+                    // `adaptive_gran`: the more the running entity has had, and the sooner the
+                    // woken one usually wakes others, the smaller.
+                    let ran_ns = curr.sum_exec - curr.prev_sum_exec;
+                    let wanted = 2u64
+                        .wrapping_mul(woken.averages.avg_wakeup)
+                        .wrapping_mul(u64::from(queue.nr_running));
+                    gran = wanted.saturating_sub(ran_ns).min(limit);
+                }
+                let by = if self.tunables.has(Feature::AsymGran) { woken } else { curr };
+                calc_delta_fair(gran, by.load)
+            }
+        }
+    }
+
+    /// `wakeup_preempt_entity`. Both entities are in one queue.
+    #[inline]
+    pub(super) fn wakeup_preempt_entity(&self, curr: &Entity, woken: &Entity) -> PreemptVerdict {
+        let ahead = curr.vruntime.ahead_of(woken.vruntime);
+        if ahead <= 0 {
+            return PreemptVerdict::Behind;
+        }
+        // The granularity is at most some seconds times 1024.
+        if ahead > self.wakeup_gran(curr, woken) as i64 {
+            PreemptVerdict::Preempt
+        } else {
+            PreemptVerdict::WithinGranularity
+        }
+    }
+
+    /// Whether a woken entity preempts the running one of the same queue.
+    #[inline]
+    fn preempts(&self, curr: EntityId, woken: EntityId) -> bool {
+        let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
+        if self.rules.gran == GranRule::OfRunning {
+            // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
+            let limit = woken.vruntime + self.wakeup_gran(curr, woken);
+            return limit.ns() < curr.vruntime.ns();
+        }
+        self.wakeup_preempt_entity(curr, woken) == PreemptVerdict::Preempt
+    }
+
+    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that they are
+    /// in.
+    #[inline]
+    fn find_matching_se(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+        loop {
+            let (at_a, at_b) = (&self.entities[a], &self.entities[b]);
+            if at_a.cfs_rq == at_b.cfs_rq {
+                return (a, b);
+            }
+            if at_a.depth >= at_b.depth {
+                a = at_a.parent.expect("the root queue is common to all");
+            }
+            if at_b.depth >= at_a.depth {
+                b = at_b.parent.expect("the root queue is common to all");
+            }
+        }
+    }
+
+    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Does it preempt?
+    #[inline]
+    pub(super) fn check_preempt_wakeup(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        challenge: Challenge,
+    ) {
+        let curr_pid = rqs.curr(cpu);
+        let curr = self.entity_of(curr_pid);
+        let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
+        // (Mostly the enqueue has just charged the running task.)
+        if exec_start != rqs.clock(cpu) || self.rules.min_vruntime_on_charge_only {
+            self.update_curr(rqs, platform, q);
+        }
+        let thread = rqs.thread(pid);
+        match thread.class {
+            ClassId::Rt | ClassId::Deadline => {
+                rqs.resched_curr(platform, cpu);
+                return;
+            }
+            ClassId::Idle => return,
+            ClassId::Fair => {}
+        }
+        let woken = self.entity_of(pid);
+        if pid == curr_pid
+            || (self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq))
+        {
+            return;
+        }
+        match self.rules.buddies {
+            Buddies::EveryWakeup => {
+                self.set_last_buddy(curr);
+                self.set_next_buddy(woken);
+            }
+            Buddies::Preempted
+                if self.tunables.has(Feature::NextBuddy)
+                    && challenge != Challenge::Fork
+                    && self.has_many(q) =>
+            {
+                self.set_next_buddy(woken);
+            }
+            Buddies::Preempted | Buddies::None => {}
+        }
+        let running = rqs.thread(curr_pid);
+        if self.rules.checks_pending && running.need_resched {
+            return;
+        }
+        let verdict = self.verdict_by_policy(running.policy, thread.policy).or_else(|| {
+            let sync = challenge == Challenge::Wakeup { sync: true };
+            self.verdict_by_feature(curr, woken, sync)
+        });
+        if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, q)) {
+            rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    /// Whether queue `q` has so many entities that buddies are of use: a latency's worth.
+    #[inline]
+    fn has_many(&self, q: CfsRqId) -> bool {
+        u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
+    }
+
+    /// Whether the policies of the running task and the woken one decide alone.
+    #[inline]
+    fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<bool> {
+        match woken {
+            Policy::Batch => Some(false),
+            Policy::Idle if self.rules.idle_policy_never_preempts => Some(false),
+            _ if running == Policy::Idle && self.rules.idle_policy_gives_way => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether a feature decides, without a look at virtual times.
+    #[inline]
+    fn verdict_by_feature(&mut self, curr: EntityId, woken: EntityId, sync: bool) -> Option<bool> {
+        let tunables = &self.tunables;
+        if tunables.has_any(DECIDE_ALONE) {
+            let (a, b) = (&self.entities[curr].averages, &self.entities[woken].averages);
+            let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
+            let sync = sync && tunables.has(Feature::SyncWakeups);
+            if (tunables.has(Feature::WakeupSync) && sync)
+                || (tunables.has(Feature::WakeupOverlap)
+                    && brief(a.avg_overlap)
+                    && brief(b.avg_overlap))
+            {
+                return Some(true);
+            }
+            if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
+                self.set_next_buddy(woken);
+                return Some(true);
+            }
+        }
+        (!self.tunables.has(Feature::WakeupPreempt)).then_some(false)
+    }
+
+    /// Compares virtual times where the two, or their groups, compete with each other. A task that
+    /// is preempted in this way becomes `last` if its queue `q` has many: it may run on before the
+    /// leftmost.
+    #[inline]
+    fn preempts_at_common_level(&mut self, curr: EntityId, woken: EntityId, q: CfsRqId) -> bool {
+        let (mut running, mut challenger) = self.find_matching_se(curr, woken);
+        while !self.preempts(running, challenger) {
+            if !self.rules.tries_levels_upward {
+                return false;
+            }
+            let parents = (self.entities[running].parent, self.entities[challenger].parent);
+            let (Some(above_running), Some(above_challenger)) = parents else {
+                return false;
+            };
+            (running, challenger) = (above_running, above_challenger);
+        }
+        let entity = &self.entities[running];
+        if self.rules.buddies == Buddies::Preempted
+            && self.tunables.has(Feature::LastBuddy)
+            && entity.on_rq
+            && entity.is_task()
+            && self.has_many(q)
+        {
+            self.set_last_buddy(running);
+        }
+        true
+    }
+
+    /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes
+    /// there.
+    pub(super) fn check_preempt_curr_of(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        challenge: Challenge,
+    ) {
+        match rqs.thread(rqs.curr(cpu)).class {
+            ClassId::Fair => self.check_preempt_wakeup(rqs, platform, cpu, pid, challenge),
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            // The classes above never give way to a fair task.
+            ClassId::Rt | ClassId::Deadline => {}
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The policies of the textbooks, each as a set of rules, and their entries in the registry.
+
+use super::Textbook;
+use alloc::boxed::Box;
+use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release, Scheduler};
+
+/// What waiting tasks are ordered by. Ties go to the one that joined first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OrderBy {
+    /// Nothing but the time of joining.
+    Arrival,
+    /// The length of the next burst.
+    Burst,
+    /// What remains of the burst.
+    Remaining,
+    /// (waited + burst) / burst, largest first.
+    ResponseRatio,
+    /// Priority (nice + 20; smaller is better), improved by aging.
+    Priority,
+    /// Level of feedback.
+    Level,
+    /// The task's class.
+    Class,
+}
+
+/// What feedback does at the end of a slice and of a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feedback {
+    /// Nothing.
+    None,
+    /// One level down for a slice used up, one up for a burst that ends before; slices double from
+    /// level to level.
+    Doubling,
+    /// One level down when the allotment is used up, over any number of turns; all to the top every
+    /// so often.
+    Teaching,
+    /// One level down for a slice used up while another task is ready; never up; slices double
+    /// (Stallings's FB(2^i)).
+    Stallings,
+    /// The same with equal slices at all levels (Stallings's FB(1)).
+    StallingsEqual,
+}
+
+/// A policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// What waiting tasks are ordered by.
+    pub order_by: OrderBy,
+    /// Bursts are estimated from earlier ones rather than announced.
+    pub predicted: bool,
+    /// A strictly better arrival takes the CPU.
+    pub preemptive: bool,
+    /// Feedback.
+    pub feedback: Feedback,
+    /// Classes take turns by fixed parts of a cycle.
+    pub sliced_classes: bool,
+    /// Default quantum, ns; 0 = none.
+    pub quantum_ns: u64,
+    /// Default number of levels of feedback.
+    pub levels: u32,
+}
+
+const PLAIN: Rules = Rules {
+    order_by: OrderBy::Arrival,
+    predicted: false,
+    preemptive: false,
+    feedback: Feedback::None,
+    sliced_classes: false,
+    quantum_ns: 0,
+    levels: 1,
+};
+
+const MS: u64 = 1_000_000;
+
+impl Rules {
+    /// Whether it must be told how long bursts will be.
+    pub const fn is_clairvoyant(&self) -> bool {
+        let by_length =
+            matches!(self.order_by, OrderBy::Burst | OrderBy::Remaining | OrderBy::ResponseRatio);
+        by_length && !self.predicted
+    }
+}
+
+const fn by(order_by: OrderBy, preemptive: bool, predicted: bool) -> Rules {
+    Rules { order_by, preemptive, predicted, ..PLAIN }
+}
+
+/// First come, first served.
+pub const FCFS_RULES: Rules = PLAIN;
+/// Shortest job first.
+pub const SJF_RULES: Rules = by(OrderBy::Burst, false, false);
+/// Shortest remaining time first.
+pub const SRTF_RULES: Rules = by(OrderBy::Remaining, true, false);
+/// Highest response ratio next.
+pub const HRRN_RULES: Rules = by(OrderBy::ResponseRatio, false, false);
+/// Priority, the running task is never interrupted.
+pub const PRIORITY_RULES: Rules = by(OrderBy::Priority, false, false);
+/// Priority, preemptive.
+pub const PRIORITY_PREEMPTIVE_RULES: Rules = by(OrderBy::Priority, true, false);
+/// Round robin.
+pub const RR_RULES: Rules = Rules { quantum_ns: 10 * MS, ..PLAIN };
+/// Multilevel queue, better classes first.
+pub const MLQ_RULES: Rules = Rules { quantum_ns: 10 * MS, ..by(OrderBy::Class, true, false) };
+/// Multilevel queue, classes by time slices.
+pub const MLQ_SLICED_RULES: Rules = Rules { sliced_classes: true, ..MLQ_RULES };
+/// Multilevel feedback, slices doubling.
+pub const MLFQ_RULES: Rules = Rules {
+    feedback: Feedback::Doubling,
+    quantum_ns: 10 * MS,
+    levels: 8,
+    ..by(OrderBy::Level, true, false)
+};
+/// Multilevel feedback as taught.
+pub const MLFQ_TEACHING_RULES: Rules =
+    Rules { feedback: Feedback::Teaching, levels: 3, ..MLFQ_RULES };
+/// Stallings's feedback, equal slices.
+pub const FB1_RULES: Rules = Rules { feedback: Feedback::StallingsEqual, ..FB_RULES };
+/// Stallings's feedback, slices doubling.
+pub const FB_RULES: Rules =
+    Rules { feedback: Feedback::Stallings, preemptive: false, ..MLFQ_RULES };
+
+const ORDINARY: &[Policy] = &[Policy::Other, Policy::Batch, Policy::Idle];
+
+/// Makes a scheduler.
+type Make = fn(&BuildConfig) -> Box<dyn Scheduler>;
+
+const fn release(version: &'static str, summary: &'static str, build: Make) -> Release {
+    Release {
+        version,
+        also: &[],
+        summary,
+        golden: &[],
+        hz_default: 1000,
+        hz_range: (1, 10_000),
+        cpus_max: schedlab_core::topology::CPUS_MAX,
+        policies: ORDINARY,
+        can: Capabilities { nohz: true, ..Capabilities::BASIC },
+        // Where something depends on the kernel around it, 2.6.22's stands for it.
+        kernel: Some("2.6.22"),
+        build,
+    }
+}
+
+/// A release that is told how long bursts will be.
+const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
+    let release = release(version, summary, build);
+    Release { can: Capabilities { clairvoyant: true, ..release.can }, ..release }
+}
+
+fn make(config: &BuildConfig, rules: Rules) -> Box<Textbook> {
+    Box::new(Textbook::new(config.topology.cpus(), rules))
+}
+
+/// First come, first served.
+pub static FCFS: Entry = Entry {
+    name: "fcfs",
+    title: "First come, first served",
+    summary: "whoever has waited longest runs until it blocks",
+    origin: Origin::Textbook,
+    releases: &[release("textbook", "no preemption, no quantum", |config| {
+        make(config, FCFS_RULES)
+    })],
+};
+
+/// Shortest job first.
+pub static SJF: Entry = Entry {
+    name: "sjf",
+    title: "Shortest job first",
+    summary: "the shortest next burst runs until it blocks",
+    origin: Origin::Textbook,
+    releases: &[
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, SJF_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..SJF_RULES })
+        }),
+    ],
+};
+
+/// Shortest remaining time first.
+pub static SRTF: Entry = Entry {
+    name: "srtf",
+    title: "Shortest remaining time first",
+    summary: "as sjf, but a burst shorter than what remains of the running one takes the CPU",
+    origin: Origin::Textbook,
+    releases: &[
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, SRTF_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..SRTF_RULES })
+        }),
+    ],
+};
+
+/// Highest response ratio next.
+pub static HRRN: Entry = Entry {
+    name: "hrrn",
+    title: "Highest response ratio next",
+    summary: "the largest (waited + burst) / burst runs until it blocks",
+    origin: Origin::Textbook,
+    releases: &[
+        clairvoyant("clairvoyant", "is told how long bursts will be", |config| {
+            make(config, HRRN_RULES)
+        }),
+        release("predicted", "estimates bursts from earlier ones", |config| {
+            make(config, Rules { predicted: true, ..HRRN_RULES })
+        }),
+    ],
+};
+
+/// Priority.
+pub static PRIORITY: Entry = Entry {
+    name: "priority",
+    title: "Priority",
+    summary: "the best nice value runs; aging and a quantum within a priority if asked for",
+    origin: Origin::Textbook,
+    releases: &[
+        release("preemptive", "a better arrival takes the CPU", |config| {
+            make(config, PRIORITY_PREEMPTIVE_RULES)
+        }),
+        release("cooperative", "the running task goes on until it blocks", |config| {
+            make(config, PRIORITY_RULES)
+        }),
+    ],
+};
+
+/// Round robin.
+pub static RR: Entry = Entry {
+    name: "rr",
+    title: "Round robin (textbook)",
+    summary: "one queue; at the end of its quantum a task goes to the tail",
+    origin: Origin::Textbook,
+    releases: &[release("textbook", "one common queue", |config| make(config, RR_RULES))],
+};
+
+/// Multilevel queue.
+pub static MLQ: Entry = Entry {
+    name: "mlq",
+    title: "Multilevel queue",
+    summary: "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first \
+              served",
+    origin: Origin::Textbook,
+    releases: &[
+        release("fixed", "a class runs only when all better ones are empty", |config| {
+            make(config, MLQ_RULES)
+        }),
+        release("sliced", "classes take turns by parts of a cycle", |config| {
+            make(config, MLQ_SLICED_RULES)
+        }),
+    ],
+};
+
+/// Multilevel feedback queue.
+pub static MLFQ: Entry = Entry {
+    name: "mlfq",
+    title: "Multilevel feedback queue",
+    summary: "tasks sink by using their slices; better levels first",
+    origin: Origin::Textbook,
+    releases: &[
+        release(
+            "doubling",
+            "down for a used slice, up for a short burst; slices double",
+            |config| make(config, MLFQ_RULES),
+        ),
+        release(
+            "teaching",
+            "an allotment per level, and all to the top every so often",
+            |config| make(config, MLFQ_TEACHING_RULES),
+        ),
+        release("fb1", "Stallings's FB(1): as fb, with equal slices", |config| {
+            make(config, FB1_RULES)
+        }),
+        release("fb", "Stallings's FB(2^i): down when others are ready, never up", |config| {
+            make(config, FB_RULES)
+        }),
+    ],
+};
