@@ -7,10 +7,10 @@
 //! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
 //! `docs/metrics.md` is generated from this list.
 //!
-//! What a metric's value is for a given run is the business of `schedlab-report::metrics`.
+//! `schedlab-report::metrics` has the value that a given run has for each.
 //!
-//! Some metrics are [distributions](Metric::distribution): each [`Statistic`] of one is a metric of
-//! its own, `wakeup_latency_p99`, which [`find`] finds.
+//! Some metrics are [distributions](field@Metric::distribution): each [`Statistic`] of one is a
+//! metric of its own, `wakeup_latency_p99`, which [`find`] finds.
 
 use serde::{Deserialize, Serialize};
 
