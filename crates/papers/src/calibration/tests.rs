@@ -1,4 +1,4 @@
-//! Calibration: what is fitted to what, and what is refused.
+//! Calibrations whose result is known.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tables and CSV of benchmarks.
+//! Sweeps and points of benchmarks, made by hand: documents, tables, CSV, curves.
 
 use super::*;
 use crate::Style;

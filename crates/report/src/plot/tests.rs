@@ -1,4 +1,4 @@
-//! Curves as text and as SVG.
+//! Charts as text and as SVG.
 
 use super::*;
 use crate::Style;
