@@ -12,14 +12,14 @@
 
 mod accounts;
 #[cfg(test)]
-mod doubles;
+mod faulty_schedulers;
 mod fingerprint;
+mod invariants;
 pub mod shares;
-mod watched;
 
 pub use accounts::{Accounts, Asked};
 pub use fingerprint::Fingerprint;
-pub use watched::{Limits, Watched};
+pub use invariants::{Limits, Watched};
 
 use schedlab_core::{CpuId, TaskId};
 use std::fmt;

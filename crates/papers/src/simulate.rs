@@ -7,6 +7,7 @@ use crate::measure::{measure, table};
 use crate::rules;
 use schedlab_bench::{Findings, Values};
 use schedlab_core::topology::CPUS_MAX;
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select::{self, Choice};
@@ -291,14 +292,7 @@ impl Simulation {
         }
         let bench = Bench {
             values,
-            cpus,
-            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-            costs: self.cost_model(machine.as_ref())?,
-            nohz: self.nohz,
-            machine,
-            seed: self.seed,
-            limit_ns: self.limit_ns,
-            tunables: self.set.clone(),
+            config: RunConfig { seed: Some(self.seed), ..self.config(machine, cpus)? },
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
@@ -309,6 +303,18 @@ impl Simulation {
             return Err(warning);
         }
         Ok(Simulated { findings: run.findings, report: Some(run.report) })
+    }
+
+    fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, String> {
+        Ok(RunConfig {
+            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            costs: self.cost_model(machine.as_ref())?,
+            nohz: self.nohz,
+            machine,
+            limit_ns: self.limit_ns,
+            tunables: self.set.clone(),
+            ..RunConfig::flat(cpus)
+        })
     }
 
     /// What things cost: nothing without a machine, or on an idealised one.
@@ -341,11 +347,7 @@ impl Simulation {
             timetable.add(Timetable::parse_option(action).map_err(|error| error.to_string())?);
         }
         let experiment = Experiment {
-            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-            costs: self.cost_model(machine.as_ref())?,
-            nohz: self.nohz,
-            machine,
-            limit_ns: self.limit_ns,
+            config: self.config(machine, cpus)?,
             timetable,
             ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
         };
@@ -353,7 +355,7 @@ impl Simulation {
             return Err(format!("{choice} cannot run the workload: {why}"));
         }
         experiment.check_timetable(&[*choice]).map_err(|error| error.to_string())?;
-        let ran = experiment.run(choice, &self.set).map_err(|error| error.to_string())?;
+        let ran = experiment.run(choice).map_err(|error| error.to_string())?;
         Ok(Simulated { findings: Findings::default(), report: Some(ran.report) })
     }
 }

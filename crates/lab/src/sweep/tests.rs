@@ -110,7 +110,8 @@ fn results_of_another_sweep_are_refused() {
     assert!(message(Results::create(&file.0, &sweep, "v1")).contains("there already"));
     let told = message(Results::resume(&file.0, &sweep, "v2"));
     assert!(told.contains("its version of schedlab is v1, not v2"), "{told}");
-    let two = Sweep { bench: Bench { cpus: 2, ..sweep.bench.clone() }, ..self::sweep(&GIVEN) };
+    let mut two = self::sweep(&GIVEN);
+    two.bench.config.cpus = 2;
     let told = message(Results::resume(&file.0, &two, "v1"));
     assert!(told.contains("its number of CPUs is 1, not 2"), "{told}");
     std::fs::write(&file.0, "{}\n").expect("it can be written");

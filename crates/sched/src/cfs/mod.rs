@@ -107,7 +107,7 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: schedlab_core::topology::CPUS_MAX,
     policies: POLICIES,
-    can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+    can: Capabilities { groups: true, user_groups: true, nohz: true, ..Capabilities::BASIC },
     kernel: None,
     build: |config| build(Version::V2_6_32, RtVersion::V2_6_25, config),
 };
@@ -131,7 +131,7 @@ pub static ENTRY: Entry = Entry {
             version: "3.2",
             summary: "quotas for groups; else 2.6.32's rules with 3.2's times: what changed in the fair class from 2.6.33 to 3.2 is not described to us, and no golden schedules exist",
             golden: &[],
-            can: Capabilities { quotas: true, ..DEFAULT.can },
+            can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
             build: |config| build(Version::V3_2, RtVersion::V2_6_25, config),
             ..DEFAULT
         },
