@@ -14,6 +14,39 @@
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
+//! A workload under two schedulers, with an observer of one's own:
+//!
+//! ```
+//! use schedlab_core::{Event, Observer};
+//! use schedlab_lab::plan::{Load, Plan, Source};
+//!
+//! /// Counts how often a task is taken off a CPU that it could have used further.
+//! #[derive(Default)]
+//! struct Preemptions(u64);
+//!
+//! impl Observer for Preemptions {
+//!     fn on(&mut self, _now_ns: u64, event: Event<'_>) {
+//!         if let Event::Switched { prev: Some(_), prev_runnable: true, .. } = event {
+//!             self.0 += 1;
+//!         }
+//!     }
+//! }
+//!
+//! let text = r#"{"tasks": {"hog": {"instance": 2, "loop": 100, "run": 10000}}}"#;
+//! let load = Load::Workload(Source { file: "hogs.json".into(), text: text.into() });
+//! let plan = Plan::new(load, vec!["round_robin".into(), "cfs@2.6.32".into()]);
+//! let prepared = plan.prepare()?;
+//! let mut counts = vec![];
+//! for scheduler in prepared.schedulers() {
+//!     let (run, preemptions) = prepared.run_with(scheduler, Preemptions::default())?;
+//!     println!("{}: {} preemptions", scheduler.choice, preemptions.0);
+//!     assert_eq!(run.report.end.at_ns, 2_000_000_000, "the two hogs need a second each");
+//!     counts.push(preemptions.0);
+//! }
+//! assert!(counts[0] < counts[1], "CFS has shorter turns");
+//! # Ok::<(), schedlab_lab::Error>(())
+//! ```
+//!
 //! Nothing here prints, ends the program or keeps global state; with one thread nothing starts
 //! another.
 

@@ -95,7 +95,7 @@ fn every_mistake_is_found_before_the_first_run() {
             "there is no such preset",
         ),
         (|plan| plan.set[0].0 = "sched_latenci_ns".into(), "did you mean sched_latency_ns"),
-        (|plan| plan.groups.settings[0] = "/g".into(), "--group"),
+        (|plan| plan.groups.settings[0] = "/g:cpu.sharez=1".into(), "--group"),
         (|plan| plan.timetable.actions[0] = "10ms renise a 5".into(), "renise"),
         (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
         (|plan| plan.repeat = 2, "only a benchmark can be repeated"),
@@ -167,7 +167,7 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
             let scheduler = &prepared.schedulers()[0];
             let (run, counter) = prepared.run_with(scheduler, Counter::default()).expect("it runs");
             assert!(counter.switches > 0);
-            assert_eq!(counter.decided > 0, reasons);
+            assert!(reasons || counter.decided == 0, "nobody asked");
             assert_eq!(run.report, prepared.run(scheduler).expect("it runs").report);
         }
     }
