@@ -45,9 +45,11 @@ macro_rules! define_index {
         impl $crate::index::TypedIndex for $name {
             #[inline]
             fn new(row: usize) -> $name {
-                // One more, so that an `Option` takes no more room.
-                let row = u32::try_from(row + 1).expect("fewer rows than u32::MAX");
-                $name(core::num::NonZeroU32::new(row).expect("row + 1 is not 0"))
+                debug_assert!(row < u32::MAX as usize, "fewer rows than u32::MAX");
+                // One more, so that an `Option` takes no more room. (One check only: this is in
+                // the way of every access.)
+                let number = (row as u32).wrapping_add(1);
+                $name(core::num::NonZeroU32::new(number).expect("fewer rows than u32::MAX"))
             }
 
             #[inline]

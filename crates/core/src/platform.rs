@@ -235,6 +235,11 @@ impl Platform {
         self.why[question as usize]
     }
 
+    /// The decisions that have been accounted for and not yet been taken.
+    pub fn accounts(&self) -> &[Account] {
+        self.accounts.as_deref().unwrap_or_default()
+    }
+
     /// For the driver of a scheduler: takes the decisions that have been accounted for.
     pub fn take_accounts(&mut self) -> Vec<Account> {
         self.accounts.as_mut().map(core::mem::take).unwrap_or_default()

@@ -4,12 +4,16 @@
 //! cargo bench                          a few minutes
 //! cargo bench -- --full                the whole grid: all releases, more sizes, longer measurements
 //! cargo bench -- --only cfs,o_1        only these schedulers
+//! cargo bench -- --instructions        instructions an event, counted by valgrind (tens of minutes)
 //! ```
 //!
 //! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU,
 //! idle ones too) for hogs, sleepers and a mix of both, and the most memory that the process ever
 //! had. **Picks**: what a tick, a yield and a pick cost together when so many tasks are runnable on
 //! one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
+//!
+//! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing, less
+//! what it takes to start. They can be compared between two builds on a noisy machine.
 //!
 //! Time is CPU time of the process where the system tells it (Linux), so that other work on the
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
@@ -133,6 +137,9 @@ fn main() {
         None if full => select::all(),
         None => select::linux(),
     };
+    if args.iter().any(|arg| arg == "--instructions") {
+        return instructions_table(&choices);
+    }
     let budget = Duration::from_millis(if full { 1000 } else { 250 });
     events_table(&choices, full, budget);
     picks_table(&choices, budget);
@@ -185,6 +192,67 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
             }
         }
     }
+}
+
+/// Events at fixed work, and what each costs in instructions.
+fn instructions_table(choices: &[Choice]) {
+    const SIZES: [(u32, u32); 6] =
+        [(1, 10), (1, 1_000), (8, 1_000), (64, 1_000), (64, 100_000), (1024, 10_000)];
+    println!("Instructions a simulated event, at fixed work (valgrind --tool=callgrind)\n");
+    println!(
+        "{:<22} {:<9} {:>5} {:>7} {:>10} {:>12}",
+        "scheduler", "load", "CPUs", "tasks", "events", "instructions"
+    );
+    for choice in choices {
+        for load in Load::ALL {
+            for &(cpus, tasks) in SIZES.iter().filter(|size| size.0 <= choice.release.cpus_max) {
+                // So much that each case has some ten thousand events.
+                let virtual_ms = (20_000 / u64::from(cpus + tasks)).clamp(20, 1_000);
+                let case = |ms: u64| counted(choice, load, cpus, tasks, ms);
+                let head =
+                    format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
+                match (case(10), case(10 + virtual_ms)) {
+                    (Some(start), Some(all)) if all.0 > start.0 => {
+                        let events = all.0 - start.0;
+                        let each = (all.1 - start.1) as f64 / events as f64;
+                        println!("{head} {events:>10} {each:>12.1}");
+                    }
+                    _ => println!("{head} {:>10}", "failed: is valgrind installed?"),
+                }
+            }
+        }
+    }
+}
+
+/// Events and instructions of a case that is run for so much virtual time.
+fn counted(
+    choice: &Choice,
+    load: Load,
+    cpus: u32,
+    tasks: u32,
+    virtual_ms: u64,
+) -> Option<(u64, u64)> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().ok()?)
+        .args(["case", &choice.to_string(), "fixed", load.name()])
+        .args([cpus.to_string(), tasks.to_string(), virtual_ms.to_string()])
+        .output()
+        .ok()?;
+    let events = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+    let told = String::from_utf8(output.stderr).ok()?;
+    let collected = told.lines().find_map(|line| line.split_once("Collected : "))?.1;
+    Some((events, collected.trim().parse().ok()?))
+}
+
+/// The events of so much virtual time.
+fn fixed(choice: &Choice, load: Load, cpus: u32, tasks: u32, virtual_ms: u32) -> u64 {
+    let hz = choice.release.hz_default;
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz));
+    let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
+    let mut machine = Machine::new(Config::idealised(cpus, hz), scheduler, workload, ());
+    let Ok(_) = machine.run_to(u64::from(virtual_ms) * 1_000_000);
+    machine.counts().events()
 }
 
 fn picks_table(choices: &[Choice], budget: Duration) {
@@ -245,9 +313,16 @@ fn child(args: &[String]) {
     let choice = select::find(&args[0]).expect("the parent knows it");
     let number = |place: usize| -> u32 { args[place].parse().expect("it is a number") };
     let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
-    let [a, b, c] = if args[1] == "events" {
+    let load = || {
         let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
-        events(&choice, load.expect("it is a load"), number(3), number(4), budget(5))
+        load.expect("it is a load")
+    };
+    if args[1] == "fixed" {
+        println!("{}", fixed(&choice, load(), number(3), number(4), number(5)));
+        return;
+    }
+    let [a, b, c] = if args[1] == "events" {
+        events(&choice, load(), number(3), number(4), budget(5))
     } else {
         picks(&choice, number(2), budget(3))
     };

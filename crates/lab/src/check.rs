@@ -15,6 +15,7 @@ mod accounts;
 mod faulty_schedulers;
 mod fingerprint;
 mod invariants;
+mod reasons;
 pub mod shares;
 
 pub use accounts::{Accounts, Asked};
@@ -50,6 +51,8 @@ pub enum Rule {
     Accounts,
     /// The scheduler's own books add up ([`audit`](schedlab_core::Scheduler::audit)).
     Audit,
+    /// Whom the scheduler's reasons name is who is picked.
+    Reasons,
     /// The same input gives the same run.
     Determinism,
     /// Equal hogs on one CPU get equal shares, as nearly as the algorithm promises.
@@ -63,6 +66,7 @@ pub enum Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Rule::Reasons => "whom the reasons name is who is picked",
             Rule::RunnableOnly => "only runnable tasks run",
             Rule::OneCpu => "a task runs on one CPU at a time",
             Rule::Affinity => "a task runs only where it may",

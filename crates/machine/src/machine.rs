@@ -141,13 +141,13 @@ struct Task {
 /// What else it keeps of a task.
 #[derive(Clone, Debug)]
 struct Settings {
-    /// Its attributes, so that changes to what is can be told from real ones.
+    /// Its attributes, so that a call that changes nothing is not a change.
     attr: SchedAttr,
     /// The task that forked it.
     parent: Option<TaskId>,
     /// Where it may run by its owner's will, whether those CPUs are on line or not.
     allowed: CpuSet,
-    /// Where the scheduler was told that it may run.
+    /// The affinity that the scheduler was last given.
     reported: CpuSet,
     group: GroupId,
 }
@@ -156,7 +156,7 @@ struct Settings {
 enum Lifecycle<'a> {
     /// It changes what the task will be born with.
     Unborn(&'a mut TaskAttr),
-    /// The scheduler is told.
+    /// It goes to the scheduler.
     Alive,
     /// Nothing.
     Dead,
@@ -167,7 +167,7 @@ enum Lifecycle<'a> {
 pub struct Machine<S, W, O> {
     platform: Platform,
     scheduler: S,
-    /// Whether the scheduler is told how long bursts will be.
+    /// Whether the scheduler must be given the lengths of coming bursts.
     clairvoyant: bool,
     workload: W,
     observer: O,
@@ -198,7 +198,7 @@ pub struct Machine<S, W, O> {
     held: usize,
     /// Somebody may yet let them go on.
     releases_expected: bool,
-    /// The CPUs of groups, and who is frozen.
+    /// The CPUs of groups, and which are frozen.
     groups: Groups,
     /// The CPUs on line: those that tasks may use now.
     online: CpuSet,
@@ -280,7 +280,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Runs until just before `until_ns`: what falls on it does not happen.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// If the workload cannot go on.
     pub fn run(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
         let end = self.run_to(until_ns)?;
         self.observer.on(self.now_ns, Event::Finished);
@@ -293,18 +293,18 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.platform.ask(asked);
     }
 
-    /// As [`run`](Machine::run), but the run may be gone on with: the observer is not told that it
-    /// is over.
+    /// As [`run`](Machine::run), but the run may be gone on with: the observer gets no
+    /// [`Event::Finished`] when it is over.
     ///
     /// # Errors
-    /// When the workload says so.
+    /// If the workload cannot go on.
     pub fn run_to(&mut self, until_ns: u64) -> Result<RunEnd, W::Error> {
         // What somebody did at the present instant has its consequences in it, even if nothing else
         // falls on it.
         if self.now_ns < until_ns
             && (self.platform.next_resched(0).is_some() || !self.is_over(self.now_ns))
         {
-            self.happen()?;
+            self.run_instant()?;
         }
         loop {
             if self.alive == 0 {
@@ -330,13 +330,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 return Ok(RunEnd::TimeUp);
             }
             self.now_ns = next_ns;
-            self.happen()?;
+            self.run_instant()?;
         }
     }
 
     /// Everything that happens at the present nanosecond.
     #[inline]
-    fn happen(&mut self) -> Result<(), W::Error> {
+    fn run_instant(&mut self) -> Result<(), W::Error> {
         self.platform.set_now_ns(self.now_ns);
         self.take_due_reschedules();
         match &mut self.order {
@@ -502,7 +502,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         while let Some(op) = self.workload.before_wake(self.now_ns, task) {
             let newborn = self.tasks[task.index()].unborn.as_mut();
             match op {
-                Op::SetAttr { task: whom, attr } if whom == task => match newborn {
+                Op::SetAttr { task: target, attr } if target == task => match newborn {
                     Some(unborn) => {
                         unborn.sched = attr;
                         self.settings[task.index()].attr = attr;
@@ -616,7 +616,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.apply_requests();
     }
 
-    /// The rules by which the scheduler has just chosen a CPU for a task, and preempted there or not.
+    /// The rules by which the scheduler has just chosen a CPU for a task, and preempted there or
+    /// not.
     #[inline]
     fn placement_rules(&self) -> (Rule, Rule) {
         (self.platform.rule(Question::SelectCpu), self.platform.rule(Question::Preempt))
@@ -702,26 +703,28 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.charge(cpu, Work::Yield, cpu);
                     self.apply_requests();
                 }
-                Op::SetAttr { task: whom, attr } => {
-                    let _ = self.set_attr(whom, attr, cpu);
+                Op::SetAttr { task: target, attr } => {
+                    let _ = self.set_attr(target, attr, cpu);
                 }
-                Op::SetAffinity { task: whom, allowed } => {
-                    let _ = self.set_affinity(whom, &allowed);
-                    if whom == task && !allowed.contains(cpu) && self.platform.resched_pending(cpu)
+                Op::SetAffinity { task: target, allowed } => {
+                    let _ = self.set_affinity(target, &allowed);
+                    if target == task
+                        && !allowed.contains(cpu)
+                        && self.platform.resched_pending(cpu)
                     {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
                 }
-                Op::SetGroup { task: whom, group } => {
+                Op::SetGroup { task: target, group } => {
                     // Refused (a deadline task and a group without its CPUs), it stays where it is.
-                    let _ = self.set_group(whom, group);
+                    let _ = self.set_group(target, group);
                     if !self.tasks[task.index()].signals.is_empty() {
                         // It has gone to a group that is frozen.
                         return Ok(());
                     }
                     let left = !self.settings[task.index()].reported.contains(cpu);
-                    if whom == task && left && self.platform.resched_pending(cpu) {
+                    if target == task && left && self.platform.resched_pending(cpu) {
                         // The next operation is for when it is where it may be.
                         return Ok(());
                     }
@@ -791,7 +794,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Other attributes for a task; says if the scheduler refuses them.
+    /// Other attributes for a task; an error if the scheduler refuses them.
     fn set_attr(&mut self, task: TaskId, attr: SchedAttr, by: CpuId) -> Result<(), Errno> {
         let old = std::mem::replace(&mut self.settings[task.index()].attr, attr);
         if old == attr {
@@ -815,7 +818,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(())
     }
 
-    /// Another affinity for a task; says if it is refused.
+    /// Another affinity for a task; an error if it is refused.
     fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Errno> {
         let group = self.settings[task.index()].group;
         match self.lifecycle(task) {
@@ -859,7 +862,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
 
     /// Why the scheduler has just refused `task` the attributes that were asked for, if it has.
     fn refusal_of(&self, task: TaskId) -> Option<Errno> {
-        self.platform.refusals.iter().find(|&&(whom, _)| whom == task).map(|&(_, why)| why)
+        self.platform.refusals.iter().find(|&&(target, _)| target == task).map(|&(_, why)| why)
     }
 
     /// `cpu` calls the scheduler and switches to what it picks.
@@ -937,7 +940,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Does what the scheduler has ordered, and tells the observer of the moves it made.
+    /// Carries out what the scheduler has requested, and reports its migrations to the observer.
     #[inline]
     fn apply_requests(&mut self) {
         let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
@@ -959,8 +962,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Hands the grounds of what the scheduler has just decided on `cpu` to the observer, if anybody
-    /// asked for them.
+    /// Hands the grounds of what the scheduler has just decided on `cpu` to the observer, if
+    /// anybody asked for them.
     #[inline]
     fn report_accounts(&mut self, cpu: CpuId) {
         if self.platform.is_asked() {

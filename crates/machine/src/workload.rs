@@ -46,7 +46,7 @@ pub enum Op {
         /// A synchronous wakeup: the caller promises to sleep at once.
         sync: bool,
     },
-    /// Start a new task, the next number of all ([`Workload::forked`] tells which).
+    /// Start a new task, the next number of all ([`Workload::forked`] names it).
     Fork {
         /// What it is born with.
         attr: Box<TaskAttr>,
@@ -148,7 +148,7 @@ pub trait Workload {
 
     /// How much CPU time `task`, which is about to start or wake, will use before it blocks, ns;
     /// [`u64::MAX`] = it never does. None if its program cannot know. Asked only on behalf of
-    /// schedulers that are told the future.
+    /// schedulers that know coming bursts.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {
         let _ = task;
         None

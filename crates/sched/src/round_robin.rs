@@ -31,69 +31,8 @@ use schedlab_core::{
     Platform, Policy, Promises, Release, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
 };
 
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "1.0",
-    also: &[],
-    summary: "a woken task asks for the CPU when it has more ticks left than the running one",
-    golden: &[("round_robin", "1.0")],
-    hz_default: 100,
-    hz_range: (100, 100),
-    cpus_max: 1,
-    policies: &[Policy::Other],
-    can: Capabilities::BASIC,
-    kernel: None,
-    build: |_| Box::new(RoundRobin::new(Version::V1_0)),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "round_robin",
-    title: "Round robin",
-    summary: "one ring of all tasks; the runnable one with the most ticks left runs",
-    origin: Origin::Linux,
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "1.2",
-            also: &["1.2.13"],
-            summary: "a woken task must have at least 4 ticks more than the running one",
-            golden: &[("round_robin", "1.2.13")],
-            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
-            ..DEFAULT
-        },
-    ],
-};
-
 /// The only CPU.
 const CPU: CpuId = CpuId(0);
-
-/// The release.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Version {
-    /// 1.0.
-    V1_0,
-    /// 1.2.
-    V1_2,
-}
-
-impl Version {
-    /// By how many ticks a woken task must exceed the running one to ask for a reschedule.
-    const fn wakeup_margin(self) -> i64 {
-        match self {
-            Version::V1_0 => 0,
-            Version::V1_2 => 3,
-        }
-    }
-
-    /// The idle task's counter, with which woken tasks are compared when nothing runs.
-    const fn idle_counter(self) -> i64 {
-        match self {
-            Version::V1_0 => 0,
-            Version::V1_2 => -100,
-        }
-    }
-}
 
 /// What the kernel keeps of a task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,7 +85,7 @@ impl RoundRobin {
     }
 
     fn current_counter(&self) -> i64 {
-        self.current.map_or(self.version.idle_counter(), |task| self.counter(task))
+        self.current.map_or(self.version.idle_counter, |task| self.counter(task))
     }
 
     /// The runnable task with the largest counter, the oldest among equals.
@@ -189,8 +128,8 @@ impl Scheduler for RoundRobin {
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
         self.tasks[task].state = State::Running;
         let ahead = self.counter(task) - self.current_counter();
-        // The idle task looks for work all the time, whatever the comparison says.
-        if ahead > self.version.wakeup_margin() || self.current.is_none() {
+        // The idle task looks for work all the time, whatever the result of the comparison.
+        if ahead > self.version.wakeup_margin || self.current.is_none() {
             platform.resched(CPU);
         }
     }
@@ -225,7 +164,7 @@ impl Scheduler for RoundRobin {
         self.current = next;
         debug_assert!(
             next.is_none_or(|task| self.counter(task) > 0),
-            "a round leaves nobody without ticks"
+            "a round leaves no task without ticks"
         );
         next
     }
@@ -267,8 +206,8 @@ impl Inspect for RoundRobin {
 
     fn promises(&self, load: &Load) -> Promises {
         const TICK_NS: u64 = 10_000_000;
-        // Each of the others may have a full surplus of ticks and spend it, and a fresh round,
-        // before it is this one's turn.
+        // Each of the others may have a full surplus of ticks, and use it and a fresh round before
+        // this task runs.
         let most_ticks = 2 * priority_of_nice(load.nice_min) as u64;
         Promises {
             idle_beside_waiting_ns: Some(0),
@@ -291,6 +230,59 @@ impl Inspect for RoundRobin {
         Ok(())
     }
 }
+
+/// A release: what differs between them, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The release.
+    pub name: &'static str,
+    /// By how many ticks a woken task must exceed the running one to ask for a reschedule.
+    pub wakeup_margin: i64,
+    /// The idle task's counter, with which woken tasks are compared when nothing runs.
+    pub idle_counter: i64,
+}
+
+impl Version {
+    /// 1.0.
+    pub const V1_0: Version = Version { name: "1.0", wakeup_margin: 0, idle_counter: 0 };
+
+    /// 1.2.
+    pub const V1_2: Version = Version { name: "1.2", wakeup_margin: 3, idle_counter: -100 };
+}
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "1.0",
+    also: &[],
+    summary: "a woken task asks for the CPU when it has more ticks left than the running one",
+    golden: &[("round_robin", "1.0")],
+    hz_default: 100,
+    hz_range: (100, 100),
+    cpus_max: 1,
+    policies: &[Policy::Other],
+    can: Capabilities::BASIC,
+    kernel: None,
+    build: |_| Box::new(RoundRobin::new(Version::V1_0)),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "round_robin",
+    title: "Round robin",
+    summary: "one ring of all tasks; the runnable one with the most ticks left runs",
+    origin: Origin::Linux,
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "1.2",
+            also: &["1.2.13"],
+            summary: "a woken task must have at least 4 ticks more than the running one",
+            golden: &[("round_robin", "1.2.13")],
+            build: |_| Box::new(RoundRobin::new(Version::V1_2)),
+            ..DEFAULT
+        },
+    ],
+};
 
 #[cfg(test)]
 mod tests {
@@ -357,7 +349,7 @@ mod tests {
             platform.clear_resched(CPU);
             sched.tasks[TaskId(1)].counter = sched.counter(TaskId(0)) + ahead;
             sched.wake(&mut platform, TaskId(1), Waker::Interrupt { cpu: CPU });
-            assert_eq!(platform.resched_pending(CPU), asks, "{version:?}, ahead by {ahead}");
+            assert_eq!(platform.resched_pending(CPU), asks, "{}, ahead by {ahead}", version.name);
         }
     }
 }

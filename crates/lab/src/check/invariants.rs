@@ -1,6 +1,6 @@
 //! A scheduler under watch.
 
-use super::{Rule, Violation};
+use super::{Rule, Violation, reasons};
 use schedlab_core::{
     BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
     Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Waker,
@@ -98,6 +98,28 @@ pub struct Watched<S> {
 const CALLS_MAX: u64 = 10_000;
 
 impl<S: Scheduler> Watched<S> {
+    /// Whether the account of the last pick, made since there were `seen` accounts, names `next` as
+    /// the one to be picked. (Only if somebody asked for accounts, and of schedulers that describe
+    /// their rules.)
+    fn check_reasons(
+        &self,
+        platform: &Platform,
+        seen: usize,
+        cpu: CpuId,
+        next: Option<TaskId>,
+    ) -> Option<Violation> {
+        if !platform.is_asked() {
+            return None;
+        }
+        let rules = self.scheduler.inspect().rules();
+        if rules.is_empty() {
+            return None;
+        }
+        reasons::check(&rules, &platform.accounts()[seen..], next)
+            .err()
+            .map(|what| Violation::new(Rule::Reasons, self.now_ns, what).on(cpu))
+    }
+
     /// Watches `scheduler` on a machine of `cpus` CPUs.
     pub fn new(scheduler: S, cpus: u32, limits: Limits) -> Watched<S> {
         assert!(limits.look_every > 0);
@@ -411,8 +433,12 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
         let mut next = None;
         if self.sound() {
+            let seen = platform.accounts().len();
             next = self.scheduler.schedule(platform, cpu);
-            if let Some(violation) = next.and_then(|task| self.check_pick(cpu, task)) {
+            let broken = next
+                .and_then(|task| self.check_pick(cpu, task))
+                .or_else(|| self.check_reasons(platform, seen, cpu, next));
+            if let Some(violation) = broken {
                 self.violated(violation);
                 next = None;
             }

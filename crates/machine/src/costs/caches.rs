@@ -20,7 +20,7 @@ use schedlab_core::{CpuId, Topology};
 pub enum CacheOf {
     /// The threads of a core.
     Core,
-    /// Those to whom the topology gives one cache.
+    /// The CPUs to which the topology gives one cache.
     Cache,
     /// A package.
     Package,

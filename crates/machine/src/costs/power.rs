@@ -57,7 +57,7 @@ pub struct Energy {
     pub wakeups: u64,
 }
 
-/// Keeps account of who sleeps how long and how deeply.
+/// Keeps account of how long and how deeply each CPU sleeps.
 #[derive(Clone, Debug)]
 pub struct PowerMeter {
     power: Power,

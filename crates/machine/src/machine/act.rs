@@ -95,7 +95,7 @@ pub enum ActionError {
     NoSuchCpu(CpuId),
     /// There is no such task yet.
     NoSuchTask(TaskId),
-    /// There is no such group, or it is the root, or the machine was not told of groups.
+    /// There is no such group, or it is the root, or the machine knows no groups.
     NoSuchGroup(GroupId),
     /// The task has ended.
     Ended(TaskId),

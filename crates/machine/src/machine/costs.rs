@@ -9,18 +9,18 @@
 //!
 //! * a task's **next operation**: two wakeups in a row take two wakeups' time;
 //! * a **reschedule** that was asked for: requests that come meanwhile are served by one. It comes
-//!   before the next operation, so who is preempted in a system call is so at its end. (A task that
-//!   blocks is switched away at once, as it calls `schedule()` itself.)
+//!   before the next operation, so a task that is preempted in a system call is preempted at its
+//!   end. (A task that blocks is switched away at once, as it calls `schedule()` itself.)
 //!
 //! # Locks
 //!
 //! What touches runqueues does so under a lock ([`Locking`]): one for all, or one for each CPU's
-//! queue. A lock is known by the time at which it will be free; who comes earlier spins until then,
-//! and burns that time too. What is charged inside: looking at, queueing and moving tasks. Outside:
-//! entering the kernel, the switch itself, filling caches. Since an operation takes all its locks
-//! at its beginning, locks are had in the order in which operations begin. Of two runqueue locks
-//! the kernel takes the one of the lower CPU first; a CPU that has only the higher one, and finds
-//! the lower one held, lets go of its own and takes it again: that is charged.
+//! queue. A lock is known by the time at which it will be free; a CPU that comes earlier spins
+//! until then, and burns that time too. What is charged inside: looking at, queueing and moving
+//! tasks. Outside: entering the kernel, the switch itself, filling caches. Since an operation takes
+//! all its locks at its beginning, locks are had in the order in which operations begin. Of two
+//! runqueue locks the kernel takes the one of the lower CPU first; a CPU that has only the higher
+//! one, and finds the lower one held, lets go of its own and takes it again: that is charged.
 //!
 //! # What is not charged
 //!
@@ -61,7 +61,7 @@ struct Lock {
     /// When whoever has it lets it go, ns.
     free_at_ns: u64,
     /// Who had it last.
-    last_holder: u32,
+    last_holder: Option<CpuId>,
 }
 
 /// An operation's time, picoseconds: before it takes its locks, while it has them, and after.
@@ -94,11 +94,9 @@ pub(super) struct Modelled {
     /// longer busy.
     between_operations: Vec<bool>,
     /// Where each task last ran.
-    last_cpu: Vec<u32>,
+    last_cpu: Vec<Option<CpuId>>,
     overheads: Overheads,
 }
-
-const NOWHERE: u32 = u32::MAX;
 
 impl Modelled {
     fn new(setup: Setup, locking: Locking) -> Modelled {
@@ -113,7 +111,7 @@ impl Modelled {
             topology: setup.topology,
             busy_until_ns: vec![0; cpus],
             carry_ps: vec![0; cpus],
-            locks: vec![Lock { free_at_ns: 0, last_holder: NOWHERE }; locks],
+            locks: vec![Lock { free_at_ns: 0, last_holder: None }; locks],
             put_off: SlotQueue::new(cpus),
             between_operations: vec![false; cpus],
             last_cpu: Vec::new(),
@@ -121,7 +119,7 @@ impl Modelled {
         }
     }
 
-    /// The time that `work` takes on `cpu`, of which `counts` was told, by kind.
+    /// The time that `work` takes on `cpu`, for the steps in `counts`, by kind.
     fn bill(&mut self, cpu: CpuId, work: Work, counts: &WorkCounts) -> Bill {
         let costs = &self.kernel;
         let row = &mut self.overheads.cpus[cpu.index()];
@@ -192,7 +190,7 @@ impl Modelled {
     /// What it costs `cpu` to take a free lock, ps.
     fn taking_ps(&self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
-        let far = holder != cpu.0 && holder != NOWHERE;
+        let far = holder.is_some_and(|holder| holder != cpu);
         self.kernel[Cost::Lock] + if far { self.kernel[Cost::LockRemote] } else { 0 }
     }
 
@@ -253,7 +251,7 @@ impl Modelled {
             self.overheads.contended += u64::from(spin_ns > 0);
             let free = Lock {
                 free_at_ns: wants_ns + spin_ns + held_ps.div_ceil(1000),
-                last_holder: cpu.0,
+                last_holder: Some(cpu),
             };
             let first = self.lock_of(queue);
             self.locks[first] = free;
@@ -282,15 +280,16 @@ impl Modelled {
     /// What it costs `task`, beside the switch, to go on where it now runs.
     fn refill_ps(&mut self, cpu: CpuId, task: TaskId, footprint_kib: u32) -> u64 {
         if task.index() >= self.last_cpu.len() {
-            self.last_cpu.resize((task.index() + 1).next_power_of_two(), NOWHERE);
+            self.last_cpu.resize((task.index() + 1).next_power_of_two(), None);
         }
-        let last = std::mem::replace(&mut self.last_cpu[task.index()], cpu.0);
-        let moved = if last == cpu.0 || last == NOWHERE {
-            0
-        } else {
-            let (from, to) = (self.topology.place(CpuId(last)), self.topology.place(cpu));
-            let near = from.core == to.core || from.cache == to.cache;
-            self.kernel[if near { Cost::MigrateNear } else { Cost::MigrateFar }]
+        let last = std::mem::replace(&mut self.last_cpu[task.index()], Some(cpu));
+        let moved = match last {
+            Some(last) if last != cpu => {
+                let (from, to) = (self.topology.place(last), self.topology.place(cpu));
+                let near = from.core == to.core || from.cache == to.cache;
+                self.kernel[if near { Cost::MigrateNear } else { Cost::MigrateFar }]
+            }
+            _ => 0,
         };
         moved + self.caches.switch_in(cpu, task.index(), footprint_kib)
     }
@@ -340,7 +339,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// `cpu` has done `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), to the
-    /// queue of `queue`: charges it, and those whom it interrupted.
+    /// queue of `queue`: charges it, and the CPUs that it interrupted.
     #[inline]
     pub(super) fn charge(&mut self, cpu: CpuId, work: Work, queue: CpuId) {
         if self.costs.is_some() {
@@ -348,7 +347,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// As [`charge`](Machine::charge); without `work` only those whom it interrupted are charged.
+    /// As [`charge`](Machine::charge); without `work` only the CPUs that it interrupted are
+    /// charged.
     #[cold]
     fn charge_modelled(&mut self, cpu: CpuId, work: Option<Work>, queue: CpuId) {
         let Some(costs) = &mut self.costs else { return };
@@ -573,7 +573,7 @@ mod tests {
     }
 
     fn held_until(costs: &mut Modelled, cpu: usize, free_at_ns: u64) {
-        costs.locks[cpu] = Lock { free_at_ns, last_holder: 3 };
+        costs.locks[cpu] = Lock { free_at_ns, last_holder: Some(CpuId(3)) };
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //!   none on line), its parent's. If a task's owner allows none of its group's CPUs it uses the
 //!   group's. What the owner said is remembered, and counts again when the group changes, as in
 //!   version 2 of control groups.
-//! * A group is **frozen** if it or one that it is in was frozen. Who comes to such a group stops,
-//!   who leaves it goes on.
+//! * A group is **frozen** if it or one that it is in was frozen. A task that comes to such a group
+//!   stops, one that leaves it goes on.
 
 use super::signals::Signals;
 use super::{Machine, TaskState};
@@ -89,7 +89,7 @@ pub(super) fn common(cpus: u32, one: &CpuSet, other: &CpuSet) -> Option<CpuSet> 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Tells the machine which groups there are, in the order of their numbers from 1 on, and what
     /// CPUs they have and whether they are frozen. For a machine that has not run yet; the
-    /// scheduler has been told of its own.
+    /// scheduler has been given its own.
     pub fn describe_groups(&mut self, groups: Vec<MachineGroup>) {
         let root = MachineGroup { parent: GroupId::ROOT, cpus: None, frozen: false };
         self.groups.rows = std::iter::once(root).chain(groups).collect();
@@ -138,7 +138,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Tells the scheduler of every task that may now run elsewhere than it has been told.
+    /// Gives the scheduler the affinity of every task that has another than it was last given.
     fn report_all_usable(&mut self) {
         for number in 0..self.tasks.len() {
             let task = TaskId(number as u32);
@@ -179,7 +179,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(())
     }
 
-    /// `task` may use other CPUs if its group says so.
+    /// `task` may use other CPUs if its group's differ.
     fn follow_cpus(&mut self, task: TaskId) -> Result<(), Errno> {
         if !self.groups.has_cpusets() {
             return Ok(());

@@ -1,11 +1,11 @@
 //! CPUs go off line and come back.
 //!
 //! A CPU that goes off line is first left out of the scheduler's balancing
-//! ([`Command::CpuOffline`](schedlab_core::Command::CpuOffline)). Then every task may use one CPU less, and those that are there
-//! move as they do when their affinity changes: by the release's own rules, to the lowest CPU that
-//! is left to them. A task to which none is left may from then on run on any (the kernel says so in
-//! its log: "no longer affine to CPU"). Last the CPU has nothing to run: it idles, ticks no more,
-//! and never reschedules.
+//! ([`Command::CpuOffline`](schedlab_core::Command::CpuOffline)). Then every task may use one CPU
+//! less, and those that are there move as they do when their affinity changes: by the release's own
+//! rules, to the lowest CPU that is left to them. A task to which none is left may from then on run
+//! on any (the kernel says so in its log: "no longer affine to CPU"). Last the CPU has nothing to
+//! run: it idles, ticks no more, and never reschedules.
 
 use super::Machine;
 use super::act::ActionError;
@@ -29,7 +29,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !self.online.contains(cpu) && self.leaving != Some(cpu)
     }
 
-    /// The CPU at which things happen to `task` that nobody in particular does: its own, or the
+    /// The CPU on which something happens to `task` that no task does: its own, or the
     /// lowest that is on line.
     pub(super) fn cpu_near(&self, task: TaskId) -> CpuId {
         let cpu = self.scheduler.cpu_of(task);
@@ -39,7 +39,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.online.first(self.platform.cpus()).expect("one is on line")
     }
 
-    /// `cpu` has gone or come: tells the scheduler where the tasks that would use it may run now.
+    /// `cpu` has gone or come: gives the scheduler the affinity of the tasks that would use it.
     fn report_all(&mut self, cpu: CpuId) {
         self.groups.settle(self.platform.cpus(), &self.online);
         for number in 0..self.tasks.len() {

@@ -7,8 +7,8 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Bfs {
-    /// Everybody is where he thinks he is, and everything that is counted is there.
-    pub(super) fn check_books(&self) -> Result<(), String> {
+    /// Checks that every task stands where its record says, and that all counts are right.
+    pub(super) fn audit_all(&self) -> Result<(), String> {
         self.queue.audit()?;
         let mut tasks = alloc::vec![0; self.cpus.len()];
         let mut active = 0;

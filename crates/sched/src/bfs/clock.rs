@@ -1,18 +1,19 @@
-//! Time as BFS knows it, and what it charges for.
+//! BFS's clock, and how it charges run time.
 //!
 //! # Niffies (0.404)
 //!
-//! CPUs' clocks cannot be trusted to agree, so deadlines are counted on a clock of BFS's own that
-//! never stands still and never jumps: each *refresh* adds what the CPU that makes it has seen pass
-//! and the others have not yet added, if that lies within what jiffies say is possible, and the
-//! least possible otherwise. So niffies are nearly the time; but a second refresh in one nanosecond
-//! adds 1 ns all the same. This matters: tasks that start together get deadlines in the order of
-//! their starts.
+//! The clocks of several CPUs do not agree exactly, so deadlines are counted on a clock of BFS's
+//! own that never stands still and never jumps: each *refresh* adds the time that its CPU has seen
+//! pass and that no other CPU has added yet, if jiffies allow that much, and otherwise the least
+//! that they allow. So niffies are nearly the time; but a second refresh in one nanosecond adds 1
+//! ns all the same. This matters: tasks that start together get deadlines in the order of their
+//! starts.
 //!
-//! Refreshed are: each reschedule, each wakeup and start (by the task's last CPU), each change of
-//! nice or policy. Ticks do not.
+//! Each reschedule, each wakeup and start (by the task's last CPU), and each change of nice or
+//! policy refreshes niffies. Ticks do not.
 
-use super::{Bfs, Version};
+use super::Bfs;
+use super::releases::{Clock, SliceUnit};
 use schedlab_core::{CpuId, Platform, Policy};
 
 /// `diff` if it lies between what `jiffies` ticks can be at least and at most, else the least.
@@ -28,7 +29,7 @@ fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {
 impl Bfs {
     /// 0.404 `update_clocks`: niffies catch up with the clock of `cpu`. 0.316 has no niffies.
     pub(super) fn refresh(&mut self, platform: &Platform, cpu: CpuId) {
-        if self.version == Version::V0_316 {
+        if self.version.clock == Clock::Jiffies {
             return;
         }
         let now_ns = platform.now_ns();
@@ -48,11 +49,11 @@ impl Bfs {
         let here = &mut self.cpus[cpu.index()];
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {
             let used_ns = now_ns as i64 - here.rq_last_ran as i64;
-            here.rq_time_slice -= match self.version {
-                Version::V0_316 if used_ns <= 0 => (self.tick_ns / 2 / 1000) as i32,
-                Version::V0_316 => (used_ns.min(self.tick_ns as i64) / 1000) as i32,
+            here.rq_time_slice -= match self.version.unit {
+                SliceUnit::Microsecond if used_ns <= 0 => (self.tick_ns / 2 / 1000) as i32,
+                SliceUnit::Microsecond => (used_ns.min(self.tick_ns as i64) / 1000) as i32,
                 // Counted in 1024 ns, so a tick of 1 ms costs 976.
-                Version::V0_404 => (clamp(used_ns, 1, self.tick_ns) >> 10) as i32,
+                SliceUnit::Of1024Ns => (clamp(used_ns, 1, self.tick_ns) >> 10) as i32,
             };
         }
         here.rq_last_ran = now_ns;

@@ -1,11 +1,11 @@
-//! How tasks begin, and what they leave when they end.
+//! Fork and exit: where tasks start, and what happens to their slices.
 
 use super::Bfs;
-use super::releases::{RESCHED_US, Version};
+use super::releases::{ForkRule, RESCHED_US};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
-    /// What the slice of `task` is now: the CPU's copy if it runs.
+    /// The present slice of `task`: the CPU's copy if it runs.
     pub(super) fn live_slice(&mut self, task: TaskId) -> &mut i32 {
         let row = &mut self.tasks[task];
         if row.on_cpu { &mut self.cpus[row.cpu.index()].rq_time_slice } else { &mut row.time_slice }
@@ -14,7 +14,7 @@ impl Bfs {
     /// 0.316: a child that ends before its slice was ever filled returns what is left of it.
     pub(super) fn return_first_slice(&mut self, task: TaskId) {
         let row = &self.tasks[task];
-        if self.version == Version::V0_316
+        if self.version.fork == ForkRule::HalveAndReturn
             && row.first_time_slice
             && let Some(parent) = row.parent
         {
@@ -33,7 +33,7 @@ impl Bfs {
             .unwrap_or(CpuId(0))
     }
 
-    /// The child of nobody in particular: a full slice from now.
+    /// Starts a task whose parent does not matter: a full slice from now.
     pub(super) fn start(&mut self, platform: &mut Platform, task: TaskId) {
         let cpu = self.tasks[task].cpu;
         self.refresh(platform, cpu);
@@ -44,7 +44,8 @@ impl Bfs {
         self.try_preempt(platform, task);
     }
 
-    /// The child of a running task: its deadline, and half of what is left of its slice.
+    /// Starts the child of a running task: with the parent's deadline, and half of what is left of
+    /// the parent's slice.
     pub(super) fn start_beside(
         &mut self,
         platform: &mut Platform,
@@ -80,18 +81,18 @@ impl Bfs {
     /// Halves what the running task of `cpu` has left with its child.
     pub(super) fn share_slice(&mut self, platform: &mut Platform, child: TaskId, cpu: CpuId) {
         let left = self.cpus[cpu.index()].rq_time_slice;
-        match self.version {
-            Version::V0_316 => {
+        match self.version.fork {
+            ForkRule::HalveAndReturn => {
                 let half = if left > 0 { left / 2 } else { left };
                 self.cpus[cpu.index()].rq_time_slice = half;
                 self.tasks[child].time_slice = half;
                 self.tasks[child].first_time_slice = true;
             }
-            Version::V0_404 if left >= 2 * RESCHED_US => {
+            ForkRule::HalveOrRefill if left >= 2 * RESCHED_US => {
                 self.cpus[cpu.index()].rq_time_slice = left / 2;
                 self.tasks[child].time_slice = left / 2;
             }
-            Version::V0_404 => {
+            ForkRule::HalveOrRefill => {
                 self.cpus[cpu.index()].rq_time_slice = 0;
                 platform.resched(cpu);
                 self.refill(platform, child);

@@ -1,17 +1,18 @@
 //! The one queue of the whole machine.
 //!
-//! The kernel keeps a linked list and a bit for each of 103 levels. We keep the same order in
+//! The kernel keeps a linked list and a bit for each of 103 levels. The same order is kept here in
 //! another form. Real-time levels are linked lists, since only their heads matter. The levels that
 //! are searched for the earliest deadline are arrays of deadlines, in the list's order, with a hole
-//! where a task was taken out: the search is the same O(queued tasks) walk, but it runs over
-//! consecutive memory and looks at a task's own record only when the bare deadline beats the best
-//! found so far. (What is added to a deadline for distance or stickiness is never negative, so
-//! nothing else can win.)
+//! where a task was removed: the search is the same O(queued tasks) walk, but it runs over
+//! consecutive memory and reads a task's own record only when the bare deadline beats the best
+//! found so far. (The offset for distance or stickiness that is added to a deadline is never
+//! negative, so no other task can win.)
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::{TaskId, TaskTable};
+use schedlab_core::index::TypedIndex;
+use schedlab_core::{TaskId, TaskTable, define_index};
 
 /// The level of `SCHED_NORMAL` and `SCHED_BATCH`.
 pub(super) const NORMAL_PRIO: u8 = 101;
@@ -22,39 +23,54 @@ pub(super) const PRIO_LIMIT: u8 = 103;
 /// Levels below this one are real-time.
 pub(super) const MAX_RT_PRIO: u8 = 100;
 
-const NONE: u32 = u32::MAX;
 /// The deadline of a hole: later than every other.
 const HOLE: i64 = i64::MAX;
 
-/// Where a task stands in the queue.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Its level; [`PRIO_LIMIT`] = not queued.
-    level: u8,
-    /// Real time: the task after it. Otherwise: its index in the level's array.
-    next: u32,
-    /// Real time: the task before it.
-    prev: u32,
+define_index! {
+    /// A link to a task in the list of a real-time level.
+    struct Link;
 }
 
-impl Default for Place {
-    fn default() -> Self {
-        Place { level: PRIO_LIMIT, next: NONE, prev: NONE }
+impl Link {
+    #[inline]
+    fn to(task: TaskId) -> Link {
+        Link::new(task.index())
+    }
+
+    #[inline]
+    fn task(self) -> TaskId {
+        TaskId(self.index() as u32)
     }
 }
 
+define_index! {
+    /// A slot in the array of a level that is searched by deadline.
+    struct Slot;
+}
+
+/// Where a task stands in the queue.
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    #[default]
+    NotQueued,
+    /// In the list of a real-time level, between two neighbours.
+    Realtime { level: u8, prev: Option<Link>, next: Option<Link> },
+    /// In the array of a level that is searched by deadline.
+    Timed { level: u8, slot: Slot },
+}
+
 /// A real-time level.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct List {
-    head: u32,
-    tail: u32,
+    head: Option<Link>,
+    tail: Option<Link>,
 }
 
 /// A level that is searched by deadline: two columns in the order of the list.
 #[derive(Debug, Default)]
 struct DeadlineList {
     deadlines: Vec<i64>,
-    tasks: Vec<u32>,
+    tasks: Vec<TaskId>,
     /// Everything before this is a hole.
     first: usize,
     holes: usize,
@@ -66,7 +82,8 @@ pub(super) struct GlobalQueue {
     /// Bit l: level l has tasks.
     bitmap: u128,
     realtime: Vec<List>,
-    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, which nobody can ask for here.)
+    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, a policy that the interface does not
+    /// have.)
     timed: [DeadlineList; 2],
     places: TaskTable<Place>,
     qnr: u32,
@@ -76,7 +93,7 @@ impl GlobalQueue {
     pub(super) fn new() -> GlobalQueue {
         GlobalQueue {
             bitmap: 0,
-            realtime: alloc::vec![List { head: NONE, tail: NONE }; MAX_RT_PRIO as usize],
+            realtime: alloc::vec![List::default(); MAX_RT_PRIO as usize],
             timed: [DeadlineList::default(), DeadlineList::default()],
             places: TaskTable::new(),
             qnr: 0,
@@ -102,7 +119,7 @@ impl GlobalQueue {
 
     #[inline]
     pub(super) fn is_queued(&self, task: TaskId) -> bool {
-        self.places[task].level != PRIO_LIMIT
+        !matches!(self.places[task], Place::NotQueued)
     }
 
     /// The best level from `from` on that has tasks.
@@ -118,58 +135,80 @@ impl GlobalQueue {
         self.bitmap |= 1 << level;
         self.qnr += 1;
         if level < MAX_RT_PRIO {
-            let prev = core::mem::replace(&mut self.realtime[level as usize].tail, task.0);
+            let list = &mut self.realtime[usize::from(level)];
+            let prev = list.tail.replace(Link::to(task));
             match prev {
-                NONE => self.realtime[level as usize].head = task.0,
-                prev => self.places[TaskId(prev)].next = task.0,
+                None => list.head = list.tail,
+                Some(prev) => *self.next_of(prev) = Some(Link::to(task)),
             }
-            self.places[task] = Place { level, next: NONE, prev };
+            self.places[task] = Place::Realtime { level, prev, next: None };
             return;
         }
         let list = &mut self.timed[timed_index(level)];
         if list.holes > 16 && list.holes * 2 > list.deadlines.len() {
-            list.compact(&mut self.places);
+            list.compact(level, &mut self.places);
         }
-        self.places[task] = Place { level, next: list.deadlines.len() as u32, prev: NONE };
+        self.places[task] = Place::Timed { level, slot: Slot::new(list.deadlines.len()) };
         list.deadlines.push(deadline);
-        list.tasks.push(task.0);
+        list.tasks.push(task);
     }
 
     /// Takes `task` out.
     pub(super) fn remove(&mut self, task: TaskId) {
-        let Place { level, next, prev } = core::mem::take(&mut self.places[task]);
-        debug_assert!(level != PRIO_LIMIT);
-        self.qnr -= 1;
-        let empty = if level < MAX_RT_PRIO {
-            match prev {
-                NONE => self.realtime[level as usize].head = next,
-                prev => self.places[TaskId(prev)].next = next,
+        let (level, is_empty) = match core::mem::take(&mut self.places[task]) {
+            Place::NotQueued => unreachable!("task {} is not queued", task.0),
+            Place::Realtime { level, prev, next } => {
+                match prev {
+                    None => self.realtime[usize::from(level)].head = next,
+                    Some(prev) => *self.next_of(prev) = next,
+                }
+                match next {
+                    None => self.realtime[usize::from(level)].tail = prev,
+                    Some(next) => *self.prev_of(next) = prev,
+                }
+                (level, self.realtime[usize::from(level)].head.is_none())
             }
-            match next {
-                NONE => self.realtime[level as usize].tail = prev,
-                next => self.places[TaskId(next)].prev = prev,
+            Place::Timed { level, slot } => {
+                let list = &mut self.timed[timed_index(level)];
+                list.dig(slot);
+                (level, list.deadlines.is_empty())
             }
-            self.realtime[level as usize].head == NONE
-        } else {
-            let list = &mut self.timed[timed_index(level)];
-            list.dig(next as usize);
-            list.deadlines.is_empty()
         };
-        if empty {
+        self.qnr -= 1;
+        if is_empty {
             self.bitmap &= !(1 << level);
         }
     }
 
+    /// The link from a queued real-time task to the one behind it.
+    fn next_of(&mut self, link: Link) -> &mut Option<Link> {
+        match &mut self.places[link.task()] {
+            Place::Realtime { next, .. } => next,
+            place => unreachable!("{link:?} is linked but stands at {place:?}"),
+        }
+    }
+
+    /// The link from a queued real-time task to the one before it.
+    fn prev_of(&mut self, link: Link) -> &mut Option<Link> {
+        match &mut self.places[link.task()] {
+            Place::Realtime { prev, .. } => prev,
+            place => unreachable!("{link:?} is linked but stands at {place:?}"),
+        }
+    }
+
+    /// The tasks of a real-time level, from head to tail.
+    fn realtime_tasks(&self, level: u8) -> impl Iterator<Item = TaskId> + '_ {
+        let head = self.realtime[usize::from(level)].head;
+        core::iter::successors(head, |link| match self.places[link.task()] {
+            Place::Realtime { next, .. } => next,
+            _ => None,
+        })
+        .map(Link::task)
+    }
+
     /// The first task of a real-time level that `may_run`.
     pub(super) fn first(&self, level: u8, may_run: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let mut at = self.realtime[level as usize].head;
-        while at != NONE {
-            if may_run(TaskId(at)) {
-                return Some(TaskId(at));
-            }
-            at = self.places[TaskId(at)].next;
-        }
-        None
+        self.realtime_tasks(level).find(|&task| may_run(task))
     }
 
     /// The task of a timed level with the earliest effective deadline, the first in the list among
@@ -187,11 +226,11 @@ impl GlobalQueue {
         for (&deadline, &task) in list.deadlines[list.first..].iter().zip(&list.tasks[list.first..])
         {
             if deadline < earliest
-                && let Some(deadline) = effective(TaskId(task), deadline)
+                && let Some(deadline) = effective(task, deadline)
                 && deadline < earliest
             {
                 earliest = deadline;
-                found = Some(TaskId(task));
+                found = Some(task);
                 if deadline < overdue {
                     break;
                 }
@@ -203,34 +242,36 @@ impl GlobalQueue {
     /// Checks counts, bits and places against each other.
     pub(super) fn audit(&self) -> Result<(), String> {
         let mut queued = 0;
-        for (level, list) in self.realtime.iter().enumerate() {
-            let mut at = list.head;
-            if (at != NONE) != (self.bitmap >> level & 1 == 1) {
-                return Err(format!("level {level}: the bit does not say whether it has tasks"));
-            }
-            while at != NONE {
+        for level in 0..MAX_RT_PRIO {
+            self.audit_bit(level, self.realtime[usize::from(level)].head.is_none())?;
+            for task in self.realtime_tasks(level) {
                 queued += 1;
-                if usize::from(self.places[TaskId(at)].level) != level || queued > self.qnr {
-                    return Err(format!("level {level}: its list is damaged at task {at}"));
+                let here =
+                    matches!(self.places[task], Place::Realtime { level: of, .. } if of == level);
+                if !here || queued > self.qnr {
+                    return Err(format!("level {level}: its list is damaged at task {}", task.0));
                 }
-                at = self.places[TaskId(at)].next;
             }
         }
         for level in [NORMAL_PRIO, IDLE_PRIO] {
             let list = &self.timed[timed_index(level)];
-            if list.deadlines.is_empty() == (self.bitmap >> level & 1 == 1) {
-                return Err(format!("level {level}: the bit does not say whether it has tasks"));
-            }
+            self.audit_bit(level, list.deadlines.is_empty())?;
             let mut holes = 0;
             for (index, (&deadline, &task)) in list.deadlines.iter().zip(&list.tasks).enumerate() {
                 if deadline == HOLE {
                     holes += 1;
-                } else if self.places[TaskId(task)].level != level
-                    || self.places[TaskId(task)].next as usize != index
-                {
-                    return Err(format!("level {level}: task {task} is not where its place says"));
-                } else {
-                    queued += 1;
+                    continue;
+                }
+                match self.places[task] {
+                    Place::Timed { level: of, slot } if of == level && slot.index() == index => {
+                        queued += 1;
+                    }
+                    place => {
+                        return Err(format!(
+                            "level {level}: task {} is in slot {index}, its place is {place:?}",
+                            task.0
+                        ));
+                    }
                 }
             }
             if holes != list.holes {
@@ -242,6 +283,14 @@ impl GlobalQueue {
         }
         Ok(())
     }
+
+    fn audit_bit(&self, level: u8, is_empty: bool) -> Result<(), String> {
+        let marked = self.bitmap >> level & 1 == 1;
+        if marked == is_empty {
+            return Err(format!("level {level}: its bit is {marked}, but it is empty: {is_empty}"));
+        }
+        Ok(())
+    }
 }
 
 #[inline]
@@ -250,8 +299,9 @@ fn timed_index(level: u8) -> usize {
 }
 
 impl DeadlineList {
-    /// Leaves a hole at `index`.
-    fn dig(&mut self, index: usize) {
+    /// Leaves a hole in `slot`.
+    fn dig(&mut self, slot: Slot) {
+        let index = slot.index();
         self.deadlines[index] = HOLE;
         self.holes += 1;
         if self.holes == self.deadlines.len() {
@@ -268,13 +318,13 @@ impl DeadlineList {
 
     /// Closes the holes. Done when they are more than half, so it costs O(1) for each task that was
     /// ever queued, and the array never grows beyond twice the number of tasks (and a few).
-    fn compact(&mut self, places: &mut TaskTable<Place>) {
+    fn compact(&mut self, level: u8, places: &mut TaskTable<Place>) {
         let mut to = 0;
         for from in self.first..self.deadlines.len() {
             if self.deadlines[from] != HOLE {
                 self.deadlines[to] = self.deadlines[from];
                 self.tasks[to] = self.tasks[from];
-                places[TaskId(self.tasks[to])].next = to as u32;
+                places[self.tasks[to]] = Place::Timed { level, slot: Slot::new(to) };
                 to += 1;
             }
         }

@@ -10,22 +10,6 @@ pub(super) struct IdleMap {
     idle: u32,
 }
 
-/// The 64 CPUs from 64 * `word` on that are in `set`.
-#[inline]
-fn word_of(set: &CpuSet, word: usize) -> u64 {
-    match set {
-        CpuSet::All => u64::MAX,
-        CpuSet::Low(bits) => {
-            if word == 0 {
-                *bits
-            } else {
-                0
-            }
-        }
-        CpuSet::High(words) => words.get(word).copied().unwrap_or(0),
-    }
-}
-
 impl IdleMap {
     /// All of `cpus` CPUs idle.
     pub(super) fn all(cpus: u32) -> IdleMap {
@@ -57,7 +41,7 @@ impl IdleMap {
         let first = from as usize / 64;
         // (From beyond the last CPU there is none.)
         for word in first..self.words.len() {
-            let mut bits = self.words[word] & word_of(allowed, word);
+            let mut bits = self.words[word] & allowed.word(word);
             if word == first {
                 bits &= u64::MAX << (from % 64);
             }

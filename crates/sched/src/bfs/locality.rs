@@ -1,7 +1,7 @@
 //! How far it is from CPU to CPU.
 //!
 //! BFS has one queue and therefore no domains: what the machine looks like comes in only here. An
-//! idle CPU is looked for near the one where the task last ran (both versions), and 0.316 sees a
+//! idle CPU is looked for near the one where the task last ran (both releases), and 0.316 sees a
 //! queued task's deadline the later the further away it last ran.
 
 use super::idle_map::IdleMap;
@@ -69,7 +69,7 @@ impl Locality {
     /// How good the idle CPU `to` is for a task that last ran on `from`, the smaller the better:
     /// the same core, a shared cache, the same package, another one, another node. A thread whose
     /// core is otherwise busy is worse than any whole core of its node, and better than another
-    /// node: how much worse it is the description leaves open.
+    /// node; the description leaves open how much worse.
     pub(super) fn rank(&self, from: CpuId, to: CpuId, idle: &IdleMap) -> u32 {
         const ANOTHER_NODE: u32 = 8;
         const SIBLING_BUSY: u32 = 4;

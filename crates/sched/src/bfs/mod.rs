@@ -16,10 +16,10 @@
 //! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
 //! a slice is used up it is filled again, with a new deadline, and the task queues with the others.
 //! A task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
-//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts whoever in
-//! the whole machine has the *latest* deadline, if that is later than its own.
+//! old, that is early, so it takes an idle CPU if there is one, and otherwise preempts the running
+//! task with the *latest* deadline of the whole machine, if that is later than its own.
 //!
-//! That is all. Nobody waits longer than the deadline distance of its nice level and the slices of
+//! That is all. No task waits longer than the deadline distance of its nice level and the slices of
 //! those before it.
 //!
 //! # Cost
@@ -36,20 +36,20 @@
 //! * **0.316** (2.6.33): deadlines in jiffies; other CPUs see a queued task's deadline later by its
 //!   `task_timeslice`.
 //!
-//! `version.rs` has the numbers. Where a rule differs, `match self.version` stands in the middle of
-//! it.
+//! `releases.rs` names each difference and has the numbers.
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] below, with `put_away` and `earliest_deadline_task`, is the spine;
-//! `preempt.rs` says who is interrupted and what is sticky, `clock.rs` has time and charges,
-//! `version.rs` slices and deadlines, `queue.rs` the queue, `locality.rs` how far CPUs are from
-//! each other, `life.rs` starts, forks and exits, `attributes.rs` changes of nice and policy.
+//! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
+//! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
+//! `releases.rs`: slices and deadlines. `locality.rs`: how far CPUs are from each other.
+//! `idle_map.rs`: which CPUs idle. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes
+//! of nice and policy.
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so the allowance that goes
-//! with it has nothing to limit. Frequency scaling.
+//! `SCHED_ISO`: the interface has no such policy, so the allowance that goes with it limits no
+//! task. Frequency scaling.
 
 mod audit;
 mod clock;
@@ -67,54 +67,14 @@ mod tests;
 use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
 use self::idle_map::IdleMap;
 use self::locality::Locality;
-use self::releases::RESCHED_US;
-pub use self::releases::Version;
-use alloc::boxed::Box;
+pub use self::releases::{Affinity, Clock, ENTRY, ForkRule, SliceUnit, Version};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
-    Load, Locking, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
-};
-
-const POLICIES: &[Policy] =
-    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
-
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "0.404",
-    also: &["2.6.38"],
-    summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
-    golden: &[("bfs", "2.6.38 with BFS 0.404")],
-    hz_default: 1000,
-    hz_range: (100, 1000),
-    cpus_max: 4096,
-    policies: POLICIES,
-    can: Capabilities { nohz: true, ..Capabilities::BASIC },
-    kernel: Some("2.6.38"),
-    build: |config| Box::new(Bfs::new(Version::V0_404, config)),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "bfs",
-    title: "BFS",
-    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
-    origin: Origin::Linux,
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "0.316",
-            also: &["2.6.33"],
-            kernel: Some("2.6.33"),
-            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache distance (for 2.6.33)",
-            golden: &[("bfs316", "2.6.33 with BFS 0.316")],
-            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
-            ..DEFAULT
-        },
-    ],
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Locking, Parent,
+    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Tunable,
+    TunableError, Waker, tunables,
 };
 
 /// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
@@ -131,21 +91,21 @@ struct Task {
     prio: u8,
     nice: i8,
     policy: Policy,
-    /// `TASK_RUNNING`: it wants to run.
+    /// `TASK_RUNNING`.
     runnable: bool,
-    /// It is its CPU's current task, wanting to run or not.
+    /// It is its CPU's current task, runnable or not.
     on_cpu: bool,
-    /// 0.404: its last CPU would rather keep it.
+    /// 0.404: it is the sticky task of its last CPU.
     sticky: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`, where an idle-priority task may hold what others need.
     uninterruptible: bool,
-    /// 0.316: it still has what it was born with.
+    /// 0.316: its slice is still the one that it got at fork.
     first_time_slice: bool,
     rt_priority: u8,
     /// When it last left a CPU, ns.
     last_ran: u64,
     allowed: CpuSet,
-    /// 0.316: who gets back what it leaves of its first slice.
+    /// 0.316: its parent, which gets back what it leaves of its first slice.
     parent: Option<TaskId>,
     address_space: u32,
 }
@@ -160,7 +120,7 @@ struct Cpu {
     rq_policy: Policy,
     /// When the running task was last charged, ns.
     rq_last_ran: u64,
-    /// 0.404: the task that was last put away here although it wanted to run.
+    /// 0.404: the task that was last put away here although it was runnable.
     sticky_task: Option<TaskId>,
     /// 0.404: when niffies were last refreshed from here, ns.
     old_clock: u64,
@@ -174,7 +134,7 @@ struct Cpu {
     tasks: u32,
 }
 
-/// Whom a waking task is compared with on a CPU. A table of its own, since every wakeup on a busy
+/// The running task as wakeup preemption sees it. A table of its own, since every wakeup on a busy
 /// machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
@@ -199,7 +159,7 @@ pub struct Bfs {
     distances: [i64; 40],
     tasks: TaskTable<Task>,
     queue: GlobalQueue,
-    /// Tasks that want to run or are some CPU's current.
+    /// Tasks that are runnable or some CPU's current.
     nr_running: u32,
     idle_map: IdleMap,
     locality: Locality,
@@ -246,7 +206,7 @@ impl Bfs {
         bfs
     }
 
-    /// Works out what depends on `rr_interval`.
+    /// Sets `rr_interval`, and computes what depends on it.
     fn set_rr_interval(&mut self, rr_interval_ms: i64) {
         self.rr_interval = rr_interval_ms;
         self.slice = self.version.slice(rr_interval_ms);
@@ -270,9 +230,9 @@ impl Bfs {
 
     /// A full slice, and the deadline that goes with it.
     fn refill(&mut self, platform: &Platform, task: TaskId) {
-        let now = match self.version {
-            Version::V0_316 => platform.jiffies() as i64,
-            Version::V0_404 => self.niffies as i64,
+        let now = match self.version.clock {
+            Clock::Jiffies => platform.jiffies() as i64,
+            Clock::Niffies => self.niffies as i64,
         };
         let distance = self.deadline_distance(self.tasks[task].nice);
         let row = &mut self.tasks[task];
@@ -285,7 +245,7 @@ impl Bfs {
     fn enqueue(&mut self, task: TaskId) {
         let row = &mut self.tasks[task];
         if row.prio >= MAX_RT_PRIO {
-            // One that comes out of an uninterruptible sleep may be about to release what others
+            // A task that comes out of an uninterruptible sleep may be about to release what others
             // wait for.
             row.prio = if row.policy == Policy::Idle && !row.uninterruptible {
                 IDLE_PRIO
@@ -307,7 +267,7 @@ impl Bfs {
         self.nr_running += 1;
     }
 
-    /// The current task of `cpu` leaves it, or means to. Says whether it goes on after all.
+    /// Puts away `prev`, the current task of `cpu`. Returns whether it goes on after all.
     fn put_away(&mut self, platform: &mut Platform, cpu: CpuId, prev: TaskId) -> bool {
         let here = &self.cpus[cpu.index()];
         let row = &mut self.tasks[prev];
@@ -321,11 +281,11 @@ impl Bfs {
         }
         if banished {
             self.resched_suitable_idle(platform, prev);
-        } else if runnable && self.version == Version::V0_404 {
+        } else if runnable && self.version.affinity == Affinity::Sticky {
             if self.queue.qnr() == 0 {
-                // The CPU's copies stay as they are: a task that has the machine to itself keeps
-                // the deadline of the last real switch, however often its own is renewed. (One of
-                // BFS's stranger habits; see the documentation.)
+                // The CPU's copies stay as they are: a task that is alone on the machine keeps the
+                // deadline of the last real switch, however often its own is renewed. (See the
+                // documentation.)
                 return true;
             }
             self.swap_sticky(platform, cpu, prev);
@@ -366,28 +326,25 @@ impl Bfs {
 
     /// The earliest deadline of a level as `cpu` sees it.
     fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<TaskId> {
-        let overdue = match self.version {
-            // A deadline that is past is as good as any other that is past.
-            Version::V0_316 => platform.jiffies() as i64,
-            Version::V0_404 => i64::MIN,
-        };
+        let overdue =
+            if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
         self.queue.earliest(level, overdue, |task, deadline| {
             let row = &self.tasks[task];
             if !row.allowed.contains(cpu) {
                 return None;
             }
-            Some(match self.version {
-                Version::V0_316 => deadline + self.cache_distance(task, cpu),
-                Version::V0_404 if row.sticky && row.cpu != cpu => {
+            Some(match self.version.affinity {
+                Affinity::CacheDistance => deadline + self.cache_distance(task, cpu),
+                Affinity::Sticky if row.sticky && row.cpu != cpu => {
                     deadline + self.longest_deadline()
                 }
-                Version::V0_404 => deadline,
+                Affinity::Sticky => deadline,
             })
         })
     }
 
-    /// 0.316: what it costs `task`, in jiffies of its deadline, that `cpu` is not where it last
-    /// ran.
+    /// 0.316: by how many jiffies the deadline of `task` counts as later on `cpu`, as that is not
+    /// where it last ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];
@@ -423,12 +380,9 @@ impl Bfs {
         let row = &self.tasks[next];
         here.rq_time_slice = row.time_slice;
         here.rq_policy = row.policy;
-        here.rq_last_ran = match self.version {
-            // When it last left a CPU: its first charge, after a wait or a sleep, is cut to a whole
-            // tick.
-            Version::V0_316 => row.last_ran,
-            Version::V0_404 => now_ns,
-        };
+        // Counted from when the task last left a CPU, its first charge, after a wait or a sleep, is
+        // cut to a whole tick.
+        here.rq_last_ran = if self.version.charges_from_last_ran { row.last_ran } else { now_ns };
         self.running[cpu.index()] = Running { rq_deadline: row.deadline, rq_prio: row.prio };
         if row.prio < MAX_RT_PRIO {
             here.sticky_task = None;
@@ -470,7 +424,7 @@ impl Scheduler for Bfs {
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
         let row = &mut self.tasks[task];
         if row.on_cpu {
-            // It has not got round to leaving its CPU.
+            // It has not been switched away yet.
             row.runnable = true;
             row.uninterruptible = false;
             self.cpus[row.cpu.index()].tasks += 1;
@@ -480,7 +434,7 @@ impl Scheduler for Bfs {
         self.refresh(platform, cpu);
         self.activate(task);
         platform.work.enqueues += 1;
-        // The waker is about to leave its CPU to this task, so nobody else need be disturbed.
+        // The waker is about to leave its CPU to this task, so no busy CPU need be preempted.
         if !waker.is_sync() || self.idle_map.first(&self.tasks[task].allowed).is_some() {
             self.try_preempt(platform, task);
         }
@@ -502,15 +456,16 @@ impl Scheduler for Bfs {
         let half_tick_us = (500_000 / self.hz) as i32;
         let here = &mut self.cpus[cpu.index()];
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {
-            let used_up = match self.version {
-                Version::V0_316 => here.rq_time_slice <= 0,
-                // It began near a tick, so this is near one: what the next tick would overshoot by
-                // more than it lacks now is better ended now.
-                Version::V0_404 if here.dither => here.rq_time_slice <= half_tick_us,
-                Version::V0_404 => here.rq_time_slice < RESCHED_US,
+            let dithers = self.version.dithers && here.dither;
+            let used_up = if dithers {
+                // The slice began near a tick. If the next tick would overshoot its end by more
+                // than it has left now, it ends now.
+                here.rq_time_slice <= half_tick_us
+            } else {
+                here.rq_time_slice < self.version.least_slice
             };
             if used_up {
-                if self.version == Version::V0_404 && here.dither {
+                if dithers {
                     here.rq_time_slice = 0;
                 }
                 platform.resched(cpu);
@@ -541,7 +496,7 @@ impl Scheduler for Bfs {
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, _task: TaskId) {
-        // Slice and deadline stay, so it is often picked again at once.
+        // Slice and deadline stay, so the task is often picked again at once.
         platform.resched(cpu);
     }
 
@@ -598,8 +553,8 @@ impl Scheduler for Bfs {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // Nothing but the affinity of tasks says which CPUs take part, and `rr_interval` is
-            // worked out at boot and stays.
+            // Only the affinity of tasks decides which CPUs take part; `rr_interval` is computed at
+            // boot and stays.
             Command::CpuOffline(_) | Command::CpuOnline(_) => {}
             Command::SetTunable { name, value } => self.write_tunable(name, value)?,
             other => return Err(other.unsupported()),
@@ -629,7 +584,8 @@ impl Inspect for Bfs {
                 name: "sched_iso_cpu",
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
+                       here",
             },
         ]
     }
@@ -639,17 +595,17 @@ impl Inspect for Bfs {
         let slice_ns = self.rr_interval as u64 * (1 << 20) + 2 * self.tick_ns;
         let distance_ns = |nice: i32| {
             let distance = self.version.deadline_distance(nice, self.rr_interval, self.hz) as u64;
-            match self.version {
-                Version::V0_316 => (distance + 1) * self.tick_ns,
-                Version::V0_404 => distance,
+            match self.version.clock {
+                Clock::Jiffies => (distance + 1) * self.tick_ns,
+                Clock::Niffies => distance,
             }
         };
         Promises {
             // Several tasks that wake at once may all ask the same idle CPU, which takes one.
             idle_beside_waiting_ns: alone.then_some(0),
-            // Once its own deadline is past, everybody else can at most use up the slice that goes
-            // with an even earlier one. On other CPUs than its last it may be seen with the longest
-            // distance on top.
+            // Once its own deadline is past, each other task can at most use up the slice that goes
+            // with an even earlier deadline. CPUs other than its last may see its deadline with the
+            // longest distance on top.
             wait_ns: Some(
                 distance_ns(load.nice_max)
                     + if alone { 0 } else { distance_ns(19) }
@@ -664,7 +620,7 @@ impl Inspect for Bfs {
     }
 
     fn audit(&self) -> Result<(), String> {
-        self.check_books()
+        self.audit_all()
     }
 }
 
@@ -678,7 +634,8 @@ impl Bfs {
             self.set_rr_interval(value);
         } else {
             return Err(TunableError::Refused(format!(
-                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's 32-bit product"
+                "with rr_interval {value} the deadline of nice 19 no longer fits the kernel's \
+                 32-bit product"
             )));
         }
         Ok(())

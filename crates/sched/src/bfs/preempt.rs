@@ -1,35 +1,32 @@
-//! Who is interrupted for a task that becomes runnable, and which tasks stick to their CPU.
+//! Wakeup preemption: which CPU reschedules for a task that becomes runnable; and sticky tasks.
 
+use super::Bfs;
 use super::grq::MAX_RT_PRIO;
-use super::{Bfs, Version};
+use super::releases::Affinity;
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
 
 impl Bfs {
-    /// `try_preempt`: an idle CPU for `task`; without one, the CPU whose running task is the least
-    /// entitled, if that is less than `task` is. What is asked for is only a reschedule: it will
-    /// take the earliest deadline there is, whosever that is.
+    /// `try_preempt`: asks an idle CPU to reschedule for `task`; without one, the CPU whose running
+    /// task is the least entitled, if it is less entitled than `task`. The reschedule then takes
+    /// the task with the earliest deadline, which may be another one.
     pub(super) fn try_preempt(&mut self, platform: &mut Platform, task: TaskId) {
         self.tasks[task].sticky = false;
         if self.resched_suitable_idle(platform, task) {
             return;
         }
         platform.work.queues += self.running.len() as u64;
-        match self.version {
-            Version::V0_316 => self.preempt_by_offset(platform, task),
-            Version::V0_404 => self.preempt_latest(platform, task),
+        match self.version.affinity {
+            Affinity::CacheDistance => self.preempt_by_offset(platform, task),
+            Affinity::Sticky => self.preempt_latest(platform, task),
         }
     }
 
-    /// Asks an idle CPU for a reschedule, if there is one for `task`: its last one if it can be.
-    /// Only a reschedule takes a CPU out of the map, so several tasks that wake in one instant may
-    /// all ask the same one.
+    /// Asks an idle CPU to reschedule, if there is one for `task`: its last one if that idles. Only
+    /// a reschedule takes a CPU out of the idle map, so several tasks that wake in one instant may
+    /// all ask the same one. Returns whether there was one.
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
-        // 0.316 looks from its last CPU upwards, and round.
-        let from = match self.version {
-            Version::V0_316 => row.cpu,
-            Version::V0_404 => CpuId(0),
-        };
+        let from = if self.version.searches_from_last_cpu { row.cpu } else { CpuId(0) };
         let idle = if self.idle_map.contains(row.cpu) && row.allowed.contains(row.cpu) {
             Some(row.cpu)
         } else {
@@ -56,8 +53,8 @@ impl Bfs {
                 latest = Some((CpuId(number as u32), key));
             }
         }
-        // Of equal levels, also real-time ones, whose deadlines mean nothing, the earlier deadline
-        // wins.
+        // Of equal levels, the earlier deadline wins: also of real-time levels, where deadlines
+        // mean nothing.
         if let Some((cpu, key)) = latest
             && (row.prio, row.deadline) < key
         {
@@ -65,8 +62,8 @@ impl Bfs {
         }
     }
 
-    /// 0.316: as above, but a running task's deadline counts as earlier by what it would cost
-    /// `task` to come there, and its own last CPU wins ties.
+    /// 0.316: as above, but a running task's deadline counts as earlier by the cache distance of
+    /// `task` to that CPU, and its own last CPU wins ties.
     fn preempt_by_offset(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         let mut latest: Option<(CpuId, (u8, i64))> = None;
@@ -88,9 +85,9 @@ impl Bfs {
         }
     }
 
-    /// 0.404: `task` is put away by `cpu` although it wants to run: it becomes the CPU's sticky
-    /// task, whose deadline others see later by the longest distance. The one that was sticky so
-    /// far, if it still waits, is anybody's now.
+    /// 0.404: `cpu` puts `task` away although it is runnable. It becomes the CPU's sticky task,
+    /// whose deadline other CPUs see later by the longest distance. The former sticky task, if it
+    /// still waits, is no longer sticky.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let former = self.cpus[cpu.index()].sticky_task;
         if former == Some(task) {
@@ -112,8 +109,8 @@ impl Bfs {
         }
     }
 
-    /// Asks the idle CPU that `task` may use and that is nearest. (Not the one that is putting it
-    /// away: that one does not idle.)
+    /// Asks the nearest idle CPU that `task` may use to reschedule. (It is never the one that puts
+    /// the task away, which does not idle.)
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {

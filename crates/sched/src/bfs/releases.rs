@@ -1,17 +1,120 @@
-//! What differs between the releases: the length of a slice, what nice is worth, and in which unit
-//! deadlines are counted.
+//! The releases, and what differs between them: the length of a slice, what nice is worth, and in
+//! which unit deadlines are counted.
 
-use schedlab_core::Policy;
+use super::Bfs;
+use alloc::boxed::Box;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
 
-/// The release.
+const POLICIES: &[Policy] =
+    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin];
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "0.404",
+    also: &["2.6.38"],
+    summary: "deadlines in nanoseconds, slices of 6 ms on any machine, sticky tasks (for 2.6.38)",
+    golden: &[("bfs", "2.6.38 with BFS 0.404")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: CPUS_MAX,
+    policies: POLICIES,
+    can: Capabilities { nohz: true, ..Capabilities::BASIC },
+    kernel: Some("2.6.38"),
+    build: |config| Box::new(Bfs::new(Version::V0_404, config)),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "bfs",
+    title: "BFS",
+    summary: "one queue for all CPUs; the task with the earliest virtual deadline runs",
+    origin: Origin::Linux,
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "0.316",
+            also: &["2.6.33"],
+            kernel: Some("2.6.33"),
+            summary: "deadlines in jiffies, slices that grow with the number of CPUs, cache \
+                      distance (for 2.6.33)",
+            golden: &[("bfs316", "2.6.33 with BFS 0.316")],
+            build: |config| Box::new(Bfs::new(Version::V0_316, config)),
+            ..DEFAULT
+        },
+    ],
+};
+
+/// On which clock deadlines are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Version {
-    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies, a task is worth less the farther it
-    /// last ran.
-    V0_316,
-    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds, the last task that a CPU dropped is
-    /// sticky there.
-    V0_404,
+pub enum Clock {
+    /// Jiffies.
+    Jiffies,
+    /// Niffies: nanoseconds of BFS's own clock (`clock.rs`).
+    Niffies,
+}
+
+/// In which unit slices are counted, and what a charge rounds to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceUnit {
+    /// Microseconds. A charge of no time is half a tick, one of more than a tick is a tick.
+    Microsecond,
+    /// 1024 ns, 1024 of which pass for a millisecond. A charge that no tick can be is 1 ns.
+    Of1024Ns,
+}
+
+/// How a task is kept near the CPU that it last ran on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Affinity {
+    /// Other CPUs see its deadline later by its `task_timeslice` for each step of cache distance.
+    CacheDistance,
+    /// The last task that a CPU put away although it was runnable is sticky there: other CPUs see
+    /// its deadline later by the longest distance.
+    Sticky,
+}
+
+/// What a fork does to the slices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForkRule {
+    /// Parent and child have half each. A child that ends before its slice was ever filled returns
+    /// what is left of it.
+    HalveAndReturn,
+    /// Parent and child have half each. Of a slice too short to halve (2 * `RESCHED_US`) nothing is
+    /// left to the parent, and the child gets a full one.
+    HalveOrRefill,
+}
+
+/// A release: what differs between them, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The release.
+    pub name: &'static str,
+    /// The clock of deadlines.
+    pub clock: Clock,
+    /// The unit of slices.
+    pub unit: SliceUnit,
+    /// By what a nice level multiplies the deadline distance, from nice -20 to 19.
+    pub prio_ratios: &'static [i64; 40],
+    /// At boot `rr_interval` is 6 ms * (1 + log2 of the CPUs), rounded down; otherwise 6 ms.
+    pub interval_grows_with_cpus: bool,
+    /// A slice of less than this counts as used up, in units of the slice.
+    pub least_slice: i32,
+    /// A `SCHED_BATCH` task that leaves a CPU always gets a new slice and deadline.
+    pub batch_always_refills: bool,
+    /// Affinity to the last CPU.
+    pub affinity: Affinity,
+    /// A pick takes the first task in the queue whose deadline is past, even if a later one's is
+    /// earlier.
+    pub takes_first_overdue: bool,
+    /// The search for an idle CPU goes from the task's last CPU upwards, and round; otherwise from
+    /// CPU 0.
+    pub searches_from_last_cpu: bool,
+    /// Slices at fork.
+    pub fork: ForkRule,
+    /// The first charge after a switch counts from when the task last left a CPU.
+    pub charges_from_last_ran: bool,
+    /// A slice that began near a tick ends at the tick nearest to its end ("dither").
+    pub dithers: bool,
 }
 
 /// `prio_ratios`: by what a nice level multiplies the deadline distance, from -20 to 19; 10 % a
@@ -26,69 +129,91 @@ const fn prio_ratios(first: i64) -> [i64; 40] {
     ratios
 }
 
-const RATIOS_0_316: [i64; 40] = prio_ratios(100);
-const RATIOS_0_404: [i64; 40] = prio_ratios(128);
-
-/// 0.404: fewer units than this are as good as none.
+/// 0.404: a slice of fewer units than this is as good as used up.
 pub(super) const RESCHED_US: i32 = 100;
 
 impl Version {
+    /// 0.316, April 2010, for 2.6.33: deadlines in jiffies; a queued task's deadline counts as
+    /// later the farther away it last ran.
+    pub const V0_316: Version = Version {
+        name: "0.316",
+        clock: Clock::Jiffies,
+        unit: SliceUnit::Microsecond,
+        prio_ratios: &prio_ratios(100),
+        interval_grows_with_cpus: true,
+        least_slice: 1,
+        batch_always_refills: false,
+        affinity: Affinity::CacheDistance,
+        takes_first_overdue: true,
+        searches_from_last_cpu: true,
+        fork: ForkRule::HalveAndReturn,
+        charges_from_last_ran: true,
+        dithers: false,
+    };
+
+    /// 0.404, April 2011, for 2.6.38: deadlines in nanoseconds; the last task that a CPU put away
+    /// is sticky there.
+    pub const V0_404: Version = Version {
+        name: "0.404",
+        clock: Clock::Niffies,
+        unit: SliceUnit::Of1024Ns,
+        prio_ratios: &prio_ratios(128),
+        interval_grows_with_cpus: false,
+        least_slice: RESCHED_US,
+        batch_always_refills: true,
+        affinity: Affinity::Sticky,
+        takes_first_overdue: false,
+        searches_from_last_cpu: false,
+        fork: ForkRule::HalveOrRefill,
+        charges_from_last_ran: false,
+        dithers: true,
+    };
+
     /// `prio_ratios` at a nice value.
-    pub(super) const fn ratio(self, nice: i32) -> i64 {
-        let user_prio = (nice + 20) as usize;
-        match self {
-            Version::V0_316 => RATIOS_0_316[user_prio],
-            Version::V0_404 => RATIOS_0_404[user_prio],
-        }
+    pub(super) const fn ratio(&self, nice: i32) -> i64 {
+        self.prio_ratios[(nice + 20) as usize]
     }
 
     /// `rr_interval` as the machine boots, ms.
-    pub(super) const fn rr_interval_at_boot(self, cpus: u32) -> i64 {
-        match self {
-            Version::V0_316 => 6 * (1 + cpus.ilog2() as i64),
-            Version::V0_404 => 6,
+    pub(super) const fn rr_interval_at_boot(&self, cpus: u32) -> i64 {
+        if self.interval_grows_with_cpus { 6 * (1 + cpus.ilog2() as i64) } else { 6 }
+    }
+
+    /// A full slice, in units of the slice.
+    pub(super) const fn slice(&self, rr_interval_ms: i64) -> i32 {
+        match self.unit {
+            SliceUnit::Microsecond => (rr_interval_ms * 1000) as i32,
+            SliceUnit::Of1024Ns => (rr_interval_ms << 10) as i32,
         }
     }
 
-    /// A full slice. 0.316 counts microseconds. 0.404 counts units of 1024 ns, 1024 of which it
-    /// takes for a millisecond.
-    pub(super) const fn slice(self, rr_interval_ms: i64) -> i32 {
-        match self {
-            Version::V0_316 => (rr_interval_ms * 1000) as i32,
-            Version::V0_404 => (rr_interval_ms << 10) as i32,
-        }
-    }
-
-    /// How far ahead the deadline of a full slice lies. 0.316: jiffies, at least 1. 0.404: ns.
-    pub(super) fn deadline_distance(self, nice: i32, rr_interval_ms: i64, hz: u32) -> i64 {
+    /// How far ahead the deadline of a full slice lies: jiffies, at least 1; or ns of niffies.
+    pub(super) fn deadline_distance(&self, nice: i32, rr_interval_ms: i64, hz: u32) -> i64 {
         let weighted = self.ratio(nice) * rr_interval_ms;
-        match self {
-            Version::V0_316 => (weighted * i64::from(hz) / 100_000).max(1),
+        match self.clock {
+            Clock::Jiffies => (weighted * i64::from(hz) / 100_000).max(1),
             // A 128th of 2^20 ns, which pass for a millisecond.
-            Version::V0_404 => weighted * ((1 << 20) / 128),
+            Clock::Niffies => weighted * ((1 << 20) / 128),
         }
     }
 
-    /// 0.316 `task_timeslice`: what a step of cache distance costs a task; worked out in ms, used
-    /// as jiffies.
-    pub(super) const fn task_timeslice(self, nice: i32, rr_interval_ms: i64) -> i64 {
+    /// 0.316 `task_timeslice`: what a step of cache distance costs a task; computed in ms, used as
+    /// jiffies.
+    pub(super) const fn task_timeslice(&self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }
 
-    /// `check`: whether a task that leaves a CPU has used its slice up, or counts as if it had.
-    pub(super) fn needs_refill(self, time_slice: i32, policy: Policy) -> bool {
-        match self {
-            Version::V0_316 => time_slice <= 0,
-            Version::V0_404 => time_slice < RESCHED_US || policy == Policy::Batch,
-        }
+    /// Whether a task that leaves a CPU gets a new slice and deadline.
+    pub(super) fn needs_refill(&self, time_slice: i32, policy: Policy) -> bool {
+        time_slice < self.least_slice || self.batch_always_refills && policy == Policy::Batch
     }
 
     /// Whether the kernel's 32-bit products hold the deadline distances that go with an
     /// `rr_interval`, ms.
-    pub(super) fn holds(self, rr_interval_ms: i64, hz: u32) -> bool {
-        let worst = match self {
-            Version::V0_316 => self.ratio(19) * rr_interval_ms * i64::from(hz),
-            Version::V0_404 => self.deadline_distance(19, rr_interval_ms, hz),
+    pub(super) fn holds(&self, rr_interval_ms: i64, hz: u32) -> bool {
+        let worst = match self.clock {
+            Clock::Jiffies => self.ratio(19) * rr_interval_ms * i64::from(hz),
+            Clock::Niffies => self.deadline_distance(19, rr_interval_ms, hz),
         };
         worst <= i64::from(i32::MAX)
     }

@@ -158,7 +158,7 @@ fn in_0_316_a_child_that_ends_at_once_returns_its_share() {
 }
 
 #[test]
-fn one_who_yields_is_often_picked_again() {
+fn a_task_that_yields_is_often_picked_again() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0]);
     platform.set_now_ns(2 * MS);
     bfs.yield_now(&mut platform, CPU0, TaskId(0));
@@ -309,7 +309,7 @@ fn in_0_316_an_equal_offset_is_won_by_the_own_cpu() {
 }
 
 #[test]
-fn knobs_are_checked() {
+fn tunables_are_checked() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[]);
     assert!(matches!(
         bfs.set_tunable(&mut platform, "rr_interval", 0),

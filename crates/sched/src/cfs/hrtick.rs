@@ -2,8 +2,7 @@
 //! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
 use super::Cfs;
-use super::releases::Feature;
-use crate::classes::rbtree::NIL;
+use super::features::Feature;
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase};
 
@@ -19,7 +18,7 @@ const fn timer_of(cpu: CpuId) -> TimerKey {
 impl Cfs {
     /// `hrtick_start_fair`: sets the timer to the end of the turn of `pid`.
     #[inline]
-    pub(super) fn hrtick_start(
+    pub(super) fn hrtick_start_fair(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -27,18 +26,17 @@ impl Cfs {
         pid: Pid,
     ) {
         if self.tunables.has(Feature::HrTick) {
-            self.set_timer(rqs, platform, cpu, pid);
+            self.hrtick_start(rqs, platform, cpu, pid);
         }
     }
 
-    fn set_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+    fn hrtick_start(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
-        let q = self.entities[e as usize].cfs_rq;
-        if self.queues[q as usize].nr_running < 2 {
+        if self.queues[self.entities[e].cfs_rq].nr_running < 2 {
             return;
         }
-        let slice = self.slice(e);
-        let entity = &self.entities[e as usize];
+        let slice = self.sched_slice(e);
+        let entity = &self.entities[e];
         let mut left = slice as i64 - (entity.sum_exec - entity.prev_sum_exec) as i64;
         let runs = rqs.curr(cpu) == pid;
         if left < 0 {
@@ -54,8 +52,8 @@ impl Cfs {
         platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
-    /// `hrtick_update`: somebody came or went, so that turns are of another length; only while they
-    /// still change with each.
+    /// `hrtick_update`: a task came or went, so that turns have another length. Only while each
+    /// still changes them.
     #[inline]
     pub(super) fn hrtick_update(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if !self.tunables.has(Feature::HrTick) {
@@ -65,8 +63,8 @@ impl Cfs {
         if rqs.thread(curr).class != ClassId::Fair {
             return;
         }
-        let q = self.entities[self.entity_of(curr) as usize].cfs_rq;
-        if u64::from(self.queues[q as usize].nr_running) < self.tunables.nr_latency {
+        let q = self.entities[self.entity_of(curr)].cfs_rq;
+        if u64::from(self.queues[q].nr_running) < self.tunables.nr_latency {
             self.hrtick_start(rqs, platform, cpu, curr);
         }
     }
@@ -80,7 +78,7 @@ impl Cfs {
     }
 
     /// `hrtick`: the turn is over.
-    pub(super) fn hrtick_fires(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
+    pub(super) fn hrtick(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         let cpu = CpuId(key.0 / 4);
         if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {
             return;
@@ -91,12 +89,10 @@ impl Cfs {
         if rqs.thread(curr).class != ClassId::Fair {
             return;
         }
-        let mut e = self.entity_of(curr);
-        while e != NIL {
-            let entity = &self.entities[e as usize];
-            let (q, parent) = (entity.cfs_rq, entity.parent);
-            self.update_curr(rqs, platform, q);
-            e = parent;
+        let mut level = Some(self.entity_of(curr));
+        while let Some(e) = level {
+            self.update_curr(rqs, platform, self.entities[e].cfs_rq);
+            level = self.entities[e].parent;
         }
         rqs.resched_curr(platform, cpu);
     }

@@ -24,11 +24,9 @@
 //! touched. A variant of ours, off unless `interactive_reset_ns` is set: a sleep of that length
 //! shows that the task is not CPU bound, and it begins anew.
 
-use super::Cfs;
-use super::entity::Load;
-use crate::classes::{Pid, Rqs};
+use crate::classes::Pid;
 use alloc::vec::Vec;
-use schedlab_core::{Platform, Policy, SchedAttr, Tunable};
+use schedlab_core::{SchedAttr, Tunable};
 
 /// `nice_add` goes up to this.
 const NICE_ADD_MAX: u8 = 3;
@@ -39,7 +37,7 @@ const TUNABLES: [&str; 3] = ["interactive_f", "interactive_tau_ns", "interactive
 /// The rule's numbers, and what it knows of each thread.
 #[derive(Clone, Debug)]
 pub struct Interactive {
-    /// How much longer than asleep a task must have run to be called CPU bound.
+    /// A task that has run so many times longer than it slept is CPU bound.
     f: u64,
     /// How long a task must have run to be judged, ns.
     tau_ns: u64,
@@ -74,7 +72,7 @@ impl Interactive {
                 > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
-    /// How many steps a task comes to that has run and slept for so long and is asked for again and
+    /// How many steps a task comes to that has run and slept for so long and is judged again and
     /// again.
     pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
         let mut row = Row { sum_sleep_ns, ..Row::default() };
@@ -82,6 +80,21 @@ impl Interactive {
             row.nice_add += 1;
         }
         row.nice_add
+    }
+
+    /// By how much the nice value of a task is raised.
+    pub fn nice_add(&self, pid: Pid) -> u8 {
+        self.rows.get(pid.index()).map_or(0, |row| row.nice_add)
+    }
+
+    /// The nice value as which a task of `nice` may come to count.
+    pub(super) fn worst_nice(nice: i32) -> i32 {
+        (nice + i32::from(NICE_ADD_MAX)).min(19)
+    }
+
+    /// The attributes of a task with the nice value that counts.
+    pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
+        SchedAttr { nice: (attr.nice + i32::from(self.nice_add(pid))).min(19), ..*attr }
     }
 
     /// A thread is born: nothing is known of it.
@@ -92,10 +105,34 @@ impl Interactive {
         self.rows[pid.index()] = Row::default();
     }
 
-    /// Its attributes as they count.
-    pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
-        let nice_add = self.rows.get(pid.index()).map_or(0, |row| row.nice_add);
-        SchedAttr { nice: (attr.nice + i32::from(nice_add)).min(19), ..*attr }
+    /// On entry of `schedule()`: judges the outgoing task, which has run `sum_exec_ns` in all.
+    /// Returns whether its `nice_add` has grown.
+    pub(super) fn judge(&mut self, pid: Pid, sum_exec_ns: u64) -> bool {
+        let row = &self.rows[pid.index()];
+        let bound = self.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns);
+        self.rows[pid.index()].nice_add += u8::from(bound);
+        bound
+    }
+
+    /// `pid` goes to sleep.
+    pub(super) fn sleeps(&mut self, pid: Pid, now_ns: u64) {
+        self.rows[pid.index()].asleep_since_ns = Some(now_ns);
+    }
+
+    /// `pid`, which has run `ran_ns` in all, has been woken. Returns whether its sleep was long
+    /// enough to wipe out what is known of it.
+    pub(super) fn wakes(&mut self, pid: Pid, now_ns: u64, ran_ns: u64) -> bool {
+        let row = &mut self.rows[pid.index()];
+        let Some(since) = row.asleep_since_ns.take() else {
+            return false;
+        };
+        let slept_ns = now_ns - since;
+        row.sum_sleep_ns += slept_ns;
+        let begins_anew = self.reset_ns > 0 && slept_ns >= self.reset_ns;
+        if begins_anew {
+            *row = Row { exec_before_ns: ran_ns, ..Row::default() };
+        }
+        begins_anew
     }
 
     /// The tunables with their values.
@@ -127,70 +164,12 @@ impl Interactive {
     }
 }
 
-impl Cfs {
-    /// By how much the nice value of a task is raised.
-    pub fn nice_add(&self, pid: Pid) -> u8 {
-        self.interactive.rows.get(pid.index()).map_or(0, |row| row.nice_add)
-    }
-
-    /// The nice value as which a task of `nice` may come to count.
-    pub(super) fn worst_nice(&self, nice: i32) -> i32 {
-        if self.version.interactive { (nice + i32::from(NICE_ADD_MAX)).min(19) } else { nice }
-    }
-
-    /// The load of a task, as its attributes and the rule say.
-    pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> Load {
-        let attr = self.interactive.effective(pid, attr);
-        Load::of_task(&attr, self.version.old_idle_weight)
-    }
-
-    /// On entry of `schedule()`: is the outgoing task CPU bound? What it has run since it was last
-    /// charged counts.
-    pub(super) fn judge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
-            return;
-        }
-        let e = self.entity_of(pid);
-        let uncharged_ns =
-            rqs.clock(rqs.cpu_of(pid)).wrapping_sub(self.entities[e as usize].exec_start);
-        let sum_exec_ns = self.total_exec(rqs, e) + uncharged_ns;
-        let row = &self.interactive.rows[pid.index()];
-        if self.interactive.is_cpu_bound(row, sum_exec_ns - row.exec_before_ns) {
-            self.interactive.rows[pid.index()].nice_add += 1;
-            let load = self.load_of(pid, &rqs.settings[pid.index()].attr);
-            self.reweight_entity(rqs, platform, e, load);
-        }
-    }
-
-    /// `pid` goes to sleep.
-    pub(super) fn note_sleep(&mut self, rqs: &Rqs, pid: Pid) {
-        self.interactive.rows[pid.index()].asleep_since_ns = Some(rqs.clock(rqs.cpu_of(pid)));
-    }
-
-    /// `pid`, not yet on its queue, has been woken.
-    pub(super) fn note_wakeup(&mut self, rqs: &Rqs, pid: Pid) {
-        let now_ns = rqs.clock(rqs.cpu_of(pid));
-        let e = self.entity_of(pid);
-        let ran_ns = self.total_exec(rqs, e);
-        let row = &mut self.interactive.rows[pid.index()];
-        let Some(since) = row.asleep_since_ns.take() else {
-            return;
-        };
-        let slept_ns = now_ns - since;
-        row.sum_sleep_ns += slept_ns;
-        if self.interactive.reset_ns > 0 && slept_ns >= self.interactive.reset_ns {
-            *row = Row { exec_before_ns: ran_ns, ..Row::default() };
-            self.entities[e as usize].load = self.load_of(pid, &rqs.settings[pid.index()].attr);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Version, core_2_6};
+    use crate::cfs::{Cfs, Rules, core_2_6};
     use crate::classes::ClassList;
-    use crate::classes::rt::RtVersion;
+    use crate::classes::rt::RtRules;
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::Administer;
     use schedlab_core::BuildConfig;
@@ -199,12 +178,12 @@ mod tests {
 
     fn machine() -> Bench<ClassList<Cfs>> {
         let config = BuildConfig::flat(1, 1000);
-        let sched = core_2_6(Version::INTERACTIVE, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Rules::INTERACTIVE, RtRules::V2_6_25, &config);
         Bench::new(sched, 1, 1000)
     }
 
     fn nice_add(m: &Bench<ClassList<Cfs>>, task: TaskId) -> u8 {
-        m.sched.fair.nice_add(m.sched.core.pid(task))
+        m.sched.fair.interactive.nice_add(m.sched.core.pid(task))
     }
 
     #[test]
@@ -238,7 +217,7 @@ mod tests {
         m.sched.inspect().audit().unwrap();
         let weight = |m: &Bench<ClassList<Cfs>>, task| {
             let e = m.sched.fair.entity_of(m.sched.core.pid(task));
-            m.sched.fair.entities[e as usize].load.weight
+            m.sched.fair.entities[e].load.weight
         };
         assert_eq!([hog, other].map(|task| weight(&m, task)), [526, 1024]);
         // Another nice value is raised as well, to no more than 19.

@@ -1,69 +1,55 @@
 //! How long an entity may run at a time.
 //!
-//! Within a **period** everybody on a queue is to run once. The period is the latency; with more
-//! than `nr_latency` entities it grows, so that nobody's turn gets shorter than the minimal
-//! granularity. An entity's **slice** is its share of the period, by weight; the queue's population
-//! sets the period, and each level of groups above takes its share of that.
+//! Within a **period** every entity of a queue is to run once. The period is the latency; with more
+//! than `nr_latency` entities it grows, so that no turn gets shorter than the minimal
+//! granularity. An entity's **slice** is its share of the period, by weight: the population of its
+//! queue sets the period, and each level of groups above takes its share of that.
 
-use super::entity::{fair, inverse, scale};
-use super::releases::{PeriodRule, SliceRule};
-use super::{Cfs, Tunables, Version};
-use crate::classes::rbtree::NIL;
+use super::Cfs;
+use super::ids::EntityId;
+use super::load_weight::{calc_delta_fair, calc_delta_mine, inverse};
+use super::rules::{Rules, SliceRule};
 use crate::classes::weights::NICE_0_LOAD;
-
-impl Tunables {
-    /// `__sched_period`.
-    #[inline]
-    pub(super) fn period(&self, nr_running: u64, rule: PeriodRule) -> u64 {
-        if nr_running <= self.nr_latency {
-            return self.latency_ns;
-        }
-        match rule {
-            PeriodRule::MinGranularityEach => self.min_granularity_ns * nr_running,
-            PeriodRule::StretchLatency => self.latency_ns * nr_running / self.nr_latency,
-        }
-    }
-}
 
 impl Cfs {
     /// `sched_slice`: how long `e` may run at a time, ns. Counts it in if it is not queued.
     #[inline]
-    pub(super) fn slice(&mut self, e: u32) -> u64 {
-        let entity = &self.entities[e as usize];
-        let nr_running =
-            u64::from(self.queues[entity.cfs_rq as usize].nr_running) + u64::from(!entity.on_rq);
-        let Version { period, slice: rule, inverse: inverse_rule, .. } = self.version;
-        let mut slice = self.tunables.period(nr_running, period);
+    pub(super) fn sched_slice(&mut self, e: EntityId) -> u64 {
+        let entity = &self.entities[e];
+        let queue = &self.queues[entity.cfs_rq];
+        let nr_running = u64::from(queue.nr_running) + u64::from(!entity.on_rq);
+        let Rules { period, slice: rule, inverse: inverse_rule, .. } = self.rules;
+        let mut slice = self.tunables.sched_period(nr_running, period);
         if rule == SliceRule::Divide {
-            return slice * entity.load.weight / self.queues[entity.cfs_rq as usize].load;
+            return slice * entity.load.weight / queue.load;
         }
-        let mut e = e;
-        while e != NIL {
-            let entity = &self.entities[e as usize];
-            let queue = &mut self.queues[entity.cfs_rq as usize];
+        let mut level = Some(e);
+        while let Some(e) = level {
+            let entity = &self.entities[e];
+            let queue = &mut self.queues[entity.cfs_rq];
             let inverse = if entity.on_rq {
                 queue.load_inverse(inverse_rule)
             } else {
                 inverse(queue.load + entity.load.weight, inverse_rule)
             };
-            slice = scale(slice, entity.load.weight, inverse);
-            e = entity.parent;
+            slice = calc_delta_mine(slice, entity.load.weight, inverse);
+            level = entity.parent;
         }
         slice
     }
 
-    /// `sched_vslice`: the virtual time by which a newcomer is put off.
-    pub(super) fn vslice(&mut self, e: u32) -> u64 {
-        match self.version.slice {
+    /// `sched_vslice`: the virtual time by which a newcomer is put off, ns.
+    pub(super) fn sched_vslice(&mut self, e: EntityId) -> u64 {
+        match self.rules.slice {
             SliceRule::ScaleEveryLevel => {
-                let slice = self.slice(e);
-                fair(slice, self.entities[e as usize].load)
+                let slice = self.sched_slice(e);
+                calc_delta_fair(slice, self.entities[e].load)
             }
             SliceRule::Divide => {
-                let entity = &self.entities[e as usize];
-                let queue = &self.queues[entity.cfs_rq as usize];
-                let period =
-                    self.tunables.period(u64::from(queue.nr_running) + 1, self.version.period);
+                let entity = &self.entities[e];
+                let queue = &self.queues[entity.cfs_rq];
+                let nr_running = u64::from(queue.nr_running) + 1;
+                let period = self.tunables.sched_period(nr_running, self.rules.period);
                 period * u64::from(NICE_0_LOAD) / (queue.load + entity.load.weight)
             }
         }

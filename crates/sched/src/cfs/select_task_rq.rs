@@ -4,38 +4,13 @@
 //! to the CPU of the waker if that does not upset the balance (`wake_affine`).
 
 use super::Cfs;
-use super::releases::Feature;
+use super::features::Feature;
+use super::ids::EntityId;
+use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl Cfs {
-    /// `source_load`: a low guess at the load of a CPU from which tasks would come.
-    #[inline]
-    pub(super) fn source_load(&self, cpu: CpuId, index: u8) -> u64 {
-        let present = self.weighted_load[cpu.index()];
-        if index == 0 || !self.tunables.has(Feature::LbBias) {
-            return present;
-        }
-        present.min(self.cpu_load[cpu.index()][index as usize - 1])
-    }
-
-    /// `target_load`: a high guess at the load of a CPU to which tasks would go.
-    #[inline]
-    pub(super) fn target_load(&self, cpu: CpuId, index: u8) -> u64 {
-        let present = self.weighted_load[cpu.index()];
-        if index == 0 || !self.tunables.has(Feature::LbBias) {
-            return present;
-        }
-        present.max(self.cpu_load[cpu.index()][index as usize - 1])
-    }
-
-    /// `cpu_avg_load_per_task`.
-    #[inline]
-    pub(super) fn avg_load_per_task(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
-        let load = self.weighted_load[cpu.index()];
-        load.checked_div(u64::from(rqs.nr_running[cpu.index()])).unwrap_or(0)
-    }
-
     /// `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
@@ -49,7 +24,7 @@ impl Cfs {
         if !self.tunables.has(Feature::AffineWakeups) || !rqs.is_allowed(pid, this) {
             return prev;
         }
-        if this == prev && self.groups.len() == 1 {
+        if this == prev && self.groups.only_root() {
             // There is nothing to choose, and there are no shares to bring up to date.
             return prev;
         }
@@ -71,23 +46,23 @@ impl Cfs {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         let params = &rqs.domains.level(level).params;
         let index = params.wake_idx;
-        let mut load = self.source_load(prev, index);
-        let mut this_load = self.target_load(this, index);
+        let bias = self.tunables.has(Feature::LbBias);
+        let mut load = self.cpu_loads.source_load(prev, index, bias);
+        let mut this_load = self.cpu_loads.target_load(this, index, bias);
         let asym = self.tunables.has(Feature::AsymEffLoad);
         let e = self.entity_of(pid);
         let curr = rqs.curr(this);
-        let sync =
-            self.believes_sync(rqs, curr, e, sync && self.tunables.has(Feature::SyncWakeups));
+        let sync = self.believes_sync(curr, e, sync && self.tunables.has(Feature::SyncWakeups));
         if sync && let Some(waker) = self.entity_if_any(curr) {
             // The waker is about to sleep: count without it.
             let group = self.group_of(waker);
-            let weight = self.entities[waker as usize].load.weight as i64;
+            let weight = self.entities[waker].load.weight as i64;
             this_load = this_load
                 .wrapping_add(self.effective_load(group, this, -weight, -weight, asym) as u64);
             load = load.wrapping_add(self.effective_load(group, prev, 0, -weight, asym) as u64);
         }
         let group = self.group_of(e);
-        let weight = self.entities[e as usize].load.weight as i64;
+        let weight = self.entities[e].load.weight as i64;
         let imbalance = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
         let with =
             this_load.wrapping_add(self.effective_load(group, this, weight, weight, asym) as u64);
@@ -96,16 +71,15 @@ impl Cfs {
             return true;
         }
         this_load <= load
-            && this_load.wrapping_add(self.target_load(prev, index))
-                <= self.avg_load_per_task(rqs, this)
+            && this_load.wrapping_add(self.cpu_loads.target_load(prev, index, bias))
+                <= self.cpu_avg_load_per_task(rqs, this)
     }
 
     /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
-    /// after having woken somebody.
-    fn believes_sync(&self, rqs: &Rqs, waker: Pid, woken: u32, sync: bool) -> bool {
-        let _ = rqs;
+    /// after a wakeup that they issued.
+    fn believes_sync(&self, waker: Pid, woken: EntityId, sync: bool) -> bool {
         let overlaps = [self.entity_if_any(waker), Some(woken)]
-            .map(|e| e.map_or(0, |e| self.entities[e as usize].averages.avg_overlap as i64));
+            .map(|e| e.map_or(0, |e| self.entities[e].averages.avg_overlap as i64));
         let cost = self.tunables.migration_cost_ns;
         if sync {
             !(self.tunables.has(Feature::SyncLess)
@@ -127,7 +101,7 @@ impl Cfs {
             let Some(group) = self.find_idlest_group(rqs, number, cpu, pid) else {
                 continue;
             };
-            let cpus = &rqs.domains.level(number).span(cpu).groups[group];
+            let cpus = rqs.domains.level(number).span(cpu).group(group);
             let Some(idlest) = self.find_idlest_cpu(rqs, cpus, cpu, pid) else {
                 continue;
             };
@@ -146,33 +120,36 @@ impl Cfs {
         let span = domain.span(cpu);
         let own = domain.group_of(cpu);
         let index = domain.params.forkexec_idx;
+        let bias = self.tunables.has(Feature::LbBias);
         let load_of = |number: usize| {
-            let cpus = &span.groups[number];
+            let cpus = span.group(number);
             if !cpus.iter().any(|&cpu| rqs.is_allowed(pid, cpu)) {
                 return None;
             }
             let load = |cpu: &CpuId| {
                 if number == own {
-                    self.source_load(*cpu, index)
+                    self.cpu_loads.source_load(*cpu, index, bias)
                 } else {
-                    self.target_load(*cpu, index)
+                    self.cpu_loads.target_load(*cpu, index, bias)
                 }
             };
-            let power = self.group_power(level, cpus);
-            Some(cpus.iter().map(load).sum::<u64>() * super::load_balance::SCALE / power)
+            let power = self.cpu_power.of_group(level, cpus);
+            Some(cpus.iter().map(load).sum::<u64>() * SCHED_LOAD_SCALE / power)
         };
         let own_load = load_of(own).unwrap_or(0);
         let others = (own + 1..span.groups.len()).chain(0..own);
         let is_plain = span.single_cpu_groups
-            && self.weak_groups[level] == 0
+            && self.cpu_power.is_uniform(level)
             && rqs.thread(pid).nr_cpus_allowed == rqs.cpus();
-        let least = if is_plain {
-            // Single CPUs of full power, all of them allowed: the load of each is what counts, and
-            // there may be many.
-            first_least(others.map(|number| (self.target_load(span.cpus[number], index), number)))
-        } else {
-            first_least(others.filter_map(|number| Some((load_of(number)?, number))))
-        };
+        let least =
+            if is_plain {
+                // Single CPUs of full power, all allowed: only the load of each counts.
+                first_least(others.map(|number| {
+                    (self.cpu_loads.target_load(span.cpus[number], index, bias), number)
+                }))
+            } else {
+                first_least(others.filter_map(|number| Some((load_of(number)?, number))))
+            };
         let imbalance = 100 + (u64::from(domain.params.imbalance_pct) - 100) / 2;
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
@@ -185,7 +162,7 @@ impl Cfs {
             if !rqs.is_allowed(pid, cpu) {
                 continue;
             }
-            let load = self.weighted_load[cpu.index()];
+            let load = self.cpu_loads.weighted_load(cpu);
             if best.is_none_or(|(least, _)| load < least || (load == least && cpu == this)) {
                 best = Some((load, cpu));
             }
@@ -213,8 +190,8 @@ fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::{Version, core_2_6};
-    use crate::classes::rt::RtVersion;
+    use crate::cfs::{Rules, core_2_6};
+    use crate::classes::rt::RtRules;
     use crate::random::Random;
     use alloc::vec::Vec;
     use schedlab_core::BuildConfig;
@@ -224,7 +201,7 @@ mod tests {
         const CPUS: u32 = 70;
         let mut random = Random(3);
         let config = BuildConfig::flat(CPUS, 1000);
-        let mut list = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
+        let mut list = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
         let (rqs, fair) = (&mut list.core, &mut list.fair);
         let anywhere = rqs.idle_thread(CpuId(0));
         rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;
@@ -233,20 +210,22 @@ mod tests {
             // Forks that compare the present load or a decaying one; few or many loads, and all or
             // hardly any of them 0.
             let bound = 1 + round % 4;
-            for cpu in 0..CPUS as usize {
-                fair.weighted_load[cpu] = 1024 * (round % 3 + random.below(bound));
-                fair.cpu_load[cpu] = [0; 5].map(|_: u64| random.below(2) * random.below(1500));
+            for cpu in (0..CPUS).map(CpuId) {
+                let load = 1024 * (round % 3 + random.below(bound));
+                fair.cpu_loads.set_weighted_load(cpu, load);
+                let means = [0; 5].map(|_: u64| random.below(2) * random.below(1500));
+                fair.cpu_loads.set_means(cpu, means);
             }
             for cpu in (0..CPUS).map(CpuId) {
                 let short = fair.find_idlest_group(rqs, 0, cpu, anywhere);
                 // As if some CPU were weak.
-                let strong = core::mem::replace(&mut fair.weak_groups[0], 1);
+                let strong = fair.cpu_power.replace_weak_groups(0, 1);
                 assert_eq!(
                     short,
                     fair.find_idlest_group(rqs, 0, cpu, anywhere),
                     "round {round}, {cpu:?}"
                 );
-                fair.weak_groups[0] = strong;
+                fair.cpu_power.replace_weak_groups(0, strong);
                 left += u32::from(short.is_some());
                 stayed += u32::from(short.is_none());
             }

@@ -1,12 +1,14 @@
 //! The worked examples, rules that no golden schedule decides, and a long random life with the
 //! books checked at every step.
 
-use super::{Cfs, Version, core_2_6, wait_runtime};
-use crate::classes::rt::RtVersion;
+use super::ids::EntityId;
+use super::{Cfs, Rules, core_2_6, wait_runtime};
+use crate::classes::rt::RtRules;
 use crate::classes::testing::{Bench, Life, MS, State};
 use crate::classes::{ClassList, FairClass};
 use crate::random::Random;
 use alloc::vec::Vec;
+use schedlab_core::index::TypedIndex;
 use schedlab_core::topology::{Level, LevelKind};
 use schedlab_core::{
     Administer, BuildConfig, CpuId, CpuSet, GroupId, Parent, Policy, SchedAttr, Scheduler,
@@ -15,17 +17,17 @@ use schedlab_core::{
 
 type Machine = Bench<ClassList<Cfs>>;
 
-fn machine(version: Version, cpus: u32) -> Machine {
+fn machine(rules: Rules, cpus: u32) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    Bench::new(core_2_6(version, RtVersion::V2_6_25, &config), cpus, 1000)
+    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000)
 }
 
 fn machine_2_6_32(cpus: u32) -> Machine {
-    machine(Version::V2_6_32, cpus)
+    machine(Rules::V2_6_32, cpus)
 }
 
 fn vruntime(machine: &Machine, task: TaskId) -> i64 {
-    machine.sched.fair.vruntime(machine.sched.core.pid(task)) as i64
+    machine.sched.fair.vruntime(machine.sched.core.pid(task)).ns() as i64
 }
 
 #[test]
@@ -76,9 +78,9 @@ fn decaying_loads_follow_the_load_as_in_the_worked_example() {
     let mut m = machine_2_6_32(1);
     m.nice(0, Life::Hog);
     m.run_until(MS + 1);
-    assert_eq!(m.sched.fair.cpu_load[0][..3], [1024, 512, 256]);
+    assert_eq!(m.sched.fair.cpu_loads.means(CpuId(0))[..3], [1024, 512, 256]);
     m.run_until(2 * MS + 1);
-    assert_eq!(m.sched.fair.cpu_load[0][..3], [1024, 768, 448]);
+    assert_eq!(m.sched.fair.cpu_loads.means(CpuId(0))[..3], [1024, 768, 448]);
 }
 
 #[test]
@@ -137,12 +139,12 @@ fn tunables_have_the_releases_defaults_and_the_kernels_limits() {
     for _ in 0..5 {
         m.nice(0, Life::Hog);
     }
-    let slice = m.sched.fair.slice(0);
+    let slice = m.sched.fair.sched_slice(EntityId::new(0));
     assert!((99_900_000..100_000_000).contains(&slice), "{slice}");
 }
 
 #[test]
-fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_the_floor() {
+fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_min_vruntime() {
     let mut m = machine_2_6_32(1);
     m.nice(0, Life::Hog);
     m.nice(0, Life::Hog);
@@ -150,9 +152,9 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_the_floor(
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
     let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
-    // A third of 5 ms after the floor, a little less by the computed inverse; or where the parent
-    // is, if that is later.
-    let earliest = m.sched.fair.min_vruntime(cpu) as i64 + 1_666_000;
+    // A third of 5 ms after `min_vruntime`, a little less by the computed inverse; or where the
+    // parent is, if that is later.
+    let earliest = m.sched.fair.min_vruntime(cpu).ns() as i64 + 1_666_000;
     let place = vruntime(&m, child);
     assert!((earliest - 1000..earliest + 1000).contains(&place) || place == vruntime(&m, running));
     assert!(place >= earliest - 1000 && place >= vruntime(&m, running));
@@ -242,23 +244,24 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
 
 #[test]
 fn older_releases_give_sleepers_a_whole_latency() {
-    // 2.6.31 on one CPU: after a long sleep, 20 ms before the floor; 2.6.28 the same by weight.
-    for (version, nice, credit) in [
-        (Version::V2_6_31, 0, 20_000_000),
-        (Version::V2_6_31, 5, 20_000_000),
-        (Version::V2_6_28, 5, 61_134_328),
-        (Version::V2_6_24, 5, 20_000_000),
-        (Version::V2_6_32, 5, 2_500_000),
+    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 the same, by
+    // weight.
+    for (rules, nice, credit) in [
+        (Rules::V2_6_31, 0, 20_000_000),
+        (Rules::V2_6_31, 5, 20_000_000),
+        (Rules::V2_6_28, 5, 61_134_328),
+        (Rules::V2_6_24, 5, 20_000_000),
+        (Rules::V2_6_32, 5, 2_500_000),
     ] {
-        let mut m = machine(version, 1);
+        let mut m = machine(rules, 1);
         m.nice(0, Life::Hog);
         let sleeper = m.nice(nice, Life::Periodic { run: MS, sleep: 300 * MS });
         m.run_until(290 * MS);
         let woken_at = m.slices.iter().find(|slice| slice.3 == sleeper.0).unwrap().2 + 300 * MS;
         m.run_until(woken_at + 1);
-        let floor = m.sched.fair.min_vruntime(CpuId(0)) as i64;
-        let behind = floor - vruntime(&m, sleeper);
-        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", version.name);
+        let min_vruntime = m.sched.fair.min_vruntime(CpuId(0)).ns() as i64;
+        let behind = min_vruntime - vruntime(&m, sleeper);
+        assert!((credit - 1..=credit + 1).contains(&behind), "{}: {behind}", rules.name);
     }
 }
 
@@ -427,12 +430,12 @@ fn a_machine_of_many_levels_keeps_its_books() {
     ];
     let config = BuildConfig { topology: Topology::with_levels(16, levels.into()), hz: 1000 };
     for seed in 0..3 {
-        let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
+        let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
         random_life(Bench::new(sched, 16, 1000), 50 + seed, seed > 0);
     }
     // Hogs that begin on one CPU get one each. (Not one core each: with hardware threads that are
     // worth 589 each, a lone task counts as more than the imbalance, and 2.6.32 does not take it.)
-    let sched = core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config);
+    let sched = core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config);
     let mut m = Bench::new(sched, 16, 1000);
     let bound = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let hogs: Vec<TaskId> =
@@ -476,10 +479,10 @@ fn a_long_random_life_leaves_the_books_in_order() {
         random_life(machine_2_6_32(cpus), seed, true);
         random_life(machine_2_6_32(cpus), seed + 100, false);
     }
-    for version in [Version::V2_6_31, Version::V2_6_29, Version::V2_6_28] {
-        random_life(machine(version, 1), 6, true);
+    for rules in [Rules::V2_6_31, Rules::V2_6_29, Rules::V2_6_28] {
+        random_life(machine(rules, 1), 6, true);
     }
-    random_life(machine(Version::V2_6_24, 1), 7, false);
+    random_life(machine(Rules::V2_6_24, 1), 7, false);
     let config = BuildConfig::flat(1, 1000);
     random_life(Bench::new(wait_runtime::core_2_6(&config), 1, 1000), 8, false);
 }
@@ -488,15 +491,15 @@ fn a_long_random_life_leaves_the_books_in_order() {
 fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
     let latency_ms = |m: &Machine| m.sched.fair.tunables.latency_ns / MS;
     let config = |cpus| BuildConfig::flat(cpus, 1000);
-    for (version, expected) in [
+    for (rules, expected) in [
         // Never again after boot, and 64 CPUs count.
-        (Version::V2_6_32, [35, 20, 20, 20, 20]),
+        (Rules::V2_6_32, [35, 20, 20, 20, 20]),
         // A CPU that goes is still counted: 8, 7, ... down to 4 of them leave three.
-        (Version::V2_6_32_60, [20, 20, 20, 15, 15]),
-        (Version::V3_2, [24, 24, 24, 18, 18]),
+        (Rules::V2_6_32_60, [20, 20, 20, 15, 15]),
+        (Rules::V3_2, [24, 24, 24, 18, 18]),
     ] {
-        assert_eq!(latency_ms(&machine(version, 64)), expected[0], "{}", version.name);
-        let mut m = machine(version, 8);
+        assert_eq!(latency_ms(&machine(rules, 64)), expected[0], "{}", rules.name);
+        let mut m = machine(rules, 8);
         let mut platform = config(8).platform();
         let mut seen = alloc::vec![latency_ms(&m)];
         for (gone, look) in [(7, true), (6, false), (5, false), (4, false), (3, true)] {
@@ -507,9 +510,9 @@ fn times_follow_the_cpus_that_are_on_line_from_2_6_33_on() {
         }
         m.sched.cpu_online(&mut platform, CpuId(3)).expect("it was there");
         seen.push(latency_ms(&m));
-        assert_eq!(seen, expected[1..], "{}", version.name);
+        assert_eq!(seen, expected[1..], "{}", rules.name);
     }
-    let mut m = machine(Version::V3_2, 8);
+    let mut m = machine(Rules::V3_2, 8);
     let mut platform = config(8).platform();
     m.sched.set_tunable(&mut platform, "sched_latency_ns", 7_000_000).expect("in range");
     for gone in [7, 6, 5, 4, 3] {

@@ -1,33 +1,32 @@
 //! The timeline of a queue: waiting entities in the order of their virtual times.
 //!
-//! The kernel keeps a red-black tree. All that the algorithm asks of it is an order: by virtual
+//! The kernel keeps a red-black tree. The algorithm asks of it no more than an order: by virtual
 //! time, and among equals as they came. Here each entity stands in a list of [`Sorted`] numbers
-//! that say just that.
+//! that hold just that.
 
-use crate::classes::rbtree::NIL;
+use super::ids::EntityId;
+use super::vruntime::Vruntime;
 use crate::classes::sorted::Sorted;
+use schedlab_core::index::TypedIndex;
 
 /// A place in the order: from the top the virtual time (64 bits), the number of the arrival, which
 /// sets equals apart (32), and the entity (32).
 type Place = u128;
 
 #[inline]
-const fn place(vruntime: u64, arrival: u32, e: u32) -> Place {
-    (vruntime as u128) << 64 | (arrival as u128) << 32 | e as u128
+fn place(vruntime: Vruntime, arrival: u32, e: EntityId) -> Place {
+    u128::from(vruntime.ns()) << 64 | u128::from(arrival) << 32 | e.index() as u128
 }
 
 #[inline]
-const fn vruntime_of(place: Place) -> u64 {
-    (place >> 64) as u64
+const fn vruntime_of(place: Place) -> Vruntime {
+    Vruntime::from_ns((place >> 64) as u64)
 }
 
-/// The entity at a place; [`NIL`] where there is none.
 #[inline]
-const fn entity_of(place: Place) -> u32 {
-    place as u32
+fn entity_of(place: Place) -> EntityId {
+    EntityId::new(place as u32 as usize)
 }
-
-const _: () = assert!(entity_of(Sorted::NONE) == NIL);
 
 /// Waiting entities by virtual time, those with the same in the order in which they came.
 #[derive(Clone, Debug, Default)]
@@ -38,27 +37,26 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Nobody waits.
+    /// No entity waits.
     pub const fn new() -> Timeline {
         Timeline { places: Sorted::new(), arrivals: 0 }
     }
 
-    /// The entity that is furthest behind, the one that came first among equals; [`NIL`] if nobody
-    /// waits.
+    /// The entity that is furthest behind, the one that came first among equals.
     #[inline]
-    pub fn leftmost(&self) -> u32 {
-        entity_of(self.places.least())
+    pub fn leftmost(&self) -> Option<EntityId> {
+        (!self.places.is_empty()).then(|| entity_of(self.places.least()))
     }
 
     /// The virtual time of the entity that is furthest behind.
     #[inline]
-    pub fn leftmost_vruntime(&self) -> Option<u64> {
-        (!self.places.is_empty()).then_some(vruntime_of(self.places.least()))
+    pub fn leftmost_vruntime(&self) -> Option<Vruntime> {
+        (!self.places.is_empty()).then(|| vruntime_of(self.places.least()))
     }
 
     /// The virtual time of the entity that is furthest ahead.
-    pub fn rightmost_vruntime(&self) -> Option<u64> {
-        (!self.places.is_empty()).then_some(vruntime_of(self.places.greatest()))
+    pub fn rightmost_vruntime(&self) -> Option<Vruntime> {
+        (!self.places.is_empty()).then(|| vruntime_of(self.places.greatest()))
     }
 
     /// How many wait.
@@ -66,23 +64,28 @@ impl Timeline {
         self.places.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no entity waits.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Those who wait with their virtual times, the one furthest behind first.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+    /// The waiting entities with their virtual times, the one furthest behind first.
+    pub fn iter(&self) -> impl Iterator<Item = (EntityId, Vruntime)> + '_ {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }
 
     /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival,
     /// without which it is not found again.
     ///
-    /// Once in 2^32 arrivals those who wait are numbered anew: `renumbered` is told the entities
-    /// and their numbers.
+    /// Once in 2^32 arrivals the waiting entities are numbered anew; `renumbered` is called with
+    /// each and its number.
     #[inline]
-    pub fn insert(&mut self, e: u32, vruntime: u64, renumbered: impl FnMut(u32, u32)) -> u32 {
+    pub fn insert(
+        &mut self,
+        e: EntityId,
+        vruntime: Vruntime,
+        renumbered: impl FnMut(EntityId, u32),
+    ) -> u32 {
         if self.arrivals == u32::MAX {
             self.renumber(renumbered);
         }
@@ -94,13 +97,13 @@ impl Timeline {
 
     /// Takes `e` out, which was put in with this virtual time and got this number.
     #[inline]
-    pub fn remove(&mut self, e: u32, vruntime: u64, arrival: u32) {
+    pub fn remove(&mut self, e: EntityId, vruntime: Vruntime, arrival: u32) {
         self.places.remove(place(vruntime, arrival, e));
     }
 
-    /// Numbers those who wait from 0, in their order.
+    /// Numbers the waiting entities from 0, in their order.
     #[cold]
-    fn renumber(&mut self, mut renumbered: impl FnMut(u32, u32)) {
+    fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
         let mut arrivals = 0;
         self.places.replace_all(|old| {
             let (e, arrival) = (entity_of(old), arrivals);
@@ -126,6 +129,10 @@ mod tests {
     use crate::random::Random;
     use alloc::vec::Vec;
 
+    fn id(e: u32) -> EntityId {
+        EntityId::new(e as usize)
+    }
+
     /// The timeline beside a plain list that is sorted anew, stably, after each arrival.
     struct Pair {
         timeline: Timeline,
@@ -141,10 +148,15 @@ mod tests {
             Pair { timeline, model: Vec::new(), arrival: alloc::vec![0; entities], base }
         }
 
+        fn at(&self, vruntime: u64) -> Vruntime {
+            Vruntime::from_ns(self.base) + vruntime
+        }
+
         fn insert(&mut self, e: u32, vruntime: u64) {
+            let at = self.at(vruntime);
             let arrival = &mut self.arrival;
-            let number = self.timeline.insert(e, self.base.wrapping_add(vruntime), |e, number| {
-                arrival[e as usize] = number;
+            let number = self.timeline.insert(id(e), at, |e, number| {
+                arrival[e.index()] = number;
             });
             arrival[e as usize] = number;
             let at = self.model.partition_point(|&(other, _)| other <= vruntime);
@@ -153,7 +165,7 @@ mod tests {
 
         fn remove(&mut self, at: usize) {
             let (vruntime, e) = self.model.remove(at);
-            self.timeline.remove(e, self.base.wrapping_add(vruntime), self.arrival[e as usize]);
+            self.timeline.remove(id(e), self.at(vruntime), self.arrival[e as usize]);
         }
 
         fn check(&self) {
@@ -161,15 +173,15 @@ mod tests {
             let found: Vec<(u64, u32)> = self
                 .timeline
                 .iter()
-                .map(|(e, vruntime)| (vruntime.wrapping_sub(self.base), e))
+                .map(|(e, vruntime)| (vruntime.ns().wrapping_sub(self.base), e.index() as u32))
                 .collect();
             assert_eq!(found, self.model);
             let first = self.model.first().copied();
-            assert_eq!(self.timeline.leftmost(), first.map_or(NIL, |(_, e)| e));
+            assert_eq!(self.timeline.leftmost(), first.map(|(_, e)| id(e)));
             let ends = [self.timeline.leftmost_vruntime(), self.timeline.rightmost_vruntime()];
             let expected = [first, self.model.last().copied()];
             assert_eq!(
-                ends.map(|v| v.map(|v| v.wrapping_sub(self.base))),
+                ends.map(|v| v.map(|v| v.ns().wrapping_sub(self.base))),
                 expected.map(|place| place.map(|(vruntime, _)| vruntime))
             );
             assert_eq!(self.timeline.len(), self.model.len());

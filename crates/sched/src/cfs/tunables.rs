@@ -1,17 +1,15 @@
 //! The tunables, under the kernel's names: defaults, scaling by the number of CPUs, and what the
 //! kernel refuses.
 
-use super::releases::Feature;
-use super::{Cfs, Version};
-use crate::classes::bandwidth;
-use alloc::string::String;
+use super::features::Feature;
+use super::rules::{PeriodRule, Rules};
 use alloc::vec::Vec;
-use schedlab_core::{Tunable, TunableError};
+use schedlab_core::Tunable;
 
 /// What an administrator can set.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunables {
-    /// `sched_latency_ns`: the period in which everybody runs once.
+    /// `sched_latency_ns`: the period in which every entity runs once.
     pub latency_ns: u64,
     /// `sched_min_granularity_ns`: the least that a turn should be.
     pub min_granularity_ns: u64,
@@ -23,7 +21,7 @@ pub struct Tunables {
     pub child_runs_first: bool,
     /// `sched_compat_yield`: a yielding task goes behind all others.
     pub compat_yield: bool,
-    /// `sched_migration_cost`, ns: who ran more recently is cache hot. -1: everybody is.
+    /// `sched_migration_cost`, ns: a task that ran more recently is cache hot. -1: every task is.
     pub migration_cost_ns: i64,
     /// `sched_nr_migrate`: about so many tasks are looked at in a balancing pass.
     pub nr_migrate: u32,
@@ -47,18 +45,18 @@ const BOOT_CAP_NS: u64 = 200_000_000;
 
 impl Tunables {
     /// What the release has after boot on so many CPUs.
-    pub fn at_boot(version: &Version, cpus: u32) -> Tunables {
-        let factor = boot_factor(cpus.min(version.factor_cpus_max));
+    pub fn at_boot(rules: &Rules, cpus: u32) -> Tunables {
+        let factor = boot_factor(cpus.min(rules.factor_cpus_max));
         let mut features = 0;
-        for &(feature, on) in version.features {
+        for &(feature, on) in rules.features {
             features |= u32::from(on) << feature as u32;
         }
         Tunables {
-            latency_ns: (version.latency_ns * factor).min(BOOT_CAP_NS),
-            min_granularity_ns: (version.min_granularity_ns * factor).min(BOOT_CAP_NS),
-            nr_latency: version.nr_latency,
-            wakeup_granularity_ns: version.wakeup_granularity_ns * factor,
-            child_runs_first: version.child_runs_first,
+            latency_ns: (rules.latency_ns * factor).min(BOOT_CAP_NS),
+            min_granularity_ns: (rules.min_granularity_ns * factor).min(BOOT_CAP_NS),
+            nr_latency: rules.nr_latency,
+            wakeup_granularity_ns: rules.wakeup_granularity_ns * factor,
+            child_runs_first: rules.child_runs_first,
             compat_yield: false,
             migration_cost_ns: 500_000,
             nr_migrate: 32,
@@ -70,10 +68,9 @@ impl Tunables {
     }
 
     /// The release's times follow the number of CPUs: they were for `before` and become those for
-    /// `after`. What somebody has written stays.
-    pub fn rescale(&mut self, version: &Version, before: u32, after: u32) {
-        let (before, after) =
-            (Tunables::at_boot(version, before), Tunables::at_boot(version, after));
+    /// `after`. A value that was written stays.
+    pub fn rescale(&mut self, rules: &Rules, before: u32, after: u32) {
+        let (before, after) = (Tunables::at_boot(rules, before), Tunables::at_boot(rules, after));
         for (tunable, before, after) in [
             (&mut self.latency_ns, before.latency_ns, after.latency_ns),
             (&mut self.min_granularity_ns, before.min_granularity_ns, after.min_granularity_ns),
@@ -87,6 +84,18 @@ impl Tunables {
             if *tunable == before {
                 *tunable = after;
             }
+        }
+    }
+
+    /// `__sched_period`: the period in which each of `nr_running` entities runs once, ns.
+    #[inline]
+    pub(super) fn sched_period(&self, nr_running: u64, rule: PeriodRule) -> u64 {
+        if nr_running <= self.nr_latency {
+            return self.latency_ns;
+        }
+        match rule {
+            PeriodRule::MinGranularityEach => self.min_granularity_ns * nr_running,
+            PeriodRule::StretchLatency => self.latency_ns * nr_running / self.nr_latency,
         }
     }
 
@@ -105,9 +114,10 @@ pub fn nr_latency(latency_ns: u64, min_granularity_ns: u64) -> u64 {
 const SECOND_NS: i64 = 1_000_000_000;
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
-impl Cfs {
-    pub(super) fn list_tunables(&self) -> Vec<Tunable> {
-        let tunables = &self.tunables;
+impl Tunables {
+    /// The tunables of a release with their values; `others` stand before the feature bits.
+    pub fn list(&self, rules: &Rules, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
+        let tunables = self;
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
             all.push(Tunable { name, value, range, help });
@@ -148,7 +158,7 @@ impl Cfs {
             ANY,
             "a task that ran more recently is cache hot, ns; -1 = every task is",
         );
-        if self.version.groups {
+        if rules.groups {
             add(
                 "sched_nr_migrate",
                 i64::from(tunables.nr_migrate),
@@ -156,7 +166,7 @@ impl Cfs {
                 "about so many tasks are looked at in a balancing pass",
             );
         }
-        if self.version.many_cpus {
+        if rules.many_cpus {
             add(
                 "sched_shares_ratelimit",
                 tunables.shares_ratelimit_ns as i64,
@@ -176,56 +186,44 @@ impl Cfs {
                 "time over which real-time load is averaged, ms",
             );
         }
-        if self.version.bandwidth.is_some() {
-            add(
-                bandwidth::TUNABLE,
-                self.limits.slice_us(),
-                (1, i64::from(i32::MAX)),
-                "what a CPU draws at a time from a limited group's account, us",
-            );
-        }
-        let rule = self.version.interactive.then(|| self.interactive.tunables());
-        for tunable in rule.into_iter().flatten() {
-            add(tunable.name, tunable.value, tunable.range, tunable.help);
-        }
-        for &(feature, _) in self.version.features {
+        all.extend(others);
+        let mut add = |name, value: i64, range, help| {
+            all.push(Tunable { name, value, range, help });
+        };
+        for &(feature, _) in rules.features {
             let (name, help) = feature.describe();
-            add(name, i64::from(tunables.has(feature)), (0, 1), help);
+            add(name, i64::from(self.has(feature)), (0, 1), help);
         }
         all
     }
 
-    /// Writes a tunable whose range has been checked.
-    pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
-        let tunables = &mut self.tunables;
+    /// Writes a tunable whose range has been checked. False: it is not one of these.
+    pub fn write(&mut self, rules: &Rules, name: &str, value: i64) -> bool {
         match name {
-            "sched_latency_ns" => tunables.latency_ns = value as u64,
-            "sched_min_granularity_ns" => tunables.min_granularity_ns = value as u64,
-            "sched_wakeup_granularity_ns" => tunables.wakeup_granularity_ns = value as u64,
-            "sched_child_runs_first" => tunables.child_runs_first = value != 0,
-            "sched_compat_yield" => tunables.compat_yield = value != 0,
-            "sched_migration_cost" => tunables.migration_cost_ns = value,
-            "sched_nr_migrate" => tunables.nr_migrate = value as u32,
-            "sched_shares_ratelimit" => tunables.shares_ratelimit_ns = value as u64,
-            "sched_shares_thresh" => tunables.shares_thresh = value as u64,
-            bandwidth::TUNABLE => self.limits.set_slice_us(value),
-            "sched_time_avg" => tunables.time_avg_ms = value as u64,
-            _ if self.version.interactive && self.interactive.set_tunable(name, value) => {}
+            "sched_latency_ns" => self.latency_ns = value as u64,
+            "sched_min_granularity_ns" => self.min_granularity_ns = value as u64,
+            "sched_wakeup_granularity_ns" => self.wakeup_granularity_ns = value as u64,
+            "sched_child_runs_first" => self.child_runs_first = value != 0,
+            "sched_compat_yield" => self.compat_yield = value != 0,
+            "sched_migration_cost" => self.migration_cost_ns = value,
+            "sched_nr_migrate" => self.nr_migrate = value as u32,
+            "sched_shares_ratelimit" => self.shares_ratelimit_ns = value as u64,
+            "sched_shares_thresh" => self.shares_thresh = value as u64,
+            "sched_time_avg" => self.time_avg_ms = value as u64,
             _ => {
                 let feature =
-                    self.version.features.iter().find(|(feature, _)| feature.describe().0 == name);
+                    rules.features.iter().find(|(feature, _)| feature.describe().0 == name);
                 let Some(&(feature, _)) = feature else {
-                    return Err(TunableError::Refused(String::from("not a tunable of this class")));
+                    return false;
                 };
                 let bit = 1 << feature as u32;
-                tunables.features =
-                    if value != 0 { tunables.features | bit } else { tunables.features & !bit };
+                self.features = if value != 0 { self.features | bit } else { self.features & !bit };
             }
         }
         if matches!(name, "sched_latency_ns" | "sched_min_granularity_ns") {
-            tunables.nr_latency = nr_latency(tunables.latency_ns, tunables.min_granularity_ns);
+            self.nr_latency = nr_latency(self.latency_ns, self.min_granularity_ns);
         }
-        Ok(())
+        true
     }
 }
 
@@ -235,20 +233,20 @@ mod tests {
 
     #[test]
     fn times_grow_with_the_logarithm_of_the_cpus() {
-        let at = |version: &Version, cpus| {
-            let tunables = Tunables::at_boot(version, cpus);
+        let at = |rules: &Rules, cpus| {
+            let tunables = Tunables::at_boot(rules, cpus);
             [tunables.latency_ns, tunables.min_granularity_ns, tunables.wakeup_granularity_ns]
                 .map(|ns| ns / 1_000_000)
         };
-        assert_eq!(at(&Version::V2_6_32, 1), [5, 1, 1]);
-        assert_eq!(at(&Version::V2_6_32, 3), [10, 2, 2]);
-        assert_eq!(at(&Version::V2_6_32, 4), [15, 3, 3]);
-        assert_eq!(at(&Version::V2_6_32, 16), [25, 5, 5]);
-        assert_eq!(at(&Version::V2_6_24, 1), [20, 4, 10]);
-        let tunables = Tunables::at_boot(&Version::V2_6_32, 4);
+        assert_eq!(at(&Rules::V2_6_32, 1), [5, 1, 1]);
+        assert_eq!(at(&Rules::V2_6_32, 3), [10, 2, 2]);
+        assert_eq!(at(&Rules::V2_6_32, 4), [15, 3, 3]);
+        assert_eq!(at(&Rules::V2_6_32, 16), [25, 5, 5]);
+        assert_eq!(at(&Rules::V2_6_24, 1), [20, 4, 10]);
+        let tunables = Tunables::at_boot(&Rules::V2_6_32, 4);
         assert_eq!((tunables.nr_latency, tunables.shares_ratelimit_ns), (5, 750_000));
         // The cap of 200 ms holds for latency and granularity only.
-        assert_eq!(at(&Version::V2_6_31, 4096), [200, 52, 65]);
+        assert_eq!(at(&Rules::V2_6_31, 4096), [200, 52, 65]);
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! Dividing a group's shares over the CPUs.
 //!
 //! A group's entity on a CPU should weigh that part of the group's shares that its load there is of
-//! its load everywhere. The kernel works this out now and then (`sched_shares_ratelimit`), from
+//! its load everywhere. The kernel computes this now and then (`sched_shares_ratelimit`), from
 //! whatever the queues hold at that moment; between two such moments the weights are out of date.
 
 use super::Cfs;
-use super::entity::Load;
+use super::ids::CfsRqId;
+use super::load_weight::LoadWeight;
 use super::task_group::SHARES;
 use crate::classes::Rqs;
-use crate::classes::rbtree::NIL;
 use crate::classes::weights::NICE_0_LOAD;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, GroupId, Platform};
 
-/// What a CPU without any of a group's tasks counts as.
+/// The load of a CPU without any of a group's tasks, in this division.
 const ABSENT_LOAD: u64 = NICE_0_LOAD as u64;
 
 impl Cfs {
@@ -26,7 +26,7 @@ impl Cfs {
         level: usize,
         cpu: CpuId,
     ) {
-        if self.groups.len() > 1 {
+        if !self.groups.only_root() {
             self.update_shares_of_all(rqs, platform, level, cpu);
         }
     }
@@ -44,30 +44,30 @@ impl Cfs {
             return;
         }
         *last_update = now_ns;
-        self.refresh_bottom_up();
-        for place in 0..self.bottom_up.len() {
-            let group = self.bottom_up[place];
-            self.divide_shares(rqs, platform, group, level, cpu);
+        self.groups.refresh_bottom_up();
+        for place in 0..self.groups.bottom_up().len() {
+            let group = self.groups.bottom_up()[place];
+            self.tg_shares_up(rqs, platform, group, level, cpu);
         }
     }
 
     /// `tg_shares_up`: divides the shares of one group over a domain.
-    fn divide_shares(
+    fn tg_shares_up(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
-        group: u32,
+        group: GroupId,
         level: usize,
         cpu: CpuId,
     ) {
         let domain = rqs.domains.level(level);
-        let row = &self.groups[group as usize];
+        let row = &self.groups[group];
         let mut total = 0;
         let mut shares = 0;
         let mut absent = domain.span(cpu).cpus.len() as u64;
         for &(other, q) in &row.queues {
             if rqs.is_online(other) && domain.share(other, cpu) {
-                let queue = &self.queues[q as usize];
+                let queue = &self.queues[q];
                 total += if queue.load == 0 { ABSENT_LOAD } else { queue.load };
                 shares += queue.shares;
                 absent -= 1;
@@ -80,22 +80,24 @@ impl Cfs {
         let part = |load: u64| (shares * load / total).clamp(*SHARES.start(), *SHARES.end());
         let thresh = self.tunables.shares_thresh;
         for place in 0..row.queues.len() {
-            let (other, q) = self.groups[group as usize].queues[place];
+            let (other, q) = self.groups[group].queues[place];
             if !rqs.is_online(other) || !rqs.domains.level(level).share(other, cpu) {
                 continue;
             }
-            let queue = &mut self.queues[q as usize];
+            let queue = &mut self.queues[q];
             let load = queue.load;
             let part = part(if load == 0 { ABSENT_LOAD } else { load });
-            let e = queue.entity;
-            if part.abs_diff(self.entities[e as usize].load.weight) > thresh {
+            if let Some(e) = queue.entity
+                && part.abs_diff(self.entities[e].load.weight) > thresh
+            {
                 queue.rq_weight = load;
                 queue.shares = if load == 0 { 0 } else { part };
-                self.reweight_entity(rqs, platform, e, Load::computed(part, self.version.inverse));
+                let load = LoadWeight::computed(part, self.rules.inverse);
+                self.reweight_entity(rqs, platform, e, load);
             }
         }
         let part = part(ABSENT_LOAD);
-        let weights = &mut self.groups[group as usize].absent_weight;
+        let weights = &mut self.groups[group].absent_weight;
         for (weight, &leaf_cpu) in weights.iter_mut().zip(&self.leaf_cpus) {
             if rqs.domains.level(level).share(leaf_cpu, cpu) && part.abs_diff(*weight) > thresh {
                 *weight = part;
@@ -107,20 +109,19 @@ impl Cfs {
     /// queue of `group` there, `all` to the group as a whole. Signed.
     pub(super) fn effective_load(
         &self,
-        group: u32,
+        group: GroupId,
         cpu: CpuId,
         own: i64,
         all: i64,
         asym: bool,
     ) -> i64 {
         let (mut own, mut all) = (own, all);
-        let mut group = group;
-        if self.groups[group as usize].parent == NIL || (own == 0 && asym) {
+        if own == 0 && asym {
             return own;
         }
-        while self.groups[group as usize].parent != NIL {
-            let row = &self.groups[group as usize];
-            let queue = row.queue_on(cpu).map(|q| &self.queues[q as usize]);
+        let mut row = &self.groups[group];
+        while let Some(parent) = row.parent {
+            let queue = row.queue_on(cpu).map(|q| &self.queues[q]);
             let (load, rq_weight, part) = queue.map_or((0, 0, 0), |queue| {
                 (queue.load as i64, queue.rq_weight as i64, queue.shares as i64)
             });
@@ -135,22 +136,22 @@ impl Cfs {
                 own /= b;
             }
             all = 0;
-            group = row.parent;
+            row = &self.groups[parent];
         }
         own
     }
 
-    /// Works out what the queues of a CPU weigh in the eyes of that CPU, top down.
+    /// `update_h_load`: what the queues of a CPU weigh as the CPU sees them, top down.
     pub(super) fn update_h_load(&mut self, cpu: CpuId) {
-        self.queues[cpu.index()].h_load = self.weighted_load[cpu.index()];
+        self.queues[CfsRqId::root(cpu)].h_load = self.cpu_loads.weighted_load(cpu);
         // Groups are numbered in the order of their making: parents before children.
         for place in (0..self.queues_on[cpu.index()].len()).rev() {
             let (group, q) = self.queues_on[cpu.index()][place];
-            let parent = self.groups[group as usize].parent;
+            let parent = self.groups[group].parent.unwrap_or(GroupId::ROOT);
             let above = self.queue_if_any(parent, cpu).expect("a queue's parent is there");
-            let above = &self.queues[above as usize];
-            let h_load = above.h_load * self.queues[q as usize].shares / (above.load + 1);
-            self.queues[q as usize].h_load = h_load;
+            let above = &self.queues[above];
+            let h_load = above.h_load * self.queues[q].shares / (above.load + 1);
+            self.queues[q].h_load = h_load;
         }
     }
 }
@@ -158,8 +159,8 @@ impl Cfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfs::Version;
-    use schedlab_core::{GroupId, Topology};
+    use crate::cfs::Rules;
+    use schedlab_core::Topology;
 
     fn at(now_ns: u64) -> Platform {
         let mut platform = Platform::new(4, 1000);
@@ -167,28 +168,30 @@ mod tests {
         platform
     }
 
+    fn weight_of(cfs: &Cfs, q: CfsRqId) -> u64 {
+        cfs.entities[cfs.queues[q].entity.expect("it is no root queue")].load.weight
+    }
+
     #[test]
     fn shares_follow_the_load() {
         let domains = crate::cfs::domains(&Topology::flat(2));
         let mut rqs = Rqs::new(domains);
-        let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
-        let group = cfs.make_group(GroupId::ROOT, 1024).unwrap().0;
+        let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+        let group = cfs.sched_create_group(GroupId::ROOT, 1024).unwrap();
         let queues = [0, 1].map(|cpu| cfs.queue_of(group, CpuId(cpu)));
-        let weights = |cfs: &Cfs| {
-            queues.map(|q| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight)
-        };
+        let weights = |cfs: &Cfs| queues.map(|q| weight_of(cfs, q));
         assert_eq!(weights(&cfs), [1024, 1024]);
         for (q, load) in queues.into_iter().zip([1024, 3072]) {
-            cfs.queues[q as usize].load = load;
+            cfs.queues[q].load = load;
         }
         cfs.update_shares(&mut rqs, &mut at(10_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [256, 768]);
         for (q, load) in queues.into_iter().zip([2048, 0]) {
-            cfs.queues[q as usize].load = load;
+            cfs.queues[q].load = load;
         }
         cfs.update_shares(&mut rqs, &mut at(20_000_000), 0, CpuId(0));
         assert_eq!(weights(&cfs), [682, 341]);
-        assert_eq!(queues.map(|q| cfs.queues[q as usize].shares), [682, 0]);
+        assert_eq!(queues.map(|q| cfs.queues[q].shares), [682, 0]);
     }
 
     #[test]
@@ -196,20 +199,19 @@ mod tests {
         let domains = crate::cfs::domains(&Topology::flat(4));
         let mut rqs = Rqs::new(domains);
         let mut build = |early: bool| {
-            let mut cfs = Cfs::new(Version::V2_6_32, &rqs, 1000);
-            let group = cfs.make_group(GroupId::ROOT, 2048).unwrap().0;
+            let mut cfs = Cfs::new(Rules::V2_6_32, &rqs, 1000);
+            let group = cfs.sched_create_group(GroupId::ROOT, 2048).unwrap();
             let q = cfs.queue_of(group, CpuId(0));
             if early {
                 cfs.queue_of(group, CpuId(3));
             }
             for (step, load) in [5000, 4990, 1024, 88761].into_iter().enumerate() {
-                cfs.queues[q as usize].load = load;
+                cfs.queues[q].load = load;
                 let now_ns = 10_000_000 * (step as u64 + 1);
                 cfs.update_shares(&mut rqs, &mut at(now_ns), 0, CpuId(1));
             }
             let late = cfs.queue_of(group, CpuId(3));
-            let weight = |q: u32| cfs.entities[cfs.queues[q as usize].entity as usize].load.weight;
-            (weight(q), weight(late))
+            (weight_of(&cfs, q), weight_of(&cfs, late))
         };
         assert_eq!(build(true), build(false));
     }

@@ -9,10 +9,11 @@
 //! against that.
 //!
 //! ```text
-//!             refilled with the quota                  a slice at a time
-//!   period timer ----------------> pool of the group ------------------> runtime_remaining of a queue <--- charged
-//!                                       ^                                            |
-//!                                       +------------- all but 1 ms -----------------+  when its last task leaves
+//!          refilled with the quota          a slice at a time
+//!   period timer ------------> pool of the group ----------> runtime_remaining <--- charged
+//!                                    ^                       of a queue
+//!                                    |                               |
+//!                                    +--------- all but 1 ms --------+  when its last task leaves
 //! ```
 //!
 //! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
@@ -38,16 +39,14 @@
 //!
 //! Nothing where no group has a quota. A charge: O(1) a level of groups. A throttling: as going to
 //! sleep. The period timer of a group: O(its throttled queues). Nothing ever walks all groups, but
-//! [`Bandwidth::check_hierarchy`], when an administrator sets a quota.
+//! `check_hierarchy`, when an administrator sets a quota.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 pub use schedlab_core::Quota;
+use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
-use schedlab_core::{Platform, TimerKey, TimerPhase};
-
-/// No queue.
-const NONE: u32 = u32::MAX;
+use schedlab_core::{GroupId, Platform, TimerKey, TimerPhase};
 
 /// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
 const KEPT_NS: i64 = 1_000_000;
@@ -92,9 +91,9 @@ impl BandwidthVersion {
 
 /// The account of a group (`cfs_bandwidth`).
 #[derive(Clone, Debug)]
-struct Pool {
-    /// The group it is in; [`NONE`] for the root.
-    parent: u32,
+struct Pool<Q> {
+    /// The group it is in; none for the root.
+    parent: Option<GroupId>,
     /// What it may use in a period, ns; none = no limit.
     quota_ns: Option<u64>,
     period_ns: u64,
@@ -111,8 +110,8 @@ struct Pool {
     period_ends: Option<u64>,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
-    first_throttled: u32,
-    last_throttled: u32,
+    first_throttled: Option<Q>,
+    last_throttled: Option<Q>,
     nr_periods: u64,
     nr_throttled: u64,
     throttled_ns: u64,
@@ -122,8 +121,8 @@ struct Pool {
 
 /// What a queue has of its group's account.
 #[derive(Clone, Copy, Debug)]
-struct Local {
-    group: u32,
+struct Local<Q> {
+    group: GroupId,
     /// `runtime_enabled`: the group has a quota.
     enabled: bool,
     throttled: bool,
@@ -134,8 +133,8 @@ struct Local {
     /// Since when it is throttled, ns.
     throttled_at: u64,
     /// Its neighbours among the throttled.
-    earlier: u32,
-    later: u32,
+    earlier: Option<Q>,
+    later: Option<Q>,
 }
 
 /// What a timer's expiry asks for.
@@ -145,18 +144,18 @@ pub enum Expiry {
     Nothing,
     /// Hand out what this group's pool has: release queues as long as
     /// [`Bandwidth::next_to_release`] names one.
-    Distribute(u32),
+    Distribute(GroupId),
 }
 
-/// All groups' accounts. Groups and queues are numbered as the fair class numbers them; groups rise
-/// from parents to children.
+/// All groups' accounts. `Q` is the fair class's index of a queue; groups rise from parents to
+/// children.
 #[derive(Clone, Debug)]
-pub struct Bandwidth {
+pub struct Bandwidth<Q> {
     version: BandwidthVersion,
     slice_ns: i64,
     tick_ns: u64,
-    pools: Vec<Pool>,
-    locals: Vec<Local>,
+    pools: Vec<Pool<Q>>,
+    locals: IndexVec<Q, Local<Q>>,
     /// How many groups have a quota: with none, nothing here costs anything.
     limited: u32,
     /// Some group has or had one.
@@ -164,48 +163,53 @@ pub struct Bandwidth {
 }
 
 /// The timers have keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
-const fn period_timer_of(group: u32) -> TimerKey {
-    TimerKey(4 + 4 * group)
+const fn period_timer_of(group: GroupId) -> TimerKey {
+    TimerKey(4 + 4 * group.0)
 }
 
-const fn slack_timer_of(group: u32) -> TimerKey {
-    TimerKey(5 + 4 * group)
+const fn slack_timer_of(group: GroupId) -> TimerKey {
+    TimerKey(5 + 4 * group.0)
 }
 
-impl Bandwidth {
+/// Whether a timer is one of these.
+pub const fn is_timer(key: TimerKey) -> bool {
+    key.0 >= 4 && key.0 % 4 < 2
+}
+
+impl<Q: TypedIndex> Bandwidth<Q> {
     /// No quotas. The root group has a queue on each CPU.
-    pub fn new(version: BandwidthVersion, cpus: u32, hz: u32) -> Bandwidth {
+    pub fn new(version: BandwidthVersion, cpus: u32, hz: u32) -> Bandwidth<Q> {
         let mut all = Bandwidth {
             version,
             slice_ns: SLICE_US as i64 * 1000,
             tick_ns: 1_000_000_000 / u64::from(hz),
-            pools: alloc::vec![Pool::new(NONE)],
-            locals: Vec::new(),
+            pools: alloc::vec![Pool::new(None)],
+            locals: IndexVec::new(),
             limited: 0,
             ever_used: false,
         };
         for _ in 0..cpus {
-            all.queue_made(0);
+            all.queue_made(GroupId::ROOT);
         }
         all
     }
 
     /// The next group has been made, below `parent`.
-    pub fn group_made(&mut self, parent: u32) {
-        self.pools.push(Pool::new(parent));
+    pub fn group_made(&mut self, parent: GroupId) {
+        self.pools.push(Pool::new(Some(parent)));
     }
 
     /// The next queue has been made, of `group`.
-    pub fn queue_made(&mut self, group: u32) {
+    pub fn queue_made(&mut self, group: GroupId) {
         self.locals.push(Local {
             group,
-            enabled: self.pools[group as usize].quota_ns.is_some(),
+            enabled: self.pools[group.index()].quota_ns.is_some(),
             throttled: false,
             remaining_ns: 0,
             expires: 0,
             throttled_at: 0,
-            earlier: NONE,
-            later: NONE,
+            earlier: None,
+            later: None,
         });
     }
 
@@ -223,16 +227,16 @@ impl Bandwidth {
 
     /// Whether queue `q` is throttled itself.
     #[inline]
-    pub fn is_throttled(&self, q: u32) -> bool {
-        self.limited > 0 && self.locals[q as usize].throttled
+    pub fn is_throttled(&self, q: Q) -> bool {
+        self.limited > 0 && self.locals[q].throttled
     }
 
     /// `cfs_rq_runtime`: whether queue `q` is to be throttled as it is put away or first gets
     /// something to run.
     #[inline]
-    pub fn has_run_out(&self, q: u32) -> bool {
+    pub fn has_run_out(&self, q: Q) -> bool {
         self.limited > 0 && {
-            let local = &self.locals[q as usize];
+            let local = &self.locals[q];
             local.enabled && local.remaining_ns <= 0 && !local.throttled
         }
     }
@@ -240,21 +244,21 @@ impl Bandwidth {
     /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; it is `now_ns` by its CPU's
     /// clock. False: it has nothing left and gets nothing more, so that what runs must give way.
     #[inline]
-    pub fn account(&mut self, platform: &mut Platform, q: u32, now_ns: u64, delta_ns: u64) -> bool {
-        self.limited == 0 || !self.locals[q as usize].enabled || {
-            self.locals[q as usize].remaining_ns -= delta_ns as i64;
+    pub fn account(&mut self, platform: &mut Platform, q: Q, now_ns: u64, delta_ns: u64) -> bool {
+        self.limited == 0 || !self.locals[q].enabled || {
+            self.locals[q].remaining_ns -= delta_ns as i64;
             self.expire(q, now_ns);
-            self.locals[q as usize].remaining_ns > 0 || self.assign(platform, q)
+            self.locals[q].remaining_ns > 0 || self.assign(platform, q)
         }
     }
 
     /// `expire_cfs_rq_runtime`: what was drawn in an earlier period is lost.
-    fn expire(&mut self, q: u32, now_ns: u64) {
-        let local = &mut self.locals[q as usize];
+    fn expire(&mut self, q: Q, now_ns: u64) {
+        let local = &mut self.locals[q];
         if !self.version.expires || now_ns < local.expires || local.remaining_ns < 0 {
             return;
         }
-        if local.expires >= self.pools[local.group as usize].runtime_expires {
+        if local.expires >= self.pools[local.group.index()].runtime_expires {
             // The period is over by this CPU's clock but the pool has not been refilled: clocks may
             // differ by a tick.
             local.expires += self.tick_ns;
@@ -265,11 +269,11 @@ impl Bandwidth {
 
     /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it
     /// may go on.
-    fn assign(&mut self, platform: &mut Platform, q: u32) -> bool {
-        let group = self.locals[q as usize].group;
+    fn assign(&mut self, platform: &mut Platform, q: Q) -> bool {
+        let group = self.locals[q].group;
         self.start_period_timer(platform, group);
-        let pool = &mut self.pools[group as usize];
-        let local = &mut self.locals[q as usize];
+        let pool = &mut self.pools[group.index()];
+        let local = &mut self.locals[q];
         let wanted = (self.slice_ns - local.remaining_ns).max(0) as u64;
         if pool.runtime_ns > 0 {
             let given = wanted.min(pool.runtime_ns);
@@ -284,10 +288,10 @@ impl Bandwidth {
     }
 
     /// What later releases try before they throttle queue `q`: enough to be just above zero.
-    pub fn gets_the_least(&mut self, platform: &mut Platform, q: u32) -> bool {
-        self.start_period_timer(platform, self.locals[q as usize].group);
-        let local = &mut self.locals[q as usize];
-        let pool = &mut self.pools[local.group as usize];
+    pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
+        self.start_period_timer(platform, self.locals[q].group);
+        let local = &mut self.locals[q];
+        let pool = &mut self.pools[local.group.index()];
         let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
         if given > 0 {
             pool.runtime_ns -= given;
@@ -298,9 +302,9 @@ impl Bandwidth {
     }
 
     /// If the period timer of `group` is not running, a new period begins now.
-    fn start_period_timer(&mut self, platform: &mut Platform, group: u32) {
+    fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId) {
         let now_ns = platform.now_ns();
-        let pool = &mut self.pools[group as usize];
+        let pool = &mut self.pools[group.index()];
         if pool.period_ends.is_none() {
             if !self.version.burst {
                 // (With bursts the pool was refilled when the timer last fired, and nobody has
@@ -313,24 +317,24 @@ impl Bandwidth {
 
     /// `return_cfs_rq_runtime`: the last entity has left queue `q`; all but a little goes back to
     /// the pool.
-    pub fn return_slack(&mut self, platform: &mut Platform, q: u32) {
+    pub fn return_slack(&mut self, platform: &mut Platform, q: Q) {
         if self.limited == 0 {
             return;
         }
-        let local = &mut self.locals[q as usize];
+        let local = &mut self.locals[q];
         let slack = local.remaining_ns - KEPT_NS;
         if !local.enabled || slack <= 0 {
             return;
         }
         let group = local.group;
-        let pool = &mut self.pools[group as usize];
+        let pool = &mut self.pools[group.index()];
         local.remaining_ns = KEPT_NS;
         if self.version.expires && local.expires != pool.runtime_expires {
             return;
         }
         pool.runtime_ns += slack as u64;
         if pool.runtime_ns as i64 > self.slice_ns
-            && pool.first_throttled != NONE
+            && pool.first_throttled.is_some()
             && !pool.slack_timer_active
             && !pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS + SLACK_PERIOD_NS)
         {
@@ -341,47 +345,41 @@ impl Bandwidth {
     }
 
     /// Queue `q` is throttled from now on. (Its entity has left its parent's queue.)
-    pub fn set_throttled(&mut self, platform: &mut Platform, q: u32, clock_ns: u64) {
-        let local = &mut self.locals[q as usize];
-        let pool = &mut self.pools[local.group as usize];
+    pub fn set_throttled(&mut self, platform: &mut Platform, q: Q, clock_ns: u64) {
+        let local = &mut self.locals[q];
+        let pool = &mut self.pools[local.group.index()];
         local.throttled = true;
         local.throttled_at = clock_ns;
-        local.earlier = core::mem::replace(&mut pool.last_throttled, q);
-        local.later = NONE;
+        local.earlier = pool.last_throttled.replace(q);
+        local.later = None;
         let (group, earlier) = (local.group, local.earlier);
-        if earlier == NONE {
-            pool.first_throttled = q;
-        } else {
-            self.locals[earlier as usize].later = q;
+        match earlier {
+            None => pool.first_throttled = Some(q),
+            Some(earlier) => self.locals[earlier].later = Some(q),
         }
         self.start_period_timer(platform, group);
     }
 
     /// Queue `q` is throttled no longer. (Its entity is about to come back.)
-    pub fn clear_throttled(&mut self, q: u32, clock_ns: u64) {
-        let local = &mut self.locals[q as usize];
-        let pool = &mut self.pools[local.group as usize];
+    pub fn clear_throttled(&mut self, q: Q, clock_ns: u64) {
+        let local = &mut self.locals[q];
+        let pool = &mut self.pools[local.group.index()];
         local.throttled = false;
         pool.throttled_ns += clock_ns - local.throttled_at;
         let (earlier, later) = (local.earlier, local.later);
         match earlier {
-            NONE => pool.first_throttled = later,
-            earlier => self.locals[earlier as usize].later = later,
+            None => pool.first_throttled = later,
+            Some(earlier) => self.locals[earlier].later = later,
         }
         match later {
-            NONE => pool.last_throttled = earlier,
-            later => self.locals[later as usize].earlier = earlier,
+            None => pool.last_throttled = earlier,
+            Some(later) => self.locals[later].earlier = earlier,
         }
-    }
-
-    /// Whether a timer is one of these.
-    pub fn is_timer(key: TimerKey) -> bool {
-        key.0 >= 4 && key.0 % 4 < 2
     }
 
     /// One of the timers has fired.
     pub fn timer(&mut self, platform: &mut Platform, key: TimerKey) -> Expiry {
-        let group = key.0 / 4 - 1;
+        let group = GroupId(key.0 / 4 - 1);
         if key == slack_timer_of(group) {
             self.slack_timer(platform, group)
         } else {
@@ -391,9 +389,9 @@ impl Bandwidth {
 
     /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which
     /// nothing was drawn.
-    fn period_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
+    fn period_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let now_ns = platform.now_ns();
-        let pool = &mut self.pools[group as usize];
+        let pool = &mut self.pools[group.index()];
         pool.period_ends = None;
         if pool.quota_ns.is_none() {
             return Expiry::Nothing;
@@ -402,7 +400,7 @@ impl Bandwidth {
         if self.version.burst {
             pool.refill(now_ns, true);
         }
-        let throttled = pool.first_throttled != NONE;
+        let throttled = pool.first_throttled.is_some();
         if pool.idle && !throttled {
             return Expiry::Nothing;
         }
@@ -421,8 +419,8 @@ impl Bandwidth {
 
     /// `do_sched_cfs_slack_timer`: there is more in the pool than a slice, and throttled queues
     /// could use it.
-    fn slack_timer(&mut self, platform: &mut Platform, group: u32) -> Expiry {
-        let pool = &mut self.pools[group as usize];
+    fn slack_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
+        let pool = &mut self.pools[group.index()];
         pool.slack_timer_active = false;
         if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
             || pool.runtime_ns as i64 <= self.slice_ns
@@ -434,13 +432,13 @@ impl Bandwidth {
 
     /// `distribute_cfs_runtime`, one step: brings the queue of `group` that is throttled longest
     /// just above zero. None if there is none, or the pool is dry (then it has got what there was).
-    pub fn next_to_release(&mut self, group: u32) -> Option<u32> {
-        let pool = &mut self.pools[group as usize];
-        let q = pool.first_throttled;
-        if q == NONE || pool.runtime_ns == 0 {
+    pub fn next_to_release(&mut self, group: GroupId) -> Option<Q> {
+        let pool = &mut self.pools[group.index()];
+        let q = pool.first_throttled?;
+        if pool.runtime_ns == 0 {
             return None;
         }
-        let local = &mut self.locals[q as usize];
+        let local = &mut self.locals[q];
         let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
         pool.runtime_ns -= given;
         local.remaining_ns += given as i64;
@@ -449,9 +447,8 @@ impl Bandwidth {
     }
 
     /// The queue of `group` that is throttled longest.
-    pub fn first_throttled(&self, group: u32) -> Option<u32> {
-        let q = self.pools[group as usize].first_throttled;
-        (q != NONE).then_some(q)
+    pub fn first_throttled(&self, group: GroupId) -> Option<Q> {
+        self.pools[group.index()].first_throttled
     }
 
     /// `tg_set_cfs_bandwidth`, but for the throttled queues, which the fair class lets go
@@ -463,13 +460,13 @@ impl Bandwidth {
     pub fn set_quota(
         &mut self,
         platform: &mut Platform,
-        group: u32,
+        group: GroupId,
         quota: &Quota,
-        queues: impl Iterator<Item = u32>,
+        queues: impl Iterator<Item = Q>,
     ) -> Result<(), String> {
         self.check(group, quota)?;
         let version = self.version;
-        let pool = &mut self.pools[group as usize];
+        let pool = &mut self.pools[group.index()];
         self.limited -= u32::from(pool.quota_ns.is_some());
         self.limited += u32::from(quota.quota_us.is_some());
         self.ever_used |= quota.quota_us.is_some();
@@ -486,7 +483,7 @@ impl Bandwidth {
             pool.arm_period_timer(platform, group, platform.now_ns() + pool.period_ns);
         }
         for q in queues {
-            let local = &mut self.locals[q as usize];
+            let local = &mut self.locals[q];
             local.enabled = quota.quota_us.is_some();
             local.remaining_ns = 0;
         }
@@ -494,11 +491,11 @@ impl Bandwidth {
     }
 
     /// Whether the kernel would take these numbers.
-    fn check(&self, group: u32, quota: &Quota) -> Result<(), String> {
-        if group == 0 {
+    fn check(&self, group: GroupId, quota: &Quota) -> Result<(), String> {
+        if group == GroupId::ROOT {
             return Err("the root group has no quota".into());
         }
-        if group as usize >= self.pools.len() {
+        if group.index() >= self.pools.len() {
             return Err("no such group".into());
         }
         let Quota { quota_us, period_us, burst_us } = *quota;
@@ -532,20 +529,21 @@ impl Bandwidth {
 
     /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in,
     /// if `group` had `part` (in 2^-20; none = no limit).
-    fn check_hierarchy(&self, group: u32, part: Option<u64>) -> Result<(), String> {
+    fn check_hierarchy(&self, group: GroupId, part: Option<u64>) -> Result<(), String> {
         let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
         for (number, pool) in self.pools.iter().enumerate() {
-            let own = if number == group as usize {
+            let own = if number == group.index() {
                 part
             } else {
                 pool.quota_ns.map(|quota_ns| ratio(quota_ns, pool.period_ns))
             };
-            let above = parts.get(pool.parent as usize).copied().flatten();
+            let above = pool.parent.and_then(|parent| parts[parent.index()]);
             if let (Some(own), Some(above)) = (own, above)
                 && own > above
             {
                 return Err(alloc::format!(
-                    "the quota of group {number} would be a larger part of its period than that of the group it is in"
+                    "the quota of group {number} would be a larger part of its period than that of \
+                     the group it is in"
                 ));
             }
             parts.push(own.or(above));
@@ -564,8 +562,8 @@ impl Bandwidth {
     }
 
     /// The group's counters, without its usage.
-    pub fn stats(&self, group: u32) -> GroupStats {
-        let pool = &self.pools[group as usize];
+    pub fn stats(&self, group: GroupId) -> GroupStats {
+        let pool = &self.pools[group.index()];
         GroupStats {
             usage_ns: 0,
             nr_periods: pool.nr_periods,
@@ -583,34 +581,37 @@ impl Bandwidth {
     pub fn audit(&self) -> Result<(), String> {
         let mut throttled = 0;
         for (group, pool) in self.pools.iter().enumerate() {
-            let mut earlier = NONE;
-            let mut q = pool.first_throttled;
-            while q != NONE {
-                let local = &self.locals[q as usize];
-                if local.group as usize != group || !local.throttled || local.earlier != earlier {
+            let mut earlier = None;
+            let mut next = pool.first_throttled;
+            while let Some(q) = next {
+                let local = &self.locals[q];
+                if local.group.index() != group || !local.throttled || local.earlier != earlier {
                     return Err(alloc::format!(
                         "group {group}: its list of throttled queues is broken"
                     ));
                 }
                 throttled += 1;
-                earlier = q;
-                q = local.later;
+                earlier = Some(q);
+                next = local.later;
             }
             if pool.last_throttled != earlier {
                 return Err(alloc::format!(
                     "group {group}: its list of throttled queues has another end"
                 ));
             }
-            if pool.first_throttled != NONE && pool.period_ends.is_none() {
+            if pool.first_throttled.is_some() && pool.period_ends.is_none() {
                 return Err(alloc::format!("group {group} is throttled and no timer will end it"));
             }
-            if earlier != NONE && pool.quota_ns.is_none() {
+            if earlier.is_some() && pool.quota_ns.is_none() {
                 return Err(alloc::format!("group {group} is throttled without a quota"));
             }
         }
-        for (q, local) in self.locals.iter().enumerate() {
-            if local.enabled != self.pools[local.group as usize].quota_ns.is_some() {
-                return Err(alloc::format!("queue {q} does not know whether it is limited"));
+        for (q, local) in self.locals.enumerate() {
+            if local.enabled != self.pools[local.group.index()].quota_ns.is_some() {
+                return Err(alloc::format!(
+                    "queue {} does not know whether it is limited",
+                    q.index()
+                ));
             }
         }
         if throttled != self.locals.iter().filter(|local| local.throttled).count() {
@@ -625,8 +626,8 @@ fn ratio(quota: u64, period: u64) -> u64 {
     ((u128::from(quota) << 20) / u128::from(period)) as u64
 }
 
-impl Pool {
-    fn new(parent: u32) -> Pool {
+impl<Q> Pool<Q> {
+    fn new(parent: Option<GroupId>) -> Pool<Q> {
         Pool {
             parent,
             quota_ns: None,
@@ -638,8 +639,8 @@ impl Pool {
             idle: true,
             period_ends: None,
             slack_timer_active: false,
-            first_throttled: NONE,
-            last_throttled: NONE,
+            first_throttled: None,
+            last_throttled: None,
             nr_periods: 0,
             nr_throttled: 0,
             throttled_ns: 0,
@@ -669,7 +670,7 @@ impl Pool {
         self.runtime_snap_ns = self.runtime_ns;
     }
 
-    fn arm_period_timer(&mut self, platform: &mut Platform, group: u32, at_ns: u64) {
+    fn arm_period_timer(&mut self, platform: &mut Platform, group: GroupId, at_ns: u64) {
         self.period_ends = Some(at_ns);
         platform.arm_timer(period_timer_of(group), TimerPhase::BeforeTicks, at_ns);
     }

@@ -7,14 +7,14 @@
 //! 2. If it is going to sleep, take it off the runqueue.
 //! 3. Its class may pull work here (real-time).
 //! 4. If nothing is left, balance: try to take something from elsewhere.
-//! 5. Put the thread away; ask the classes in order who is next.
+//! 5. Put the thread away; ask the classes in order for the next.
 //! 6. Switch; the new thread's class may push work away (real-time).
 //! 7. If the new thread is marked (see [`rq`](super::rq)), start over.
 //!
 //! # A wakeup
 //!
 //! Choose a CPU, put the task on its runqueue, and let the class *of the thread that runs there*
-//! say whether it is preempted.
+//! decide whether it is preempted.
 //!
 //! # The migration thread
 //!
@@ -108,26 +108,27 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// Tells the fair class what another class has moved.
+    /// Reports to the fair class what another class has moved.
     #[inline]
-    fn tell_moves(&mut self) {
+    fn report_migrations(&mut self) {
         while let Some((pid, from)) = self.core.moved.pop() {
             self.fair.task_moved(&self.core, pid, from);
         }
     }
 
-    /// Lets the class of the thread that runs on the CPU of `pid` say whether it is preempted.
+    /// `check_preempt_curr`: lets the class of the thread that runs on the CPU of `pid` decide
+    /// whether it is preempted.
     #[inline]
     fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let cpu = self.core.cpu_of(pid);
         match self.class_of(self.core.curr(cpu)) {
-            // The idle thread gives way to anybody.
+            // The idle thread gives way to every thread.
             ClassId::Idle => self.core.resched_curr(platform, cpu),
             class => class!(self, class, check_preempt_curr(platform, cpu, pid, challenge)),
         }
     }
 
-    /// Steps 1 to 6 of `schedule()`; whether the thread that now runs wants it all again.
+    /// Steps 1 to 6 of `schedule()`. Returns whether step 7 starts over.
     #[inline]
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
@@ -142,7 +143,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
         if prev_class != ClassId::Idle {
             class!(self, prev_class, pre_schedule(platform, cpu, prev));
-            self.tell_moves();
+            self.report_migrations();
         }
         if self.core.nr_running[cpu.index()] == 0 {
             self.fair.idle_balance(&mut self.core, platform, cpu);
@@ -157,7 +158,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             && self.class_of(next) != ClassId::Idle
         {
             class!(self, self.class_of(next), post_schedule(platform, cpu));
-            self.tell_moves();
+            self.report_migrations();
         }
         if self.core.is_migration_thread(next) {
             self.migration_thread(platform, cpu, next);
@@ -273,7 +274,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             class!(self, old_class, switched_from(platform, cpu, pid));
             class!(self, class, switched_to(platform, cpu, pid));
         }
-        self.tell_moves();
+        self.report_migrations();
     }
 
     /// Gives `pid`, taken off its runqueue, other attributes.
@@ -339,7 +340,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             Parent::External => self.emptiest_cpu(&attr.allowed),
             Parent::Task { cpu, .. } => cpu,
         };
-        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.thread_mut(pid).cpu = cpu;
         self.core.act_on(cpu);
         self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
@@ -353,7 +354,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
                 attr.allowed.first(self.core.cpus()).unwrap_or(chosen)
             };
             if chosen != cpu {
-                self.core.thread_mut(pid).cpu = chosen.0;
+                self.core.thread_mut(pid).cpu = chosen;
                 self.fair.task_moved(&self.core, pid, cpu);
             }
         }
@@ -364,7 +365,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.count_in(pid);
         self.check_preempt_curr(platform, pid, Challenge::Fork);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.tell_moves();
+        self.report_migrations();
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
@@ -390,7 +391,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.thread_mut(pid).runnable = true;
         let cpu = self.core.cpu_of(pid);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.tell_moves();
+        self.report_migrations();
     }
 
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, _reason: BlockReason) {
@@ -562,7 +563,7 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
                     ClassId::Rt | ClassId::Deadline => true,
                 };
             if counts {
-                found[thread.cpu as usize] += 1;
+                found[thread.cpu.index()] += 1;
             }
         }
         for (cpu, (&counted, &found)) in self.core.nr_running.iter().zip(&found).enumerate() {

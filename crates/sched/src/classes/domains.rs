@@ -60,8 +60,9 @@ impl DomainParams {
     /// The parameters by the kernel's names.
     fn describe(&self, kind: LevelKind) -> String {
         let mut text = alloc::format!(
-            "min_interval {} max_interval {} ms, busy_factor {}, imbalance_pct {}, cache_nice_tries {}, busy_idx {} idle_idx {} \
-             newidle_idx {} wake_idx {} forkexec_idx {}, flags",
+            "min_interval {} max_interval {} ms, busy_factor {}, imbalance_pct {}, \
+             cache_nice_tries {}, busy_idx {} idle_idx {} newidle_idx {} wake_idx {} \
+             forkexec_idx {}, flags",
             self.min_interval_ms,
             self.max_interval_ms,
             self.busy_factor,
@@ -223,7 +224,7 @@ impl Domains {
         })
     }
 
-    /// The same, with the release's own words for what a level has. They are told the level and the
+    /// The same, with the release's own words for what a level has. They get the level and the
     /// first of its spans.
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();

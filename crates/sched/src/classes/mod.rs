@@ -1,20 +1,21 @@
 //! Scheduling classes: how Linux is built since 2.6.23.
 //!
-//! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) who is to run; the
-//! first that has somebody is obeyed. A [`Class`] is one member of the list. [`ClassList`] is the
-//! list itself with the core of the kernel around it (`schedule()`, `try_to_wake_up()`,
-//! `scheduler_tick()` ...), and is therefore a [`Scheduler`](schedlab_core::Scheduler): a whole
-//! release.
+//! The kernel asks an ordered list of classes (deadline, real-time, fair, idle) for the next
+//! thread; the first class that has one decides. A [`Class`] is one member of the list.
+//! [`ClassList`] is the list itself with the core of the kernel around it (`schedule()`,
+//! `try_to_wake_up()`, `scheduler_tick()` ...), and is therefore a
+//! [`Scheduler`](schedlab_core::Scheduler): a whole release.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`rq`] | threads, runqueues, the request to reschedule: the ground on which classes stand |
-//! | [`core_2_6`] | the core of 2.6.23 to 2.6.32: what happens in which order, and which class is asked |
+//! | [`rq`] | threads, runqueues, the request to reschedule: what all classes share |
+//! | [`core_2_6`] | the core of 2.6.23 to 2.6.32: the order of events, and which class is asked |
+//! | [`core_6`] | the core of 6.x |
 //! | [`rt`] | the real-time class, shared by all releases since 2.6.23 |
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
 //! | [`domains`] | which CPUs are balanced against each other |
-//! | [`load_balance_2_6_22`] | balancing before there were classes, which O(1) and the staircase share |
+//! | [`load_balance_2_6_22`] | balancing before there were classes: O(1) and the staircase |
 //! | [`pelt`] | per-entity load tracking |
 //! | [`weights`] | what a nice value is worth |
 //! | [`rbtree`] | the red-black tree that fair classes keep their entities in |
@@ -24,6 +25,7 @@
 
 pub mod bandwidth;
 pub mod core_2_6;
+pub mod core_6;
 pub mod deadline;
 pub mod domains;
 #[cfg(test)]
@@ -68,6 +70,8 @@ pub enum Enqueue {
 pub enum Dequeue {
     /// It sleeps, stops or has ended.
     Sleep,
+    /// `DEQUEUE_SPECIAL`: it stops or has ended; no class delays that (6.x).
+    Special,
     /// It goes to another CPU.
     Migrate,
     /// Something about it is changed; it comes back at once.
@@ -142,7 +146,7 @@ pub trait Class {
         challenge: Challenge,
     );
 
-    /// Who is next, if the class has anybody. From now on that one runs.
+    /// The next thread, if the class has one. It runs from now on.
     fn pick_next_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId)
     -> Option<Pid>;
 
@@ -164,7 +168,7 @@ pub trait Class {
     /// The tick found `pid` running.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid` is new; `parent_queued` tells whether its parent is on a runqueue.
+    /// `pid` is new. It joins the runqueue.
     fn task_new(
         &mut self,
         rqs: &mut Rqs,
@@ -232,8 +236,8 @@ pub trait FairClass: Class {
     /// the new ones.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, old: &SchedAttr);
 
-    /// `pid`, of whatever class, came to the CPU that [`Rqs`] says, from `from`. It is on no fair
-    /// runqueue.
+    /// `pid`, of whatever class, came from `from` to the CPU that [`Rqs`] has for it. It is on no
+    /// fair runqueue.
     fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
@@ -242,7 +246,7 @@ pub trait FairClass: Class {
     /// `pid`, of whatever class, is about to leave the runqueue as a sleeper.
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {}
 
-    /// `waker`, a running task of whatever class, wakes somebody.
+    /// `waker`, a running task of whatever class, wakes another task.
     fn task_wakes_other(&mut self, rqs: &Rqs, waker: Pid) {}
 
     /// `pid`, of whatever class, is about to be put away.

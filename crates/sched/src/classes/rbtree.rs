@@ -1,4 +1,4 @@
-//! A red-black tree over numbered rows: the timeline of the fair classes.
+//! A red-black tree over rows of a table: the timeline of the fair classes.
 //!
 //! # Why a tree, and why this one
 //!
@@ -6,466 +6,599 @@
 //! any of them out: O(log n) each. The leftmost entity is cached, so that looking at it costs
 //! nothing.
 //!
-//! Rows are entities, by number; the links of all trees stand in one pool ([`Nodes`]) and a tree is
-//! no more than its [`Root`]. Keys are virtual times, which wrap: `a` comes before `b` if the
-//! difference `a - b`, taken as signed, is negative. An entity goes to the right of all with an
-//! equal key, so that equals keep the order in which they came.
+//! Nodes are entities, by a typed index `I`. Their [`Links`] stand where the class wants them,
+//! beside what else it looks at on the way down ([`Rows`]); a tree is no more than its [`Root`].
+//! [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are virtual times,
+//! which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative. An
+//! entity goes to the right of all with an equal key, so that equals keep the order in which they
+//! came.
 //!
 //! # Augmentation
 //!
-//! A class may keep something about each subtree (the smallest of something in it) in a table of
-//! its own. [`Augment`] is told when a node's subtree has changed. The order of these calls, and
-//! the shape of the tree, are those of the textbook's algorithms (insertion and deletion by
-//! recolouring and rotating; a node with two children is replaced by its in-order successor), which
-//! the kernel follows too: both are visible where a class keeps inexact minima or breaks ties by
-//! shape.
+//! A class may keep something about each subtree (the smallest of something in it).
+//! [`RowsMut::recompute`] and [`RowsMut::hand_over`] tell it when a node's subtree has changed. The
+//! order of these calls, and the shape of the tree, are those of the textbook's algorithms
+//! (insertion and deletion by recolouring and rotating; a node with two children is replaced by its
+//! in-order successor), which the kernel follows too: both are visible where a class keeps inexact
+//! minima or breaks ties by shape.
 
-use alloc::vec::Vec;
+use schedlab_core::index::{IndexVec, TypedIndex};
 
-/// No node.
-pub const NIL: u32 = u32::MAX;
+/// Where an entity stands in its tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Links<I> {
+    parent: Option<I>,
+    left: Option<I>,
+    right: Option<I>,
+}
 
-/// Links of one entity. So aligned that none lies across two cache lines: in a large tree every
-/// node on the way is a cache miss.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct Node {
-    key: u64,
-    parent: u32,
-    left: u32,
-    right: u32,
-    red: bool,
+impl<I> Default for Links<I> {
+    fn default() -> Links<I> {
+        Links { parent: None, left: None, right: None }
+    }
+}
+
+impl<I: Copy> Links<I> {
+    /// The left child, if any.
+    #[inline]
+    pub fn left(&self) -> Option<I> {
+        self.left
+    }
+
+    /// The right child, if any.
+    #[inline]
+    pub fn right(&self) -> Option<I> {
+        self.right
+    }
+
+    #[inline]
+    fn child(&self, left: bool) -> Option<I> {
+        if left { self.left } else { self.right }
+    }
 }
 
 /// A tree: its root, its first and its last node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Root {
-    root: u32,
-    leftmost: u32,
-    rightmost: u32,
+pub struct Root<I> {
+    root: Option<I>,
+    leftmost: Option<I>,
+    rightmost: Option<I>,
 }
 
-impl Default for Root {
-    fn default() -> Root {
-        Root { root: NIL, leftmost: NIL, rightmost: NIL }
+impl<I> Default for Root<I> {
+    fn default() -> Root<I> {
+        Root { root: None, leftmost: None, rightmost: None }
     }
 }
 
-impl Root {
-    /// The entity with the smallest key, the one that came first among equals; [`NIL`] if the tree
-    /// is empty.
+impl<I: Copy> Root<I> {
+    /// The entity with the smallest key, the one that came first among equals; none if the tree is
+    /// empty.
     #[inline]
-    pub fn leftmost(&self) -> u32 {
+    pub fn leftmost(&self) -> Option<I> {
         self.leftmost
     }
 
-    /// The entity with the largest key, the one that came last among equals; [`NIL`] if the tree is
+    /// The entity with the largest key, the one that came last among equals; none if the tree is
     /// empty.
     #[inline]
-    pub fn rightmost(&self) -> u32 {
+    pub fn rightmost(&self) -> Option<I> {
         self.rightmost
     }
 
-    /// The topmost node, [`NIL`] if the tree is empty.
+    /// The topmost node; none if the tree is empty.
     #[inline]
-    pub fn top(&self) -> u32 {
+    pub fn top(&self) -> Option<I> {
         self.root
     }
 
     /// Whether nothing is in the tree.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.root == NIL
+        self.root.is_none()
     }
 }
 
-/// What a class keeps about each subtree.
-pub trait Augment {
+/// The table in which entities stand, as a tree reads it.
+pub trait Rows<I> {
+    /// What `node` is ordered by.
+    fn key(&self, node: I) -> u64;
+
+    /// Where `node` stands.
+    fn links(&self, node: I) -> &Links<I>;
+
+    /// The colour of `node`.
+    fn is_red(&self, node: I) -> bool;
+}
+
+/// The table in which entities stand, as a tree changes it; and what a class keeps about each
+/// subtree, which by default is nothing.
+pub trait RowsMut<I>: Rows<I> {
+    /// Where `node` stands.
+    fn links_mut(&mut self, node: I) -> &mut Links<I>;
+
+    /// Colours `node`.
+    fn set_red(&mut self, node: I, red: bool);
+
     /// The children of `node`, or what is below them, have changed: works out anew what is kept
     /// about `node`. Whether that changed anything.
-    fn recompute(&mut self, nodes: &Nodes, node: u32) -> bool;
-
-    /// `new` has taken the place of `old`, with the children of `old` still to be handed over.
-    fn replace(&mut self, old: u32, new: u32);
-
-    /// `top` has been rotated into the place of `old_top`, which is now its child. Both have their
-    /// new links.
-    fn rotate(&mut self, nodes: &Nodes, old_top: u32, top: u32);
-}
-
-/// Nothing is kept.
-impl Augment for () {
     #[inline]
-    fn recompute(&mut self, _: &Nodes, _: u32) -> bool {
+    fn recompute(&mut self, node: I) -> bool {
+        let _ = node;
         false
     }
+
+    /// `new` takes the place of `old`: what is kept about the subtree there becomes that of `new`.
     #[inline]
-    fn replace(&mut self, _: u32, _: u32) {}
-    #[inline]
-    fn rotate(&mut self, _: &Nodes, _: u32, _: u32) {}
+    fn hand_over(&mut self, old: I, new: I) {
+        let _ = (old, new);
+    }
 }
 
-/// The links of all entities, in whatever tree they are.
-#[derive(Clone, Debug, Default)]
-pub struct Nodes {
-    nodes: Vec<Node>,
+/// The entity after `node` in the tree's order, if any.
+pub fn next<I: TypedIndex>(rows: &impl Rows<I>, node: I) -> Option<I> {
+    let links = rows.links(node);
+    if let Some(right) = links.right {
+        return Some(first_below(rows, right));
+    }
+    let mut node = node;
+    let mut above = links.parent;
+    loop {
+        let parent = above?;
+        let links = rows.links(parent);
+        if links.left == Some(node) {
+            return Some(parent);
+        }
+        (node, above) = (parent, links.parent);
+    }
 }
 
-impl Nodes {
+/// The entity before `node` in the tree's order, if any.
+fn previous<I: TypedIndex>(rows: &impl Rows<I>, node: I) -> Option<I> {
+    let links = rows.links(node);
+    if let Some(left) = links.left {
+        let mut before = left;
+        while let Some(right) = rows.links(before).right {
+            before = right;
+        }
+        return Some(before);
+    }
+    let mut node = node;
+    let mut above = links.parent;
+    loop {
+        let parent = above?;
+        let links = rows.links(parent);
+        if links.right == Some(node) {
+            return Some(parent);
+        }
+        (node, above) = (parent, links.parent);
+    }
+}
+
+#[inline]
+fn first_below<I: TypedIndex>(rows: &impl Rows<I>, mut node: I) -> I {
+    while let Some(left) = rows.links(node).left {
+        node = left;
+    }
+    node
+}
+
+/// Everybody in a tree, in order.
+pub fn iter<I: TypedIndex, R: Rows<I>>(
+    rows: R,
+    root: &Root<I>,
+) -> impl Iterator<Item = I> + use<I, R> {
+    let mut at = root.leftmost;
+    core::iter::from_fn(move || {
+        let here = at?;
+        at = next(&rows, here);
+        Some(here)
+    })
+}
+
+/// Puts `new` into the tree, to the right of equals. What is kept about `new` must already be its
+/// own.
+#[inline]
+pub fn insert<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, new: I) {
+    let (parent, left) = place_of(rows, root, rows.key(new));
+    *rows.links_mut(new) = Links { parent, left: None, right: None };
+    let Some(parent) = parent else {
+        rows.set_red(new, false);
+        *root = Root { root: Some(new), leftmost: Some(new), rightmost: Some(new) };
+        return;
+    };
+    rows.set_red(new, true);
+    if left {
+        rows.links_mut(parent).left = Some(new);
+        if root.leftmost == Some(parent) {
+            root.leftmost = Some(new);
+        }
+    } else {
+        rows.links_mut(parent).right = Some(new);
+        if root.rightmost == Some(parent) {
+            root.rightmost = Some(new);
+        }
+    }
+    recompute_upward(rows, Some(parent), None);
+    if rows.is_red(parent) {
+        insert_fixup(rows, root, new);
+    }
+}
+
+/// Below which node, and whether on its left, one with this key belongs. Going down a large tree
+/// costs a cache miss for each node, and many come last, so that the ends are looked at first.
+#[inline]
+fn place_of<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>, key: u64) -> (Option<I>, bool) {
+    let is_before = |node: I| (key.wrapping_sub(rows.key(node)) as i64) < 0;
+    if root.rightmost.is_none_or(|rightmost| !is_before(rightmost)) {
+        return (root.rightmost, false);
+    }
+    let mut parent = None;
+    let mut next = root.root;
+    let mut left = false;
+    while let Some(node) = next {
+        parent = next;
+        left = is_before(node);
+        next = rows.links(node).child(left);
+    }
+    (parent, left)
+}
+
+/// Works out anew what is kept about `from` and its ancestors below `stop`, as far up as anything
+/// changes.
+#[inline]
+pub fn recompute_upward<I: TypedIndex>(
+    rows: &mut impl RowsMut<I>,
+    from: Option<I>,
+    stop: Option<I>,
+) {
+    let mut next = from;
+    while next != stop
+        && let Some(node) = next
+        && rows.recompute(node)
+    {
+        next = rows.links(node).parent;
+    }
+}
+
+fn insert_fixup<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, mut node: I) {
+    loop {
+        let Some(parent) = rows.links(node).parent else {
+            rows.set_red(node, false);
+            return;
+        };
+        if !rows.is_red(parent) {
+            return;
+        }
+        // The root is black: a red node has a parent.
+        let Some(grandparent) = rows.links(parent).parent else {
+            return;
+        };
+        let parent_is_left = rows.links(grandparent).left == Some(parent);
+        if let Some(uncle) = rows.links(grandparent).child(!parent_is_left)
+            && rows.is_red(uncle)
+        {
+            rows.set_red(parent, false);
+            rows.set_red(uncle, false);
+            rows.set_red(grandparent, true);
+            node = grandparent;
+            continue;
+        }
+        let mut top = parent;
+        if rows.links(parent).child(!parent_is_left) == Some(node) {
+            rotate(rows, root, parent, parent_is_left);
+            top = node;
+        }
+        rows.set_red(top, false);
+        rows.set_red(grandparent, true);
+        rotate(rows, root, grandparent, !parent_is_left);
+        return;
+    }
+}
+
+/// Takes `node` out of the tree.
+#[inline]
+pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, node: I) {
+    if root.leftmost == Some(node) {
+        root.leftmost = next(rows, node);
+    }
+    if root.rightmost == Some(node) {
+        root.rightmost = previous(rows, node);
+    }
+    let Links { parent, left, right } = *rows.links(node);
+    let red = rows.is_red(node);
+    // Where a black node is missing now: below `hole_parent`, on its left or right; and the child
+    // that fills the gap.
+    let (hole_parent, hole_is_left, filler, lost_black);
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            let successor = first_below(rows, right);
+            let Links { parent: successor_parent, right: child, .. } = *rows.links(successor);
+            lost_black = !rows.is_red(successor);
+            filler = child;
+            rows.hand_over(node, successor);
+            if successor == right {
+                hole_parent = Some(successor);
+                hole_is_left = false;
+            } else {
+                hole_parent = successor_parent;
+                hole_is_left = true;
+                if let Some(above) = successor_parent {
+                    rows.links_mut(above).left = child;
+                }
+                if let Some(child) = child {
+                    rows.links_mut(child).parent = successor_parent;
+                }
+                rows.links_mut(successor).right = Some(right);
+                rows.links_mut(right).parent = Some(successor);
+            }
+            rows.links_mut(successor).left = Some(left);
+            rows.links_mut(left).parent = Some(successor);
+            put_in_place(rows, root, node, parent, Some(successor));
+            rows.set_red(successor, red);
+            if hole_parent != Some(successor) {
+                recompute_upward(rows, hole_parent, Some(successor));
+            }
+            recompute_upward(rows, Some(successor), None);
+        }
+        (child, None) | (None, child) => {
+            hole_is_left = parent.is_some_and(|parent| rows.links(parent).left == Some(node));
+            put_in_place(rows, root, node, parent, child);
+            hole_parent = parent;
+            filler = child;
+            lost_black = !red;
+            recompute_upward(rows, parent, None);
+        }
+    }
+    if lost_black {
+        match filler {
+            Some(filler) if rows.is_red(filler) => rows.set_red(filler, false),
+            _ => remove_fixup(rows, root, hole_parent, hole_is_left),
+        }
+    }
+}
+
+/// Makes `new` (or nothing) stand where `old` stood below `parent`.
+#[inline]
+fn put_in_place<I: TypedIndex>(
+    rows: &mut impl RowsMut<I>,
+    root: &mut Root<I>,
+    old: I,
+    parent: Option<I>,
+    new: Option<I>,
+) {
+    match parent {
+        None => root.root = new,
+        Some(parent) => {
+            let links = rows.links_mut(parent);
+            if links.left == Some(old) {
+                links.left = new;
+            } else {
+                links.right = new;
+            }
+        }
+    }
+    if let Some(new) = new {
+        rows.links_mut(new).parent = parent;
+    }
+}
+
+/// The paths through the left (or right) child of `hole` lack a black node.
+fn remove_fixup<I: TypedIndex>(
+    rows: &mut impl RowsMut<I>,
+    root: &mut Root<I>,
+    hole: Option<I>,
+    is_left: bool,
+) {
+    let (mut hole, mut is_left) = (hole, is_left);
+    // Where a black node is missing on one side there is a sibling on the other.
+    while let Some(parent) = hole
+        && let Some(mut sibling) = rows.links(parent).child(!is_left)
+    {
+        if rows.is_red(sibling) {
+            rows.set_red(sibling, false);
+            rows.set_red(parent, true);
+            rotate(rows, root, parent, is_left);
+            // A red node on such a path has two children.
+            let Some(nephew) = rows.links(parent).child(!is_left) else {
+                return;
+            };
+            sibling = nephew;
+        }
+        let is_red = |rows: &_, node: Option<I>| node.is_some_and(|node| Rows::is_red(rows, node));
+        let links = *rows.links(sibling);
+        if !is_red(rows, links.child(!is_left)) {
+            let near = links.child(is_left).filter(|&near| rows.is_red(near));
+            let Some(near) = near else {
+                rows.set_red(sibling, true);
+                if rows.is_red(parent) {
+                    rows.set_red(parent, false);
+                    return;
+                }
+                hole = rows.links(parent).parent;
+                is_left = hole.is_some_and(|above| rows.links(above).left == Some(parent));
+                continue;
+            };
+            rows.set_red(near, false);
+            rows.set_red(sibling, true);
+            rotate(rows, root, sibling, !is_left);
+            sibling = near;
+        }
+        rows.set_red(sibling, rows.is_red(parent));
+        rows.set_red(parent, false);
+        if let Some(far) = rows.links(sibling).child(!is_left) {
+            rows.set_red(far, false);
+        }
+        rotate(rows, root, parent, is_left);
+        return;
+    }
+}
+
+/// Rotates `top` down, to the left or to the right. The child that comes up must be there.
+fn rotate<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, top: I, to_left: bool) {
+    let links = rows.links_mut(top);
+    let parent = links.parent;
+    let Some(new_top) = links.child(!to_left) else {
+        return;
+    };
+    links.parent = Some(new_top);
+    let above = rows.links_mut(new_top);
+    let middle = above.child(to_left);
+    if to_left {
+        above.left = Some(top);
+        rows.links_mut(top).right = middle;
+    } else {
+        above.right = Some(top);
+        rows.links_mut(top).left = middle;
+    }
+    if let Some(middle) = middle {
+        rows.links_mut(middle).parent = Some(top);
+    }
+    put_in_place(rows, root, top, parent, Some(new_top));
+    rows.hand_over(top, new_top);
+    rows.recompute(top);
+}
+
+/// Checks that a tree is ordered, balanced and linked in both directions. Returns how many nodes it
+/// has.
+///
+/// # Errors
+/// What is wrong.
+pub fn audit<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>) -> Result<usize, &'static str> {
+    let mut count = 0;
+    let mut at = root.root.map(|top| first_below(rows, top));
+    if at != root.leftmost {
+        return Err("the cached leftmost node is not the leftmost");
+    }
+    if root.root.is_some_and(|top| rows.is_red(top)) {
+        return Err("the root is red");
+    }
+    black_height(rows, root.root)?;
+    let mut last: Option<u64> = None;
+    while let Some(node) = at {
+        let key = rows.key(node);
+        if last.is_some_and(|last| (key.wrapping_sub(last) as i64) < 0) {
+            return Err("the tree is out of order");
+        }
+        last = Some(key);
+        count += 1;
+        at = next(rows, node);
+    }
+    Ok(count)
+}
+
+fn black_height<I: TypedIndex>(rows: &impl Rows<I>, top: Option<I>) -> Result<u32, &'static str> {
+    let Some(node) = top else {
+        return Ok(1);
+    };
+    let links = rows.links(node);
+    for child in [links.left, links.right].into_iter().flatten() {
+        if rows.links(child).parent != Some(node) {
+            return Err("a child does not know its parent");
+        }
+        if rows.is_red(node) && rows.is_red(child) {
+            return Err("a red node has a red child");
+        }
+    }
+    let left = black_height(rows, links.left)?;
+    if left != black_height(rows, links.right)? {
+        return Err("paths differ in black nodes");
+    }
+    Ok(left + u32::from(!rows.is_red(node)))
+}
+
+/// A table of nodes for classes that keep nothing else in the tree: keys and links.
+#[derive(Clone, Debug)]
+pub struct Nodes<I> {
+    nodes: IndexVec<I, Node<I>>,
+}
+
+/// A row of [`Nodes`]. So aligned that none lies across two cache lines: in a large tree every node
+/// on the way is a cache miss.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Node<I> {
+    key: u64,
+    links: Links<I>,
+    red: bool,
+}
+
+impl<I: TypedIndex> Default for Nodes<I> {
+    fn default() -> Nodes<I> {
+        Nodes::new()
+    }
+}
+
+impl<I: TypedIndex> Nodes<I> {
     /// No entities.
-    pub const fn new() -> Nodes {
-        Nodes { nodes: Vec::new() }
+    pub const fn new() -> Nodes<I> {
+        Nodes { nodes: IndexVec::new() }
     }
 
     /// Makes room for entities below `count`.
     pub fn make_room(&mut self, count: usize) {
         if self.nodes.len() < count {
-            self.nodes
-                .resize(count, Node { key: 0, parent: NIL, left: NIL, right: NIL, red: false });
+            let idle = || Node { key: 0, links: Links::default(), red: false };
+            self.nodes.resize_with(count, idle);
         }
     }
 
     /// The key under which `node` was inserted.
     #[inline]
-    pub fn key(&self, node: u32) -> u64 {
-        self.nodes[node as usize].key
+    pub fn key(&self, node: I) -> u64 {
+        self.nodes[node].key
     }
 
-    /// The left child, or [`NIL`].
+    /// The entity after `node` in the tree's order, if any.
+    pub fn next(&self, node: I) -> Option<I> {
+        next(self, node)
+    }
+
+    /// Puts `node` into the tree at `key`, to the right of equals.
     #[inline]
-    pub fn left(&self, node: u32) -> u32 {
-        self.nodes[node as usize].left
-    }
-
-    /// The right child, or [`NIL`].
-    #[inline]
-    pub fn right(&self, node: u32) -> u32 {
-        self.nodes[node as usize].right
-    }
-
-    /// The parent, or [`NIL`].
-    #[inline]
-    pub fn parent(&self, node: u32) -> u32 {
-        self.nodes[node as usize].parent
-    }
-
-    /// The entity after `node` in the tree's order, or [`NIL`].
-    pub fn next(&self, node: u32) -> u32 {
-        let right = self.right(node);
-        if right != NIL {
-            return self.first_below(right);
-        }
-        let mut node = node;
-        loop {
-            let parent = self.parent(node);
-            if parent == NIL || self.left(parent) == node {
-                return parent;
-            }
-            node = parent;
-        }
-    }
-
-    /// The entity before `node` in the tree's order, or [`NIL`].
-    fn previous(&self, node: u32) -> u32 {
-        let mut before = self.left(node);
-        if before != NIL {
-            while self.right(before) != NIL {
-                before = self.right(before);
-            }
-            return before;
-        }
-        let mut node = node;
-        loop {
-            let parent = self.parent(node);
-            if parent == NIL || self.right(parent) == node {
-                return parent;
-            }
-            node = parent;
-        }
-    }
-
-    fn first_below(&self, mut node: u32) -> u32 {
-        while self.left(node) != NIL {
-            node = self.left(node);
-        }
-        node
-    }
-
-    /// Puts `new` into the tree at `key`, to the right of equals. What is kept about `new` must
-    /// already be its own.
-    #[inline]
-    pub fn insert(&mut self, root: &mut Root, new: u32, key: u64, augment: &mut impl Augment) {
-        let (parent, left) = self.place_of(root, key);
-        self.nodes[new as usize] = Node { key, parent, left: NIL, right: NIL, red: true };
-        if parent == root.leftmost && (left || parent == NIL) {
-            root.leftmost = new;
-        }
-        if parent == root.rightmost && !left {
-            root.rightmost = new;
-        }
-        if parent == NIL {
-            root.root = new;
-        } else if left {
-            self.nodes[parent as usize].left = new;
-        } else {
-            self.nodes[parent as usize].right = new;
-        }
-        self.recompute_upward(parent, NIL, augment);
-        self.insert_fixup(root, new, augment);
-    }
-
-    /// Below which node, and whether on its left, one with this key belongs. Going down a large
-    /// tree costs a cache miss for each node, and many come last, so that the ends are looked at
-    /// first.
-    #[inline]
-    fn place_of(&self, root: &Root, key: u64) -> (u32, bool) {
-        let is_before = |node: u32| (key.wrapping_sub(self.key(node)) as i64) < 0;
-        if root.root == NIL || !is_before(root.rightmost) {
-            return (root.rightmost, false);
-        }
-        let mut parent = NIL;
-        let mut node = root.root;
-        let mut left = false;
-        while node != NIL {
-            parent = node;
-            left = is_before(node);
-            node = if left { self.left(node) } else { self.right(node) };
-        }
-        (parent, left)
-    }
-
-    /// Works out anew what is kept about `node` and its ancestors below `stop`, as far up as
-    /// anything changes.
-    pub fn recompute_upward(&self, mut node: u32, stop: u32, augment: &mut impl Augment) {
-        while node != stop && augment.recompute(self, node) {
-            node = self.parent(node);
-        }
-    }
-
-    fn insert_fixup(&mut self, root: &mut Root, mut node: u32, augment: &mut impl Augment) {
-        loop {
-            let parent = self.parent(node);
-            if parent == NIL {
-                self.nodes[node as usize].red = false;
-                return;
-            }
-            if !self.is_red(parent) {
-                return;
-            }
-            let grandparent = self.parent(parent);
-            let parent_is_left = self.left(grandparent) == parent;
-            let uncle = self.child(grandparent, !parent_is_left);
-            if uncle != NIL && self.is_red(uncle) {
-                self.nodes[parent as usize].red = false;
-                self.nodes[uncle as usize].red = false;
-                self.nodes[grandparent as usize].red = true;
-                node = grandparent;
-                continue;
-            }
-            let mut top = parent;
-            if self.child(parent, !parent_is_left) == node {
-                self.rotate(root, parent, parent_is_left, augment);
-                top = node;
-            }
-            self.nodes[top as usize].red = false;
-            self.nodes[grandparent as usize].red = true;
-            self.rotate(root, grandparent, !parent_is_left, augment);
-            return;
-        }
+    pub fn insert(&mut self, root: &mut Root<I>, node: I, key: u64) {
+        self.nodes[node].key = key;
+        insert(self, root, node);
     }
 
     /// Takes `node` out of the tree.
     #[inline]
-    pub fn remove(&mut self, root: &mut Root, node: u32, augment: &mut impl Augment) {
-        if root.leftmost == node {
-            root.leftmost = self.next(node);
-        }
-        if root.rightmost == node {
-            root.rightmost = self.previous(node);
-        }
-        let Node { parent, left, right, red, .. } = self.nodes[node as usize];
-        // Where a black node is missing now: below `hole_parent`, on its left or right; and the
-        // child that fills the gap.
-        let (hole_parent, hole_is_left, filler, lost_black);
-        if left == NIL || right == NIL {
-            let child = if left == NIL { right } else { left };
-            hole_is_left = parent != NIL && self.left(parent) == node;
-            self.put_in_place(root, node, parent, child);
-            hole_parent = parent;
-            filler = child;
-            lost_black = !red;
-            self.recompute_upward(parent, NIL, augment);
-        } else {
-            let successor = self.first_below(right);
-            let successor_parent = self.parent(successor);
-            let child = self.right(successor);
-            lost_black = !self.is_red(successor);
-            filler = child;
-            augment.replace(node, successor);
-            if successor_parent == node {
-                hole_parent = successor;
-                hole_is_left = false;
-            } else {
-                hole_parent = successor_parent;
-                hole_is_left = true;
-                self.nodes[successor_parent as usize].left = child;
-                if child != NIL {
-                    self.nodes[child as usize].parent = successor_parent;
-                }
-                self.nodes[successor as usize].right = right;
-                self.nodes[right as usize].parent = successor;
-            }
-            self.nodes[successor as usize].left = left;
-            self.nodes[left as usize].parent = successor;
-            self.put_in_place(root, node, parent, successor);
-            self.nodes[successor as usize].red = red;
-            if hole_parent != successor {
-                self.recompute_upward(hole_parent, successor, augment);
-            }
-            self.recompute_upward(successor, NIL, augment);
-        }
-        if lost_black {
-            if filler != NIL && self.is_red(filler) {
-                self.nodes[filler as usize].red = false;
-            } else {
-                self.remove_fixup(root, hole_parent, hole_is_left, augment);
-            }
-        }
+    pub fn remove(&mut self, root: &mut Root<I>, node: I) {
+        remove(self, root, node);
     }
 
-    /// Makes `new` (or nothing) stand where `old` stood below `parent`.
-    fn put_in_place(&mut self, root: &mut Root, old: u32, parent: u32, new: u32) {
-        if parent == NIL {
-            root.root = new;
-        } else if self.left(parent) == old {
-            self.nodes[parent as usize].left = new;
-        } else {
-            self.nodes[parent as usize].right = new;
-        }
-        if new != NIL {
-            self.nodes[new as usize].parent = parent;
-        }
-    }
-
-    /// The paths through the left (or right) child of `parent` lack a black node.
-    fn remove_fixup(
-        &mut self,
-        root: &mut Root,
-        parent: u32,
-        is_left: bool,
-        augment: &mut impl Augment,
-    ) {
-        let (mut parent, mut is_left) = (parent, is_left);
-        while parent != NIL {
-            let mut sibling = self.child(parent, !is_left);
-            if self.is_red(sibling) {
-                self.nodes[sibling as usize].red = false;
-                self.nodes[parent as usize].red = true;
-                self.rotate(root, parent, is_left, augment);
-                sibling = self.child(parent, !is_left);
-            }
-            let far = self.child(sibling, !is_left);
-            if far == NIL || !self.is_red(far) {
-                let near = self.child(sibling, is_left);
-                if near == NIL || !self.is_red(near) {
-                    self.nodes[sibling as usize].red = true;
-                    if self.is_red(parent) {
-                        self.nodes[parent as usize].red = false;
-                        return;
-                    }
-                    let above = self.parent(parent);
-                    is_left = above != NIL && self.left(above) == parent;
-                    parent = above;
-                    continue;
-                }
-                self.nodes[near as usize].red = false;
-                self.nodes[sibling as usize].red = true;
-                self.rotate(root, sibling, !is_left, augment);
-                sibling = near;
-            }
-            let far = self.child(sibling, !is_left);
-            self.nodes[sibling as usize].red = self.is_red(parent);
-            self.nodes[parent as usize].red = false;
-            self.nodes[far as usize].red = false;
-            self.rotate(root, parent, is_left, augment);
-            return;
-        }
-    }
-
-    #[inline]
-    fn is_red(&self, node: u32) -> bool {
-        self.nodes[node as usize].red
-    }
-
-    #[inline]
-    fn child(&self, node: u32, left: bool) -> u32 {
-        if left { self.left(node) } else { self.right(node) }
-    }
-
-    /// Rotates `top` down, to the left or to the right.
-    fn rotate(&mut self, root: &mut Root, top: u32, to_left: bool, augment: &mut impl Augment) {
-        let new_top = self.child(top, !to_left);
-        let middle = self.child(new_top, to_left);
-        if to_left {
-            self.nodes[top as usize].right = middle;
-            self.nodes[new_top as usize].left = top;
-        } else {
-            self.nodes[top as usize].left = middle;
-            self.nodes[new_top as usize].right = top;
-        }
-        if middle != NIL {
-            self.nodes[middle as usize].parent = top;
-        }
-        let parent = self.parent(top);
-        self.put_in_place(root, top, parent, new_top);
-        self.nodes[top as usize].parent = new_top;
-        augment.rotate(self, top, new_top);
-    }
-
-    /// Checks that the tree is ordered, balanced and linked in both directions. Returns how many
-    /// nodes it has.
+    /// Checks a tree. Returns how many nodes it has.
     ///
     /// # Errors
     /// What is wrong.
-    pub fn audit(&self, root: &Root) -> Result<usize, &'static str> {
-        let mut count = 0;
-        let mut node = if root.root == NIL { NIL } else { self.first_below(root.root) };
-        if node != root.leftmost {
-            return Err("the cached leftmost node is not the leftmost");
-        }
-        if root.root != NIL && self.is_red(root.root) {
-            return Err("the root is red");
-        }
-        self.black_height(root.root)?;
-        let mut last: Option<u64> = None;
-        while node != NIL {
-            if last.is_some_and(|last| (self.key(node).wrapping_sub(last) as i64) < 0) {
-                return Err("the tree is out of order");
-            }
-            last = Some(self.key(node));
-            count += 1;
-            node = self.next(node);
-        }
-        Ok(count)
+    pub fn audit(&self, root: &Root<I>) -> Result<usize, &'static str> {
+        audit(self, root)
     }
+}
 
-    fn black_height(&self, node: u32) -> Result<u32, &'static str> {
-        if node == NIL {
-            return Ok(1);
-        }
-        for child in [self.left(node), self.right(node)] {
-            if child != NIL && self.parent(child) != node {
-                return Err("a child does not know its parent");
-            }
-            if child != NIL && self.is_red(node) && self.is_red(child) {
-                return Err("a red node has a red child");
-            }
-        }
-        let left = self.black_height(self.left(node))?;
-        if left != self.black_height(self.right(node))? {
-            return Err("paths differ in black nodes");
-        }
-        Ok(left + u32::from(!self.is_red(node)))
+impl<I: TypedIndex> Rows<I> for Nodes<I> {
+    #[inline]
+    fn key(&self, node: I) -> u64 {
+        self.nodes[node].key
+    }
+    #[inline]
+    fn links(&self, node: I) -> &Links<I> {
+        &self.nodes[node].links
+    }
+    #[inline]
+    fn is_red(&self, node: I) -> bool {
+        self.nodes[node].red
+    }
+}
+
+impl<I: TypedIndex> RowsMut<I> for Nodes<I> {
+    #[inline]
+    fn links_mut(&mut self, node: I) -> &mut Links<I> {
+        &mut self.nodes[node].links
+    }
+    #[inline]
+    fn set_red(&mut self, node: I, red: bool) {
+        self.nodes[node].red = red;
     }
 }
 
@@ -473,29 +606,49 @@ impl Nodes {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use alloc::vec::Vec;
+
+    schedlab_core::define_index! {
+        /// A node of the tests.
+        struct NodeId;
+    }
 
     /// Keeps the smallest of `own` in each subtree.
     struct Least {
-        own: Vec<u64>,
-        least: Vec<u64>,
+        nodes: Nodes<NodeId>,
+        own: IndexVec<NodeId, u64>,
+        least: IndexVec<NodeId, u64>,
     }
 
-    impl Augment for Least {
-        fn recompute(&mut self, nodes: &Nodes, node: u32) -> bool {
-            let mut least = self.own[node as usize];
-            for child in [nodes.left(node), nodes.right(node)] {
-                if child != NIL {
-                    least = least.min(self.least[child as usize]);
-                }
+    impl Rows<NodeId> for Least {
+        fn key(&self, node: NodeId) -> u64 {
+            self.nodes.key(node)
+        }
+        fn links(&self, node: NodeId) -> &Links<NodeId> {
+            self.nodes.links(node)
+        }
+        fn is_red(&self, node: NodeId) -> bool {
+            self.nodes.is_red(node)
+        }
+    }
+
+    impl RowsMut<NodeId> for Least {
+        fn links_mut(&mut self, node: NodeId) -> &mut Links<NodeId> {
+            self.nodes.links_mut(node)
+        }
+        fn set_red(&mut self, node: NodeId, red: bool) {
+            self.nodes.set_red(node, red);
+        }
+        fn recompute(&mut self, node: NodeId) -> bool {
+            let mut least = self.own[node];
+            let links = *self.nodes.links(node);
+            for child in [links.left, links.right].into_iter().flatten() {
+                least = least.min(self.least[child]);
             }
-            core::mem::replace(&mut self.least[node as usize], least) != least
+            core::mem::replace(&mut self.least[node], least) != least
         }
-        fn replace(&mut self, old: u32, new: u32) {
-            self.least[new as usize] = self.least[old as usize];
-        }
-        fn rotate(&mut self, nodes: &Nodes, old_top: u32, top: u32) {
-            self.least[top as usize] = self.least[old_top as usize];
-            self.recompute(nodes, old_top);
+        fn hand_over(&mut self, old: NodeId, new: NodeId) {
+            self.least[new] = self.least[old];
         }
     }
 
@@ -503,39 +656,38 @@ mod tests {
     fn a_tree_agrees_with_a_sorted_list_under_random_use() {
         let mut random = Random(1);
         let count = 300;
-        let mut nodes = Nodes::new();
-        nodes.make_room(count);
         let mut root = Root::default();
         let mut least = Least {
+            nodes: Nodes::new(),
             own: (0..count as u64).map(|i| i * 7919 % 301).collect(),
-            least: alloc::vec![0; count],
+            least: core::iter::repeat_n(0, count).collect(),
         };
-        let mut model: Vec<(i64, u32)> = Vec::new();
+        least.nodes.make_room(count);
+        let mut model: Vec<(i64, NodeId)> = Vec::new();
         for _ in 0..20_000 {
-            let node = random.below(count as u64) as u32;
+            let node = NodeId::new(random.below(count as u64) as usize);
             if let Some(place) = model.iter().position(|&(_, other)| other == node) {
-                nodes.remove(&mut root, node, &mut least);
+                remove(&mut least, &mut root, node);
                 model.remove(place);
             } else {
                 // Around 0, so that keys wrap.
                 let key = random.below(40) as i64 - 20;
-                least.least[node as usize] = least.own[node as usize];
-                nodes.insert(&mut root, node, key as u64, &mut least);
+                least.least[node] = least.own[node];
+                least.nodes.nodes[node].key = key as u64;
+                insert(&mut least, &mut root, node);
                 let place = model.partition_point(|&(other, _)| other <= key);
                 model.insert(place, (key, node));
             }
-            assert_eq!(nodes.audit(&root), Ok(model.len()));
-            assert_eq!(root.leftmost(), model.first().map_or(NIL, |&(_, node)| node));
-            assert_eq!(root.rightmost(), model.last().map_or(NIL, |&(_, node)| node));
-            let mut node = root.leftmost();
+            assert_eq!(audit(&least, &root), Ok(model.len()));
+            assert_eq!(root.leftmost(), model.first().map(|&(_, node)| node));
+            assert_eq!(root.rightmost(), model.last().map(|&(_, node)| node));
+            let mut at = root.leftmost();
             for &(_, expected) in &model {
-                assert_eq!(node, expected);
-                node = nodes.next(node);
+                assert_eq!(at, Some(expected));
+                at = next(&least, expected);
             }
-            if !root.is_empty() {
-                let expected = model.iter().map(|&(_, node)| least.own[node as usize]).min();
-                assert_eq!(Some(least.least[root.top() as usize]), expected);
-            }
+            let expected = model.iter().map(|&(_, node)| least.own[node]).min();
+            assert_eq!(root.top().map(|top| least.least[top]), expected);
         }
     }
 }

@@ -1,8 +1,7 @@
-//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and whose turn it
-//! is on each CPU.
+//! What the core of a kernel with scheduling classes keeps: threads, runqueues, and which thread
+//! runs on each CPU.
 //!
-//! Nothing here decides anything. [`Rqs`] is the common ground on which the classes stand: each
-//! hook of a class gets it.
+//! Nothing here decides anything. All classes share one [`Rqs`]: each hook of a class gets it.
 //!
 //! # Threads
 //!
@@ -73,10 +72,10 @@ pub const fn prio_of(attr: &SchedAttr) -> i16 {
 pub const IDLE_PRIO: i16 = 140;
 
 /// What every decision needs of a thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Thread {
     /// The CPU whose runqueue it belongs to, or last belonged to.
-    pub cpu: u32,
+    pub cpu: CpuId,
     /// How many of the machine's CPUs it may run on.
     pub nr_cpus_allowed: u32,
     /// Internal priority ([`prio_of`]).
@@ -97,7 +96,23 @@ pub struct Thread {
     pub rt_sum_exec: u64,
 }
 
-/// What is looked at less often: what a thread's owner has set.
+impl Default for Thread {
+    fn default() -> Thread {
+        Thread {
+            cpu: CpuId(0),
+            nr_cpus_allowed: 0,
+            prio: 0,
+            class: ClassId::default(),
+            policy: Policy::default(),
+            runnable: false,
+            on_rq: false,
+            need_resched: false,
+            rt_sum_exec: 0,
+        }
+    }
+}
+
+/// What a thread's owner has set. It is read less often than [`Thread`].
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Policy and priorities.
@@ -115,16 +130,16 @@ pub struct Rq {
     /// The machine's time as this CPU last read it, ns. Read at wakeups, ticks, `schedule()` and
     /// before balancing.
     pub clock: u64,
-    /// Who has the CPU; the idle thread if nobody else.
+    /// The running thread; the idle thread if there is no other.
     pub curr: Pid,
     /// A class wants to act when the switch is over.
     pub post_schedule: bool,
     /// Active balancing is under way: the migration thread is to push a task to `push_cpu`.
     pub active_balance: bool,
-    /// Where to.
+    /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
-    /// Tasks that must leave this CPU, with the CPU each is to go to; the migration thread sees to
-    /// it.
+    /// Tasks that must leave this CPU, with the CPU each is to go to. The migration thread moves
+    /// them.
     pub migration_queue: Vec<(Pid, CpuId)>,
     /// Decaying sum of the time spent on real-time tasks, ns.
     pub rt_avg: u64,
@@ -132,7 +147,7 @@ pub struct Rq {
     pub age_stamp: u64,
 }
 
-/// Threads, runqueues and domains: the ground on which the classes stand.
+/// Threads, runqueues and domains, which all classes share.
 #[derive(Clone, Debug)]
 pub struct Rqs {
     cpus: u32,
@@ -147,8 +162,8 @@ pub struct Rqs {
     overcommitted_count: u32,
     /// The CPUs with no thread on their runqueues, 64 a word.
     vacant: Vec<u64>,
-    /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since somebody
-    /// took note, 64 a word.
+    /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since
+    /// [`take_changed`](Rqs::take_changed), 64 a word.
     changed: Vec<u64>,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
@@ -162,13 +177,13 @@ pub struct Rqs {
     online_cpus: u32,
     /// The CPU on which the kernel is acting (`smp_processor_id()`).
     pub this_cpu: CpuId,
-    /// The kernel acts there for somebody who is none of its threads (a parent outside the
+    /// The kernel acts there for something that is none of its threads (a parent outside the
     /// machine's workload).
     pub external: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
-    /// Tasks that a class other than the fair one has moved: who, from where. The class list tells
-    /// the fair class.
+    /// Tasks that a class other than the fair one has moved, and from where. The core reports them
+    /// to the fair class.
     pub moved: Vec<(Pid, CpuId)>,
 }
 
@@ -179,7 +194,7 @@ impl Rqs {
         let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
         for cpu in 0..cpus {
             threads.push(Thread {
-                cpu,
+                cpu: CpuId(cpu),
                 nr_cpus_allowed: 1,
                 prio: IDLE_PRIO,
                 class: ClassId::Idle,
@@ -190,7 +205,7 @@ impl Rqs {
         }
         for cpu in 0..cpus {
             threads.push(Thread {
-                cpu,
+                cpu: CpuId(cpu),
                 nr_cpus_allowed: 1,
                 prio: 0,
                 class: ClassId::Rt,
@@ -296,10 +311,10 @@ impl Rqs {
     /// The CPU whose runqueue `pid` belongs to.
     #[inline]
     pub fn cpu_of(&self, pid: Pid) -> CpuId {
-        CpuId(self.threads[pid.index()].cpu)
+        self.threads[pid.index()].cpu
     }
 
-    /// Who has `cpu`.
+    /// The thread that runs on `cpu`.
     #[inline]
     pub fn curr(&self, cpu: CpuId) -> Pid {
         self.rqs[cpu.index()].curr
@@ -431,16 +446,16 @@ impl Rqs {
     #[inline]
     pub fn set_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) -> CpuId {
         let from = self.cpu_of(pid);
-        self.threads[pid.index()].cpu = to.0;
+        self.threads[pid.index()].cpu = to;
         if let Some(task) = self.task(pid) {
             platform.migrated(task, from, to);
         }
         from
     }
 
-    /// As [`set_cpu`](Rqs::set_cpu), by a class that is not the fair one: the fair class, which
-    /// keeps account of every task's place, is told afterwards.
-    pub fn set_cpu_and_tell(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
+    /// As [`set_cpu`](Rqs::set_cpu), by a class that is not the fair one: the core reports it to
+    /// the fair class, which keeps account of every task's place.
+    pub fn set_cpu_and_report(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);
         self.moved.push((pid, from));
     }

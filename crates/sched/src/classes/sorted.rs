@@ -2,7 +2,7 @@
 //!
 //! # Why not a tree
 //!
-//! A timeline is asked for its least all the time, and told of newcomers that belong anywhere. Here
+//! A timeline is asked for its least all the time, and gets newcomers that belong anywhere. Here
 //! the numbers stand one after the other in **sorted blocks**, which the caches and the branch
 //! predictor of a real CPU like far better than the links of a tree: **the greatest first**, so
 //! that the least is at the very end and is taken out by making the list shorter.

@@ -1,12 +1,12 @@
 //! What the algorithm promises, and whether the books add up.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::NONE;
 use super::timeline;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, weight_of_nice};
 use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
-use alloc::vec::Vec;
+use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{Load, Policy, Promises};
 
 impl Fair {
@@ -24,7 +24,7 @@ impl Fair {
     /// with limited ones, nor beyond one CPU: a task may wait while another CPU idles for as long
     /// as it counts as cache hot, as ineligible, or as the only one worth looking at, and balancing
     /// looks at 32 tasks at a time.
-    pub(super) fn promises(&self, load: &Load) -> Promises {
+    pub(super) fn fair_promises(&self, load: &Load) -> Promises {
         if self.cpus > 1 || self.limits.was_ever_used() {
             return Promises::default();
         }
@@ -32,7 +32,7 @@ impl Fair {
         if self.groups.len() > 1 {
             return Promises { idle_beside_waiting_ns, ..Promises::default() };
         }
-        let request_ns = u64::from(self.longest_slice.max(self.base_slice)) + self.tick_ns;
+        let request_ns = u64::from(self.longest_slice.max(self.tunables.base_slice)) + self.tick_ns;
         let least = if self.idle_seen { WEIGHT_IDLEPRIO } else { weight_of_nice(load.nice_max) };
         let total = u64::from(load.tasks) * u64::from(weight_of_nice(load.nice_min));
         let turn_ns = (2 * request_ns).saturating_mul(total) / u64::from(least);
@@ -45,48 +45,51 @@ impl Fair {
     }
 
     /// Recounts everything.
-    pub(super) fn audit(&self, rqs: &Rqs) -> Result<(), String> {
-        for q in 0..self.queues.len() as u32 {
-            self.audit_queue(q).map_err(|wrong| alloc::format!("queue {q}: {wrong}"))?;
+    pub(super) fn recount(&self, rqs: &Rqs) -> Result<(), String> {
+        for q in self.cfs_rqs.indices() {
+            self.audit_queue(q).map_err(|wrong| alloc::format!("queue {}: {wrong}", q.index()))?;
         }
         self.limits.audit()?;
         self.audit_tasks(rqs)?;
         if !self.audit_lists(rqs) {
             return Err("a CPU's list of tasks is wrong".into());
         }
-        if !self.audit_tally(rqs) {
-            return Err("the lb_cache of all CPUs is out of date".into());
+        if !self.is_lb_cache_right(rqs) {
+            return Err("the balancing statistics kept of all CPUs are out of date".into());
         }
         Ok(())
     }
 
-    fn audit_queue(&self, q: u32) -> Result<(), String> {
-        let queue = &self.queues[q as usize];
-        let waiting = timeline::audit(&self.nodes, &queue.tree, &self.se, self.order)?;
-        let curr = queue.curr != NONE && self.se[queue.curr as usize].on_rq;
-        if waiting + usize::from(curr) != queue.nr_queued as usize {
+    /// Whether the cache of all CPUs' statistics says what a look at each of them says.
+    pub(super) fn is_lb_cache_right(&self, rqs: &Rqs) -> bool {
+        self.lb_cache.audit(rqs, &self.cfs_rqs, &self.balance.dropped)
+    }
+
+    fn audit_queue(&self, q: CfsRqId) -> Result<(), String> {
+        let queue = &self.cfs_rqs[q];
+        let waiting = timeline::audit(&queue.tree, &self.se, self.order)?;
+        let curr = queue.competing_curr(&self.se);
+        if waiting + usize::from(curr.is_some()) != queue.nr_queued as usize {
             return Err(alloc::format!("{} queued, found {waiting}", queue.nr_queued));
         }
-        if !queue.audit_sums(&self.nodes, &self.se) {
+        if !queue.audit_sums(&self.se) {
             return Err("the sums do not add up".into());
         }
-        let all = || timeline::iter(&self.nodes, &queue.tree).chain(curr.then_some(queue.curr));
-        if all().map(|e| self.info[e as usize].load).sum::<u64>() != queue.load {
+        let all = || timeline::iter(&self.se, &queue.tree).chain(curr);
+        if all().map(|e| self.info[e].load).sum::<u64>() != queue.load {
             return Err("its weight is not that of those queued".into());
         }
-        if let Some(e) = all().find(|&e| self.queue_of(e) != q || !self.se[e as usize].on_rq) {
-            return Err(alloc::format!("entity {e} does not know that it is here"));
+        if let Some(e) = all().find(|&e| self.cfs_rq_of(e) != q || !self.se[e].on_rq) {
+            return Err(alloc::format!("{e:?} does not know that it is here"));
         }
-        if queue.next != NONE && !self.se[queue.next as usize].on_rq {
-            return Err("it has nominated one that is not queued".into());
+        if queue.next.is_some_and(|buddy| !self.se[buddy].on_rq) {
+            return Err("its next buddy is not queued".into());
         }
-        if queue.nr_queued > 0
-            && !all().any(|e| queue.eligible(&self.se, self.se[e as usize].vruntime))
-        {
+        if queue.nr_queued > 0 && !all().any(|e| queue.eligible(&self.se, self.se[e].vruntime)) {
             return Err("nobody is eligible".into());
         }
-        if queue.owner != NONE {
-            let owner = &self.se[queue.owner as usize];
+        if let Some(owner) = queue.owner {
+            let owner = &self.se[owner];
             // A group is queued while it has members, and may be a while longer.
             let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
             if owner.on_rq != competes && !owner.sched_delayed {
@@ -97,13 +100,14 @@ impl Fair {
     }
 
     fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
-        let mut counted: Vec<[u32; 3]> = alloc::vec![[0; 3]; self.queues.len()];
+        let none = self.cfs_rqs.iter().map(|_| [0; 3]);
+        let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
         for (number, task) in self.tasks.iter().enumerate() {
             let thread = &rqs.threads[number];
-            if task.se == NONE || rqs.task(Pid(number as u32)).is_none() {
+            let Some(e) = task.se.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
                 continue;
-            }
-            let entity = &self.se[task.se as usize];
+            };
+            let entity = &self.se[e];
             let fair = thread.class == ClassId::Fair;
             if entity.on_rq != (thread.on_rq && fair) {
                 return Err(alloc::format!("thread {number}: queued or not?"));
@@ -114,31 +118,31 @@ impl Fair {
             if !entity.on_rq {
                 continue;
             }
-            let mut q = self.queue_of(task.se);
-            if self.queues[q as usize].cpu.0 != thread.cpu {
+            let mut q = self.cfs_rq_of(e);
+            if self.cfs_rqs[q].cpu != thread.cpu {
                 return Err(alloc::format!(
                     "thread {number} is queued on another CPU than its own"
                 ));
             }
             let mut idle = thread.policy == Policy::Idle;
             loop {
-                let count = &mut counted[q as usize];
+                let count = &mut counted[q];
                 count[0] += 1;
                 count[1] += u32::from(!entity.sched_delayed);
                 count[2] += u32::from(idle);
-                idle |= self.groups[self.queues[q as usize].group as usize].idle;
+                idle |= self.groups[self.cfs_rqs[q].group.index()].idle;
                 if self.limits.is_throttled(q) {
                     break;
                 }
-                match self.queues[q as usize].owner {
-                    NONE => break,
-                    owner => q = self.queue_of(owner),
+                match self.cfs_rqs[q].owner {
+                    None => break,
+                    Some(owner) => q = self.cfs_rq_of(owner),
                 }
             }
         }
-        for (number, (queue, count)) in self.queues.iter().zip(&counted).enumerate() {
-            if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != *count {
-                return Err(alloc::format!("queue {number}: its tasks were miscounted"));
+        for (q, queue) in self.cfs_rqs.enumerate() {
+            if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != counted[q] {
+                return Err(alloc::format!("queue {}: its tasks were miscounted", q.index()));
             }
         }
         Ok(())

@@ -12,26 +12,44 @@
 //!
 //! over all that compete. v0 only keeps the products small: S, W and v0 are moved together and no
 //! decision sees it. The kernels move it at different times; here it is moved when V has got
-//! [`FAR`] away from it.
+//! 17 ms away from it.
 
-use super::entity::{Entity, NONE};
+use super::entity::{Entity, EntityId, Vruntime};
 use super::timeline;
 use crate::classes::pelt::Average;
-use crate::classes::rbtree::{Nodes, Root};
-use schedlab_core::CpuId;
+use crate::classes::rbtree::Root;
+use schedlab_core::index::{IndexVec, TypedIndex};
+use schedlab_core::{CpuId, GroupId};
+
+schedlab_core::define_index! {
+    /// A fair runqueue: the CPUs' own by CPU, then groups'.
+    pub struct CfsRqId;
+}
+
+impl CfsRqId {
+    /// The own queue of `cpu`, that of the root group.
+    #[inline]
+    pub fn of_cpu(cpu: CpuId) -> CfsRqId {
+        CfsRqId::new(cpu.index())
+    }
+}
+
+/// All fair runqueues.
+pub type CfsRqs = IndexVec<CfsRqId, CfsRq>;
 
 /// How far V may get from v0, as a power of 2 of virtual ns (17 ms).
 const FAR: u32 = 24;
 
-/// A fair runqueue: each CPU has one, and each group has one on each CPU that its tasks came to.
+/// A fair runqueue (`cfs_rq`): each CPU has one, and each group has one on each CPU that its tasks
+/// came to.
 #[derive(Clone, Debug)]
-pub struct Queue {
+pub struct CfsRq {
     /// Those waiting: all that are queued but `curr`.
-    pub tree: Root,
+    pub tree: Root<EntityId>,
     /// The running entity. Its `on_rq` tells whether it still competes.
-    pub curr: u32,
-    /// The nominated entity.
-    pub next: u32,
+    pub curr: Option<EntityId>,
+    /// The entity that should run next (a buddy), if it is eligible.
+    pub next: Option<EntityId>,
     /// Entities queued, `curr` and delayed ones among them.
     pub nr_queued: u32,
     /// Tasks queued here and below, delayed ones among them.
@@ -42,15 +60,15 @@ pub struct Queue {
     pub h_nr_idle: u32,
     /// Its CPU.
     pub cpu: CpuId,
-    /// Its group's number.
-    pub group: u32,
-    /// The entity that stands for it one level up.
-    pub owner: u32,
+    /// Its group.
+    pub group: GroupId,
+    /// The entity that stands for it one level up; none for a CPU's own.
+    pub owner: Option<EntityId>,
     /// What has been charged here, ns.
     pub exec_clock: u64,
     /// Sum of the stored weights of those queued.
     pub load: u64,
-    v0: u64,
+    v0: Vruntime,
     /// S over the tree alone.
     sum_wk: i64,
     /// W over the tree alone.
@@ -59,7 +77,7 @@ pub struct Queue {
     pub avg: Average,
     /// Averages of tasks that have left, to be subtracted.
     pub removed: Removed,
-    /// Group: the load average that it has told its group.
+    /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
     pub published: u64,
     /// When, ns.
     pub published_at: u64,
@@ -67,6 +85,35 @@ pub struct Queue {
     pub h_load: (u64, u64),
     /// Sum of the estimated utilisations of the tasks queued (on a CPU's own queue).
     pub util_est: u64,
+}
+
+/// S, W and v0 of a queue: who is eligible there as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    sum: i64,
+    weight: i64,
+    v0: Vruntime,
+}
+
+impl Sums {
+    /// V, rounded down.
+    #[inline]
+    pub fn avg_vruntime(&self) -> Vruntime {
+        if self.weight == 0 { self.v0 } else { self.v0.shifted(self.sum.div_euclid(self.weight)) }
+    }
+
+    /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a
+    /// fraction.
+    #[inline]
+    pub fn eligible(&self, vruntime: Vruntime) -> bool {
+        self.sum >= vruntime.since(self.v0).wrapping_mul(self.weight)
+    }
+
+    /// The total weight.
+    #[inline]
+    pub fn weight(&self) -> i64 {
+        self.weight
+    }
 }
 
 /// What tasks that have left a queue without being there take with them.
@@ -82,13 +129,13 @@ pub struct Removed {
     pub util_avg: u64,
 }
 
-impl Queue {
+impl CfsRq {
     /// An empty one.
-    pub fn new(cpu: CpuId, group: u32, owner: u32) -> Queue {
-        Queue {
+    pub fn new(cpu: CpuId, group: GroupId, owner: Option<EntityId>) -> CfsRq {
+        CfsRq {
             tree: Root::default(),
-            curr: NONE,
-            next: NONE,
+            curr: None,
+            next: None,
             nr_queued: 0,
             h_nr_queued: 0,
             h_nr_runnable: 0,
@@ -98,7 +145,7 @@ impl Queue {
             owner,
             exec_clock: 0,
             load: 0,
-            v0: 0u64.wrapping_sub(1 << 20),
+            v0: Vruntime(0u64.wrapping_sub(1 << 20)),
             sum_wk: 0,
             sum_w: 0,
             avg: Average::default(),
@@ -110,43 +157,42 @@ impl Queue {
         }
     }
 
+    /// The running entity, if it still competes.
+    #[inline]
+    pub fn competing_curr(&self, se: &IndexVec<EntityId, Entity>) -> Option<EntityId> {
+        self.curr.filter(|&curr| se[curr].on_rq)
+    }
+
     /// S and W over all that compete, and v0.
     #[inline]
-    pub fn sums(&self, se: &[Entity]) -> (i64, i64, u64) {
-        let (mut sum, mut weight) = (self.sum_wk, self.sum_w);
-        if self.curr != NONE {
-            let curr = &se[self.curr as usize];
+    pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
+        let mut sums = Sums { sum: self.sum_wk, weight: self.sum_w, v0: self.v0 };
+        if let Some(curr) = self.curr {
+            let curr = &se[curr];
             if curr.on_rq {
-                sum = sum.wrapping_add(self.product(curr));
-                weight += i64::from(curr.weight);
+                sums.sum = sums.sum.wrapping_add(self.product(curr));
+                sums.weight += i64::from(curr.weight);
             }
         }
-        (sum, weight, self.v0)
+        sums
     }
 
     /// An entity's part of S.
     #[inline]
     fn product(&self, entity: &Entity) -> i64 {
-        i64::from(entity.weight).wrapping_mul(entity.vruntime.wrapping_sub(self.v0) as i64)
+        i64::from(entity.weight).wrapping_mul(entity.vruntime.since(self.v0))
     }
 
     /// V, rounded down.
-    pub fn avg_vruntime(&self, se: &[Entity]) -> u64 {
-        let (sum, weight, v0) = self.sums(se);
-        if weight == 0 { v0 } else { v0.wrapping_add(sum.div_euclid(weight) as u64) }
-    }
-
-    /// Whether somebody at `vruntime` is owed time. Exact, where comparing with V would lose a
-    /// fraction.
     #[inline]
-    pub fn eligible(&self, se: &[Entity], vruntime: u64) -> bool {
-        let (sum, weight, v0) = self.sums(se);
-        is_eligible(sum, weight, v0, vruntime)
+    pub fn avg_vruntime(&self, se: &IndexVec<EntityId, Entity>) -> Vruntime {
+        self.sums(se).avg_vruntime()
     }
 
-    /// The total weight of those waiting, and of `curr` if it competes.
-    pub fn weight(&self, se: &[Entity]) -> i64 {
-        self.sums(se).1
+    /// Whether somebody at `vruntime` is owed time.
+    #[inline]
+    pub fn eligible(&self, se: &IndexVec<EntityId, Entity>, vruntime: Vruntime) -> bool {
+        self.sums(se).eligible(vruntime)
     }
 
     /// Puts `entity` into the sums.
@@ -172,54 +218,50 @@ impl Queue {
     fn bring_v0_near(&mut self) {
         if (self.sum_wk >> FAR).unsigned_abs() > self.sum_w as u64 && self.sum_w != 0 {
             let by = self.sum_wk.div_euclid(self.sum_w);
-            self.v0 = self.v0.wrapping_add(by as u64);
+            self.v0 = self.v0.shifted(by);
             self.sum_wk -= by * self.sum_w;
         }
     }
 
     /// Nobody waits: v0 goes with the running one.
     #[inline]
-    pub fn follow(&mut self, vruntime: u64) {
+    pub fn follow(&mut self, vruntime: Vruntime) {
         if self.sum_w == 0 {
             self.v0 = vruntime;
         }
     }
 
-    /// As [`follow`](Queue::follow), after the vruntime of `curr` was changed otherwise than by
+    /// As [`follow`](CfsRq::follow), after the vruntime of `curr` was changed otherwise than by
     /// charging it.
-    pub fn follow_curr(&mut self, se: &[Entity]) {
-        if self.curr != NONE {
-            self.follow(se[self.curr as usize].vruntime);
+    pub fn follow_curr(&mut self, se: &IndexVec<EntityId, Entity>) {
+        if let Some(curr) = self.curr {
+            self.follow(se[curr].vruntime);
         }
     }
 
     /// The smallest slice of those waiting, as well as the tree knows it.
     #[inline]
-    pub fn min_slice_waiting(&self, se: &[Entity]) -> u32 {
-        if self.tree.is_empty() { u32::MAX } else { se[self.tree.top() as usize].min_slice }
+    pub fn min_slice_waiting(&self, se: &IndexVec<EntityId, Entity>) -> u32 {
+        self.tree.top().map_or(u32::MAX, |top| se[top].min_slice)
     }
 
     /// The smallest slice of those queued, as well as the tree knows it.
     #[inline]
-    pub fn min_slice(&self, se: &[Entity]) -> u32 {
+    pub fn min_slice(&self, se: &IndexVec<EntityId, Entity>) -> u32 {
         let waiting = self.min_slice_waiting(se);
-        if self.curr != NONE && se[self.curr as usize].on_rq {
-            waiting.min(se[self.curr as usize].slice)
-        } else {
-            waiting
-        }
+        self.competing_curr(se).map_or(waiting, |curr| waiting.min(se[curr].slice))
+    }
+
+    /// `cpu_util_cfs`, of a CPU's own queue.
+    #[inline]
+    pub fn cpu_util(&self) -> u64 {
+        self.avg.util_avg.max(self.util_est).min(1024)
     }
 
     /// Recounts the sums. For tests.
-    pub fn audit_sums(&self, nodes: &Nodes, se: &[Entity]) -> bool {
-        let waiting = || timeline::iter(nodes, &self.tree).map(|node| &se[node as usize]);
+    pub fn audit_sums(&self, se: &IndexVec<EntityId, Entity>) -> bool {
+        let waiting = || timeline::iter(se, &self.tree).map(|e| &se[e]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
             && waiting().map(|entity| i64::from(entity.weight)).sum::<i64>() == self.sum_w
     }
-}
-
-/// As [`Queue::eligible`], for many questions with the same sums.
-#[inline]
-pub fn is_eligible(sum: i64, weight: i64, v0: u64, vruntime: u64) -> bool {
-    sum >= (vruntime.wrapping_sub(v0) as i64).wrapping_mul(weight)
 }

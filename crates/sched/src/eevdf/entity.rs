@@ -2,13 +2,18 @@
 //! time.
 //!
 //! An [`Entity`] is the part that the tree and the sums look at all the time and fills a cache
-//! line; what is looked at once a hook is in [`Info`]. Both are found by the same handle.
+//! line, links in the tree included; what is looked at once a hook is in [`Info`]. Both are found
+//! by the same [`EntityId`].
 
+use super::cfs_rq::CfsRqId;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
+use crate::classes::rbtree::Links;
 
-/// No entity, no queue.
-pub const NONE: u32 = u32::MAX;
+schedlab_core::define_index! {
+    /// A scheduling entity, by its row.
+    pub struct EntityId;
+}
 
 /// Weights are stored shifted left by this much, so that groups' shares lose little when they are
 /// divided among CPUs.
@@ -23,32 +28,59 @@ pub fn unscaled(weight: u64) -> u64 {
     if weight == 0 { 0 } else { (weight >> WEIGHT_SHIFT).max(2) }
 }
 
-/// a comes before b, on the circle of u64s.
-#[inline]
-pub fn before(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) < 0
-}
+/// A point in virtual time: ns of a nice-0 task's time. It wraps: of two points that one is earlier
+/// from which the other is reached forwards by less than half of the circle of u64s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Vruntime(pub u64);
 
-/// The earlier of two times on the circle.
-#[inline]
-pub fn earlier(a: u64, b: u64) -> u64 {
-    if before(b, a) { b } else { a }
+impl Vruntime {
+    /// Whether it is earlier than `other`.
+    #[inline]
+    pub fn is_before(self, other: Vruntime) -> bool {
+        self.since(other) < 0
+    }
+
+    /// The earlier of the two.
+    #[inline]
+    pub fn earlier(self, other: Vruntime) -> Vruntime {
+        if other.is_before(self) { other } else { self }
+    }
+
+    /// How much later than `other` it is, virtual ns.
+    #[inline]
+    pub fn since(self, other: Vruntime) -> i64 {
+        self.0.wrapping_sub(other.0) as i64
+    }
+
+    /// So many virtual ns later, or earlier if it is negative.
+    #[inline]
+    pub fn shifted(self, by: i64) -> Vruntime {
+        Vruntime(self.0.wrapping_add(by as u64))
+    }
+
+    /// So many virtual ns later.
+    #[inline]
+    pub fn plus(self, by: u64) -> Vruntime {
+        Vruntime(self.0.wrapping_add(by))
+    }
 }
 
 /// What the tree and the sums look at.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Entity {
-    /// Virtual time served, ns of a nice-0 task's time. Wraps.
-    pub vruntime: u64,
-    /// Virtual deadline of the present request. Wraps.
-    pub deadline: u64,
+    /// Virtual time served.
+    pub vruntime: Vruntime,
+    /// Virtual deadline of the present request. While `rel_deadline` is set: relative to
+    /// `vruntime`.
+    pub deadline: Vruntime,
     /// The smallest vruntime (6.12 on) or deadline (6.6) in the subtree of which this is the top.
-    pub min_other: u64,
-    /// Not queued: the lag with which it left, V - vruntime. Running: its protection (`vprot`, or
-    /// before 6.18 the mark "vlag = deadline"): kernels keep both in one place, and it shows (see
-    /// `reweight`).
+    pub min_other: Vruntime,
+    /// Not queued: the lag with which it left, V - vruntime. Running: its protection
+    /// ([`vprot`](Entity::vprot)): kernels keep both in one place, and it shows (see `reweight`).
     pub vlag: i64,
+    /// Its place in the tree.
+    pub links: Links<EntityId>,
     /// Request length, ns of real time.
     pub slice: u32,
     /// The smallest slice in the subtree, as exact as the kernel has it.
@@ -58,6 +90,8 @@ pub struct Entity {
     /// Virtual time = real time * `vt_factor` >> `vt_shift`.
     vt_factor: u32,
     vt_shift: u8,
+    /// Its colour in the tree.
+    pub red: bool,
     /// Queued, which the running one is too.
     pub on_rq: bool,
     /// Queued, but asleep: its dequeue waits until it is eligible.
@@ -72,11 +106,11 @@ pub struct Info {
     /// The task, if it is one.
     pub task: Option<Pid>,
     /// The queue of its own, if it is a group.
-    pub my_q: u32,
+    pub my_q: Option<CfsRqId>,
     /// The queue on which it stands or stood.
-    pub queue: u32,
+    pub cfs_rq: CfsRqId,
     /// The group entity above it.
-    pub parent: u32,
+    pub parent: Option<EntityId>,
     /// Number of entities above it.
     pub depth: u16,
     /// The slice was set by the user, or for a group by its children.
@@ -85,6 +119,8 @@ pub struct Info {
     pub rel_deadline: bool,
     /// Idle policy: a `SCHED_IDLE` task or an idle group.
     pub idle: bool,
+    /// Task: its averages have been renewed since its utilisation was estimated.
+    pub avg_renewed: bool,
     /// The stored weight.
     pub load: u64,
     /// Clock at which its time was last charged, ns.
@@ -101,15 +137,17 @@ impl Entity {
     /// A new entity, not queued, of nice 0.
     pub fn new(slice: u32) -> Entity {
         let mut entity = Entity {
-            vruntime: 0,
-            deadline: 0,
-            min_other: 0,
+            vruntime: Vruntime(0),
+            deadline: Vruntime(0),
+            min_other: Vruntime(0),
             vlag: 0,
+            links: Links::default(),
             slice,
             min_slice: slice,
             weight: 0,
             vt_factor: 0,
             vt_shift: 0,
+            red: false,
             on_rq: false,
             sched_delayed: false,
         };
@@ -136,6 +174,25 @@ impl Entity {
         self.vt_shift = shift as u8;
     }
 
+    /// Running: up to when it is protected from being passed. (6.18; before, it is protected while
+    /// this is its deadline.)
+    #[inline]
+    pub fn vprot(&self) -> Vruntime {
+        Vruntime(self.vlag as u64)
+    }
+
+    /// Running: protects it up to `until`.
+    #[inline]
+    pub fn set_vprot(&mut self, until: Vruntime) {
+        self.vlag = until.0 as i64;
+    }
+
+    /// The length of its request, virtual ns.
+    #[inline]
+    pub fn vslice(&self) -> u64 {
+        self.vt(u64::from(self.slice))
+    }
+
     /// Real time as this entity's virtual time: slower the heavier it is.
     #[inline]
     pub fn vt(&self, delta_ns: u64) -> u64 {
@@ -147,21 +204,22 @@ impl Entity {
 }
 
 impl Info {
-    /// A new task's.
-    pub fn of_task(task: Pid) -> Info {
+    /// Of a new entity that belongs on `cfs_rq`.
+    pub fn new(cfs_rq: CfsRqId) -> Info {
         Info {
-            task: Some(task),
-            my_q: NONE,
-            queue: NONE,
-            parent: NONE,
+            task: None,
+            my_q: None,
+            cfs_rq,
+            parent: None,
             depth: 0,
             custom_slice: false,
             rel_deadline: false,
             idle: false,
+            avg_renewed: false,
+            runnable: 0,
             load: NICE_0_WEIGHT,
             exec_start: 0,
             sum_exec_runtime: 0,
-            runnable: 0,
             avg: Average::default(),
         }
     }
@@ -182,6 +240,7 @@ mod tests {
     #[test]
     fn an_entity_fills_a_cache_line() {
         assert_eq!(core::mem::size_of::<Entity>(), 64);
+        assert_eq!(core::mem::size_of::<Option<EntityId>>(), 4);
         assert_eq!((core::mem::size_of::<Info>(), core::mem::offset_of!(Info, avg)), (128, 64));
     }
 
@@ -215,6 +274,15 @@ mod tests {
         group.set_weight(2 * NICE_0_WEIGHT, None);
         // floor(0xffffffff / 2048) = 2097151, a little less than 2^21.
         assert_eq!(group.vt(1_000_000), 499_999);
+    }
+
+    #[test]
+    fn virtual_time_wraps() {
+        let (late, early) = (Vruntime(5), Vruntime(u64::MAX - 5));
+        assert!(early.is_before(late) && !late.is_before(early));
+        assert_eq!((late.since(early), early.since(late)), (11, -11));
+        assert_eq!((late.earlier(early), early.earlier(late)), (early, early));
+        assert_eq!((early.plus(11), late.shifted(-11)), (late, early));
     }
 
     #[test]

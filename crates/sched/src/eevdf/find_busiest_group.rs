@@ -12,48 +12,17 @@
 //! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
 //! Between nodes two tasks are let be, so that they stay near their memory and each other.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
-use super::load_balance::{Migrate, Occasion, Pass};
+use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
 
-/// The capacity of one CPU.
-const CAPACITY: u64 = 1024;
 /// Between nodes so many tasks too many do no harm.
 const NUMA_IMBALANCE_MIN: u64 = 2;
-
-/// How busy a group is (`enum group_type`), the worst last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) enum Type {
-    #[default]
-    HasSpare,
-    FullyBusy,
-    SmtBalance,
-    Imbalanced,
-    Overloaded,
-}
-
-/// A group of CPUs as balancing sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Stats {
-    pub(super) kind: Type,
-    /// Its CPUs (`group_weight`).
-    pub(super) weight: u64,
-    pub(super) load: u64,
-    pub(super) util: u64,
-    pub(super) runnable: u64,
-    /// Threads of all classes, delayed ones included.
-    pub(super) nr_running: u64,
-    /// Fair tasks that really want to run.
-    pub(super) h_nr_runnable: u64,
-    pub(super) idle_cpus: u64,
-    /// The threads of one core.
-    is_core: bool,
-    /// Some CPU has more than one thread.
-    pub(super) has_waiting: bool,
-}
 
 /// The busiest group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,33 +31,15 @@ struct Busiest {
     stats: Stats,
 }
 
-/// What a look at all groups of a domain brings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Survey {
-    /// The own group.
-    pub local: Stats,
-    /// All groups together: their CPUs, load, utilisation and whether anybody waits.
-    pub whole: Stats,
-    /// The number of the busiest of the other groups that have something to give, and what it does.
-    pub busiest: Option<(usize, Stats)>,
-}
-
 impl Fair {
     /// What these CPUs do together. CPUs that are left out count as empty.
-    pub(super) fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
-        let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
-        for &cpu in cpus.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
-            let queue = &self.queues[cpu.index()];
-            let nr_running = rqs.nr_running[cpu.index()];
-            sum.load += queue.avg.load_avg;
-            sum.util += self.cpu_util(cpu);
-            sum.runnable += queue.avg.runnable_avg;
-            sum.nr_running += u64::from(nr_running);
-            sum.h_nr_runnable += u64::from(queue.h_nr_runnable);
-            sum.has_waiting |= nr_running > 1;
-            sum.idle_cpus += u64::from(self.is_idle_cpu(rqs, cpu));
-        }
-        sum
+    fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
+        Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
+    }
+
+    /// Brings the cache of all CPUs' statistics up to date.
+    pub(super) fn refresh_lb_cache(&mut self, rqs: &mut Rqs) {
+        self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
     }
 
     /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
@@ -96,27 +47,27 @@ impl Fair {
     fn class(
         &self,
         rqs: &Rqs,
-        pass: &Pass,
+        env: &LbEnv,
         level: &DomainLevel,
         cpus: &[CpuId],
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        let of_threads = pass.level.checked_sub(1).map(|below| rqs.domains.level(below));
+        let of_threads = env.level.checked_sub(1).map(|below| rqs.domains.level(below));
         stats.is_core =
             cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
-        let mark = pass.level + cpus[0].index() * rqs.domains.levels();
+        let mark = env.level + cpus[0].index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
-        stats.kind = if by_numbers == Type::Overloaded {
-            Type::Overloaded
+        stats.kind = if by_numbers == GroupType::Overloaded {
+            GroupType::Overloaded
         } else if self.balance.imbalanced[mark] {
-            Type::Imbalanced
+            GroupType::Imbalanced
         } else if !is_local
             && stats.is_core
-            && pass.why != Occasion::NotIdle
+            && env.why != CpuIdleType::NotIdle
             && stats.h_nr_runnable > 1
         {
-            Type::SmtBalance
+            GroupType::SmtBalance
         } else {
             by_numbers
         };
@@ -125,20 +76,20 @@ impl Fair {
 
     /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
     /// to even out, and how much, goes into the pass. None: all is well.
-    pub(super) fn find_source(&mut self, rqs: &mut Rqs, pass: &mut Pass) -> Option<CpuId> {
-        self.tally_up(rqs);
+    pub(super) fn find_source(&mut self, rqs: &mut Rqs, env: &mut LbEnv) -> Option<CpuId> {
+        self.refresh_lb_cache(rqs);
         let rqs = &*rqs;
-        let Survey { local, whole, busiest } = match self.lb_cache.knows(pass.level) {
-            true => self.lb_cache.survey(pass.here),
-            false => self.survey(rqs, pass),
+        let Survey { local, whole, busiest } = match self.lb_cache.knows(env.level) {
+            true => self.lb_cache.survey(env.here),
+            false => self.survey(rqs, env),
         };
-        let level = rqs.domains.level(pass.level);
-        let span = level.span(pass.here);
-        if rqs.domains.is_top(pass.here, pass.level) {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
-        if pass.why != Occasion::NewlyIdle && self.near.llc_level(pass.here) == Some(pass.level) {
-            let llc = self.near.llc_id(pass.here);
+        if env.why != CpuIdleType::NewlyIdle && self.near.llc_level(env.here) == Some(env.level) {
+            let llc = self.near.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(
                 span.cpus.len() as u64,
                 whole.util,
@@ -148,23 +99,23 @@ impl Fair {
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
         let average = whole.load / whole.weight;
-        if !self.is_worth_while(rqs, pass, &local, &busiest, average) {
+        if !self.is_worth_while(rqs, env, &local, &busiest, average) {
             return None;
         }
-        let (kind, imbalance) = self.calculate_imbalance(rqs, pass, &local, &busiest, average)?;
-        pass.kind = kind;
-        pass.imbalance = imbalance as i64;
+        let (kind, imbalance) = self.calculate_imbalance(rqs, env, &local, &busiest, average)?;
+        env.kind = kind;
+        env.imbalance = imbalance as i64;
         self.busiest_queue(span.group(busiest.group), kind, imbalance)
     }
 
     /// Looks at all groups of the pass's domain.
-    pub(super) fn survey(&self, rqs: &Rqs, pass: &Pass) -> Survey {
-        let level = rqs.domains.level(pass.level);
-        let span = level.span(pass.here);
+    pub(super) fn survey(&self, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
-        let own = level.group_of(pass.here);
+        let own = level.group_of(env.here);
         let local = span.group(own);
-        let local = self.class(rqs, pass, level, local, self.sum_up(rqs, local), true);
+        let local = self.class(rqs, env, level, local, self.sum_up(rqs, local), true);
         let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
@@ -176,7 +127,7 @@ impl Fair {
                 // Of one that has nothing to give nobody need know the class.
                 continue;
             }
-            let stats = self.class(rqs, pass, level, cpus, stats, false);
+            let stats = self.class(rqs, env, level, cpus, stats, false);
             if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
                 busiest = Some((group, stats));
             }
@@ -188,31 +139,31 @@ impl Fair {
     fn is_worth_while(
         &self,
         rqs: &Rqs,
-        pass: &Pass,
+        env: &LbEnv,
         local: &Stats,
         busiest: &Busiest,
         average: u64,
     ) -> bool {
-        let pct = u64::from(rqs.domains.level(pass.level).params.imbalance_pct);
+        let pct = u64::from(rqs.domains.level(env.level).params.imbalance_pct);
         let (number, busiest) = (busiest.group, &busiest.stats);
-        if busiest.kind == Type::Imbalanced {
+        if busiest.kind == GroupType::Imbalanced {
             return true;
         }
         if local.kind > busiest.kind {
             return false;
         }
-        if local.kind == Type::Overloaded {
+        if local.kind == GroupType::Overloaded {
             let (own, other) = (local.avg_load(), busiest.avg_load());
             return own < other && own < average && 100 * other > pct * own;
         }
-        if local.kind == Type::HasSpare
-            && self.prefers_sibling(rqs, pass)
-            && self.sibling_imbalance(rqs, pass, local, number, busiest) > 1
+        if local.kind == GroupType::HasSpare
+            && self.prefers_sibling(rqs, env)
+            && self.sibling_imbalance(rqs, env, local, number, busiest) > 1
         {
             return true;
         }
-        busiest.kind == Type::Overloaded
-            || (pass.why != Occasion::NotIdle
+        busiest.kind == GroupType::Overloaded
+            || (env.why != CpuIdleType::NotIdle
                 && (busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
                 && busiest.h_nr_runnable > 1)
     }
@@ -221,34 +172,35 @@ impl Fair {
     fn calculate_imbalance(
         &self,
         rqs: &Rqs,
-        pass: &Pass,
+        env: &LbEnv,
         local: &Stats,
         busiest: &Busiest,
         average: u64,
-    ) -> Option<(Migrate, u64)> {
+    ) -> Option<(MigrationType, u64)> {
         let (number, busiest) = (busiest.group, &busiest.stats);
-        if matches!(busiest.kind, Type::SmtBalance | Type::Imbalanced) {
-            return Some((Migrate::Task, 1));
+        if matches!(busiest.kind, GroupType::SmtBalance | GroupType::Imbalanced) {
+            return Some((MigrationType::Task, 1));
         }
-        if local.kind == Type::HasSpare {
-            if busiest.kind == Type::Overloaded && self.near.llc_level(pass.here) < Some(pass.level)
+        if local.kind == GroupType::HasSpare {
+            if busiest.kind == GroupType::Overloaded
+                && self.near.llc_level(env.here) < Some(env.level)
             {
                 let room = (CAPACITY * local.weight).saturating_sub(local.util);
                 return match room {
-                    0 => (pass.why != Occasion::NotIdle).then_some((Migrate::Task, 1)),
-                    room => Some((Migrate::Util, room)),
+                    0 => (env.why != CpuIdleType::NotIdle).then_some((MigrationType::Task, 1)),
+                    room => Some((MigrationType::Util, room)),
                 };
             }
-            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, pass) {
-                self.sibling_imbalance(rqs, pass, local, number, busiest)
+            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, env) {
+                self.sibling_imbalance(rqs, env, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
-            if is_numa(rqs.domains.level(pass.level).kind) {
-                let allowed = self.near.numa_imbalance(&rqs.domains, pass.level, pass.here);
-                tasks = numa_tasks(tasks, local.nr_running + 1, allowed);
+            if is_numa(rqs.domains.level(env.level).kind) {
+                let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+                tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
             }
-            return (tasks > 1).then_some((Migrate::Task, tasks / 2));
+            return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
         }
         let (own, other) = (local.avg_load(), busiest.known_load());
         if own >= other || own >= average {
@@ -258,13 +210,13 @@ impl Fair {
         let out = other.wrapping_sub(average).wrapping_mul(CAPACITY * busiest.weight);
         let into = (average - own) * CAPACITY * local.weight;
         let load = out.min(into) / CAPACITY;
-        (load > 0).then_some((Migrate::Load, load))
+        (load > 0).then_some((MigrationType::Load, load))
     }
 
     /// Whether each group of the domain should have one task before any has two: the domains below
     /// say so, but for nodes.
-    fn prefers_sibling(&self, rqs: &Rqs, pass: &Pass) -> bool {
-        let below = rqs.domains.child(pass.here, pass.level);
+    fn prefers_sibling(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        let below = rqs.domains.child(env.here, env.level);
         below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
     }
 
@@ -273,19 +225,18 @@ impl Fair {
     fn sibling_imbalance(
         &self,
         rqs: &Rqs,
-        pass: &Pass,
+        env: &LbEnv,
         local: &Stats,
         number: usize,
         busiest: &Stats,
     ) -> u64 {
-        if pass.why == Occasion::NotIdle || busiest.nr_running == 0 {
+        if env.why == CpuIdleType::NotIdle || busiest.nr_running == 0 {
             return 0;
         }
-        let level = rqs.domains.level(pass.level);
-        let cores =
-            |group: usize| self.near.cores(&rqs.domains, level.span(pass.here).group(group));
+        let level = rqs.domains.level(env.level);
+        let cores = |group: usize| self.near.cores(&rqs.domains, level.span(env.here).group(group));
         let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
-            (cores(level.group_of(pass.here)), cores(number))
+            (cores(level.group_of(env.here)), cores(number))
         } else {
             (1, 1)
         };
@@ -299,18 +250,18 @@ impl Fair {
     }
 
     /// `sched_balance_find_src_rq`: the busiest CPU of the group.
-    fn busiest_queue(&self, group: &[CpuId], kind: Migrate, imbalance: u64) -> Option<CpuId> {
+    fn busiest_queue(&self, group: &[CpuId], kind: MigrationType, imbalance: u64) -> Option<CpuId> {
         let mut best = (0, None);
         for &cpu in group.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
-            let queue = &self.queues[cpu.index()];
+            let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
             let tasks = u64::from(queue.h_nr_runnable);
             let measure = match kind {
-                Migrate::Task => tasks,
+                MigrationType::Task => tasks,
                 // A CPU's only task is not to be moved if it is more than what is to be moved.
-                Migrate::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
-                Migrate::Util if tasks == 1 => 0,
-                Migrate::Load => queue.avg.load_avg,
-                Migrate::Util => self.cpu_util(cpu),
+                MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
+                MigrationType::Util if tasks == 1 => 0,
+                MigrationType::Load => queue.avg.load_avg,
+                MigrationType::Util => queue.cpu_util(),
             };
             if tasks > 0 && measure > best.0 {
                 best = (measure, Some(cpu));
@@ -322,69 +273,8 @@ impl Fair {
 
 /// `adjust_numa_imbalance`: how much of an imbalance between nodes counts, the own one having so
 /// many tasks: not two tasks, as long as it has few.
-pub(super) fn numa_tasks(imbalance: u64, running: u64, allowed: u64) -> u64 {
+pub(super) fn adjust_numa_imbalance(imbalance: u64, running: u64, allowed: u64) -> u64 {
     if running <= allowed && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
-}
-
-impl Stats {
-    /// Overloaded, fully busy, or with spare capacity.
-    pub(super) fn type_by_numbers(&self, imbalance_pct: u32) -> Type {
-        let pct = u64::from(imbalance_pct);
-        let capacity = CAPACITY * self.weight;
-        let crowded = capacity * pct < self.runnable * 100;
-        let (has, uses) = (capacity * 100, self.util * pct);
-        if self.nr_running > self.weight && (has < uses || crowded) {
-            Type::Overloaded
-        } else if self.nr_running >= self.weight && (crowded || has <= uses) {
-            Type::FullyBusy
-        } else {
-            Type::HasSpare
-        }
-    }
-
-    /// Sums over several groups.
-    pub(super) fn of_sums(weight: u64, load: u64, util: u64, has_waiting: bool) -> Stats {
-        Stats { weight, load, util, has_waiting, ..Stats::default() }
-    }
-
-    /// The sums of both.
-    fn add(&mut self, other: &Stats) {
-        self.weight += other.weight;
-        self.load += other.load;
-        self.util += other.util;
-        self.has_waiting |= other.has_waiting;
-    }
-
-    /// Load as if it were one CPU.
-    pub(super) fn avg_load(&self) -> u64 {
-        self.load / self.weight
-    }
-
-    /// The same, where the kernel has worked it out.
-    fn known_load(&self) -> u64 {
-        if self.kind == Type::Overloaded { self.avg_load() } else { 0 }
-    }
-
-    /// Whether this group is a better source than `best`, found earlier.
-    pub(super) fn is_busier_than(&self, best: &Stats) -> bool {
-        if self.kind != best.kind {
-            return self.kind > best.kind;
-        }
-        let by_spare = || {
-            self.idle_cpus < best.idle_cpus
-                || (self.idle_cpus == best.idle_cpus && self.nr_running > best.nr_running)
-        };
-        match self.kind {
-            Type::Overloaded => self.avg_load() > best.avg_load(),
-            // Affinity is the trouble: one is as good as another.
-            Type::Imbalanced => false,
-            Type::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
-            // Their average loads are not worked out and all count as 0: the last one looked at, or
-            // a core of threads.
-            Type::SmtBalance | Type::FullyBusy => !best.is_core,
-            Type::HasSpare => by_spare(),
-        }
-    }
 }
 
 /// `update_idle_cpu_scan`: how many CPUs are worth looking at for an idle one, the fewer the busier
@@ -407,14 +297,14 @@ mod tests {
 
     /// The plain way: every group is summed up and classed, be it empty; then those are compared
     /// that have something to give.
-    fn full_pass(fair: &Fair, rqs: &Rqs, pass: &Pass) -> Survey {
-        let level = rqs.domains.level(pass.level);
-        let span = level.span(pass.here);
-        let (own, groups) = (level.group_of(pass.here), span.groups.len());
+    fn full_env(fair: &Fair, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        let (own, groups) = (level.group_of(env.here), span.groups.len());
         let classed: Vec<Stats> = (0..groups)
             .map(|group| {
                 let cpus = &span.groups[group];
-                fair.class(rqs, pass, level, cpus, fair.sum_up(rqs, cpus), group == own)
+                fair.class(rqs, env, level, cpus, fair.sum_up(rqs, cpus), group == own)
             })
             .collect();
         let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();
@@ -460,13 +350,13 @@ mod tests {
                     .dropped
                     .iter_mut()
                     .for_each(|dropped| *dropped = random.below(10) == 0);
-                let why =
-                    [Occasion::NotIdle, Occasion::Idle, Occasion::NewlyIdle][round as usize % 3];
+                let why = [CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle]
+                    [round as usize % 3];
                 for here in (0..24).map(CpuId) {
                     for level in rqs.domains.of(here) {
-                        let pass = Pass::new(here, level, why);
-                        let short = fair.survey(rqs, &pass);
-                        assert_eq!(short, full_pass(fair, rqs, &pass), "round {round}, {pass:?}");
+                        let env = LbEnv::new(here, level, why);
+                        let short = fair.survey(rqs, &env);
+                        assert_eq!(short, full_env(fair, rqs, &env), "round {round}, {env:?}");
                         found += u32::from(short.busiest.is_some());
                         empty += u32::from(short.busiest.is_none());
                         if let Some((_, stats)) = short.busiest {

@@ -4,9 +4,11 @@
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
 //! ([`select_task_rq`](super::select_task_rq)).
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::is_numa;
-use super::find_busiest_group::{Stats, Type, numa_tasks};
+use super::find_busiest_group::adjust_numa_imbalance;
+use super::lb_stats::{GroupType, Stats, is_idle_cpu};
 use crate::classes::Rqs;
 use core::cmp::Reverse;
 use schedlab_core::{CpuId, CpuSet};
@@ -16,8 +18,13 @@ const NICE_0_LOAD: u64 = 1024;
 
 impl Fair {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
-    pub(super) fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, this: CpuId) -> CpuId {
-        self.tally_up(rqs);
+    pub(super) fn find_dst_cpu_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        allowed: &CpuSet,
+        this: CpuId,
+    ) -> CpuId {
+        self.refresh_lb_cache(rqs);
         let rqs = &*rqs;
         let domains = &rqs.domains;
         let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
@@ -62,7 +69,7 @@ impl Fair {
             let cpus = span.group(group);
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
-                let mut stats = self.sum_up(rqs, cpus);
+                let mut stats = Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus);
                 stats.kind = stats.type_by_numbers(pct);
                 stats
             })
@@ -76,7 +83,7 @@ impl Fair {
         let mut idlest: Option<(usize, Stats)> = None;
         for group in (own + 1..groups).chain(0..own) {
             if let (Some((_, best)), &[cpu]) = (&idlest, span.group(group))
-                && best.no_cpu_of_util_is_idler(self.cpu_util(cpu))
+                && best.no_cpu_of_util_is_idler(self.cfs_rqs[CfsRqId::of_cpu(cpu)].cpu_util())
             {
                 // What else there is to know of it does not matter.
                 continue;
@@ -108,8 +115,8 @@ impl Fair {
             return Some(cpu);
         }
         let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
-        let idle = usable().filter(|&cpu| self.is_idle_cpu(rqs, cpu)).min_by_key(since);
-        idle.or_else(|| usable().min_by_key(|cpu| self.queues[cpu.index()].avg.load_avg))
+        let idle = usable().filter(|&cpu| is_idle_cpu(rqs, cpu)).min_by_key(since);
+        idle.or_else(|| usable().min_by_key(|&cpu| self.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg))
     }
 }
 
@@ -119,14 +126,14 @@ fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> b
     if here.kind != there.kind {
         return here.kind > there.kind;
     }
-    if here.kind != Type::HasSpare {
+    if here.kind != GroupType::HasSpare {
         let margin = NICE_0_LOAD * (pct - 100) / 100;
         let (own, other) = (here.avg_load(), there.avg_load());
         return own > other + margin && 100 * own > pct * other;
     }
     if let Some(allowed) = numa {
         let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);
-        if numa_tasks(imbalance, here.nr_running + 1, allowed) == 0 {
+        if adjust_numa_imbalance(imbalance, here.nr_running + 1, allowed) == 0 {
             return false;
         }
     }
@@ -138,19 +145,7 @@ impl Stats {
     /// [idler](Stats::is_idler_than) than this group: as this one has spare capacity and an idle
     /// CPU, it would have to be less used.
     fn no_cpu_of_util_is_idler(&self, util: u64) -> bool {
-        self.kind == Type::HasSpare && self.idle_cpus > 0 && util >= self.util
-    }
-
-    /// Whether this group is idler than `best`, found earlier.
-    pub(super) fn is_idler_than(&self, best: &Stats) -> bool {
-        match self.kind {
-            kind if kind != best.kind => kind < best.kind,
-            Type::HasSpare => {
-                self.idle_cpus > best.idle_cpus
-                    || (self.idle_cpus == best.idle_cpus && self.util < best.util)
-            }
-            _ => self.avg_load() < best.avg_load(),
-        }
+        self.kind == GroupType::HasSpare && self.idle_cpus > 0 && util >= self.util
     }
 }
 
@@ -167,13 +162,16 @@ mod tests {
         for _ in 0..2_000 {
             let mut cpu = || {
                 let nr_running = random.below(3);
-                let mut stats = Stats::default();
-                stats.weight = 1;
-                stats.load = random.below(2048);
-                stats.util = random.below(3) * random.below(512);
-                stats.runnable = random.below(2) * random.below(2048);
-                (stats.nr_running, stats.h_nr_runnable) = (nr_running, nr_running);
-                stats.idle_cpus = u64::from(nr_running == 0);
+                let mut stats = Stats {
+                    weight: 1,
+                    load: random.below(2048),
+                    util: random.below(3) * random.below(512),
+                    runnable: random.below(2) * random.below(2048),
+                    nr_running,
+                    h_nr_runnable: nr_running,
+                    idle_cpus: u64::from(nr_running == 0),
+                    ..Stats::default()
+                };
                 stats.kind = stats.type_by_numbers(117);
                 stats
             };

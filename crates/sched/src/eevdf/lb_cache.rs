@@ -2,14 +2,14 @@
 //!
 //! The rules say: look at every CPU of the domain, add up its load, compare it with the best found
 //! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
-//! answers are kept: for every CPU what was last seen of it (a row), and for each [`BLOCK`] of CPUs
-//! the best of its rows; and the sums over all. Whoever changes something of a CPU that stands in
-//! its row marks the row ([`LbCache::mark`]; [`Rqs`] marks what it changes itself), and before the
-//! next answer the marked rows are read anew.
+//! answers are kept: for every CPU what was last seen of it (a row), for each block of CPUs the
+//! best of its rows, and the sums over all. Whoever changes something of a CPU that stands in its
+//! row calls `invalidate` ([`Rqs`] marks what it changes itself), and before the next answer the
+//! marked rows are read anew.
 //!
-//! The answers are exactly those of the long way ([`Fair::survey`], [`Fair::idlest_group`]), as
+//! The answers are exactly those of the long way (`Fair::survey`, `Fair::idlest_group`), as
 //!
-//! * averages stand still between two updates, however much time passes, so that sums of them can
+//! * averages stand still between two updates, however much time enves, so that sums of them can
 //!   be kept;
 //! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the
 //!   ring: whatever decides among equals (the first, or the last that was looked at) decides within
@@ -18,9 +18,9 @@
 //! This is for the machine that is one domain of single CPUs. Where domains have groups of several
 //! there are few groups.
 
-use super::class::Fair;
+use super::cfs_rq::CfsRqs;
 use super::domains::is_numa;
-use super::find_busiest_group::{Stats, Survey};
+use super::lb_stats::{Stats, Survey};
 use crate::classes::Rqs;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
@@ -29,8 +29,6 @@ use schedlab_core::CpuId;
 
 /// CPUs of a block.
 const BLOCK: usize = 32;
-/// No CPU.
-const NOBODY: u32 = u32::MAX;
 
 /// See the module.
 #[derive(Debug)]
@@ -57,9 +55,9 @@ struct Block {
     /// The others are out of date.
     marked: bool,
     /// The CPU to take tasks from.
-    busiest: u32,
+    busiest: Option<CpuId>,
     /// The CPU for a new task.
-    idlest: u32,
+    idlest: Option<CpuId>,
 }
 
 impl LbCache {
@@ -84,19 +82,20 @@ impl LbCache {
         };
         if lb_cache.is_kept {
             lb_cache.rows = alloc::vec![Stats::default(); cpus];
-            lb_cache.blocks = alloc::vec![Block { marked: true, busiest: NOBODY, idlest: NOBODY }; cpus.div_ceil(BLOCK)];
-            (0..cpus as u32).for_each(|cpu| lb_cache.invalidate(cpu));
+            let stale = Block { marked: true, busiest: None, idlest: None };
+            lb_cache.blocks = alloc::vec![stale; cpus.div_ceil(BLOCK)];
+            (0..cpus as u32).for_each(|cpu| lb_cache.invalidate(CpuId(cpu)));
         }
         lb_cache
     }
 
     /// Something of `cpu` may have changed that its row tells.
     #[inline]
-    pub(super) fn invalidate(&mut self, cpu: u32) {
-        self.marked[cpu as usize / 64] |= 1 << (cpu % 64);
+    pub(super) fn invalidate(&mut self, cpu: CpuId) {
+        self.marked[cpu.index() / 64] |= 1 << (cpu.0 % 64);
     }
 
-    /// Whether the lb_cache knows the domain of this level.
+    /// Whether the cache knows the domain of this level.
     #[inline]
     pub(super) fn knows(&self, level: usize) -> bool {
         self.is_kept && self.level == level
@@ -121,12 +120,12 @@ impl LbCache {
     fn best(
         &self,
         cpus: Range<usize>,
-        found: u32,
+        found: Option<CpuId>,
         is_better: impl Fn(&Stats, Option<&Stats>) -> bool,
-    ) -> u32 {
+    ) -> Option<CpuId> {
         cpus.fold(found, |found, cpu| {
-            let best = self.rows.get(found as usize);
-            if is_better(&self.rows[cpu], best) { cpu as u32 } else { found }
+            let best = found.map(|cpu| self.row(cpu));
+            if is_better(&self.rows[cpu], best) { Some(CpuId(cpu as u32)) } else { found }
         })
     }
 
@@ -135,26 +134,24 @@ impl LbCache {
     fn best_around(
         &self,
         own: CpuId,
-        of_block: impl Fn(&Block) -> u32,
+        of_block: impl Fn(&Block) -> Option<CpuId>,
         is_better: impl Fn(&Stats, Option<&Stats>) -> bool,
     ) -> Option<CpuId> {
         let (own, cpus) = (own.index(), self.rows.len());
         let block = own / BLOCK;
         let (first, behind) = (block * BLOCK, ((block + 1) * BLOCK).min(cpus));
-        let mut found = self.best(own + 1..behind, NOBODY, &is_better);
+        let mut found = self.best(own + 1..behind, None, &is_better);
         for other in self.blocks[block + 1..].iter().chain(&self.blocks[..block]) {
-            let candidate = of_block(other);
-            if candidate != NOBODY
-                && is_better(&self.rows[candidate as usize], self.rows.get(found as usize))
+            if let Some(candidate) = of_block(other)
+                && is_better(self.row(candidate), found.map(|cpu| self.row(cpu)))
             {
-                found = candidate;
+                found = Some(candidate);
             }
         }
-        found = self.best(first..own, found, &is_better);
-        (found != NOBODY).then_some(CpuId(found))
+        self.best(first..own, found, &is_better)
     }
 
-    /// What [`Fair::survey`] finds, seen from `here`.
+    /// What `Fair::survey` finds, seen from `here`.
     pub(super) fn survey(&self, here: CpuId) -> Survey {
         let busiest = self.best_around(here, |block| block.busiest, is_busier);
         let whole = Stats::of_sums(self.rows.len() as u64, self.load, self.util, self.waiting > 0);
@@ -166,6 +163,53 @@ impl LbCache {
     pub(super) fn idlest(&self, own: CpuId) -> Option<CpuId> {
         self.best_around(own, |block| block.idlest, is_idler)
     }
+
+    /// Brings the cache up to date. CPUs that are `dropped` count as empty.
+    pub(super) fn refresh(&mut self, rqs: &mut Rqs, cfs_rqs: &CfsRqs, dropped: &[bool]) {
+        if !self.is_kept {
+            return;
+        }
+        for word in 0..self.marked.len() {
+            let mut bits = core::mem::take(&mut self.marked[word]) | rqs.take_changed(word);
+            while bits != 0 {
+                let cpu = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let row = self.row_of(rqs, cfs_rqs, dropped, CpuId(cpu as u32));
+                self.put(cpu, row);
+            }
+        }
+        for block in 0..self.blocks.len() {
+            if self.blocks[block].marked {
+                let cpus = || block * BLOCK..((block + 1) * BLOCK).min(self.rows.len());
+                let busiest = self.best(cpus(), None, is_busier);
+                let idlest = self.best(cpus(), None, is_idler);
+                self.blocks[block] = Block { marked: false, busiest, idlest };
+            }
+        }
+    }
+
+    /// What is to stand in the row of `cpu`.
+    fn row_of(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
+        let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, &[cpu]);
+        row.kind = row.type_by_numbers(self.imbalance_pct);
+        row
+    }
+
+    /// Whether every row that is not marked is right, and the sums are. For tests.
+    pub(super) fn audit(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool]) -> bool {
+        let is_marked = |cpu: CpuId| (self.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
+        let sum = |of: fn(&Stats) -> u64| self.rows.iter().map(of).sum::<u64>();
+        !self.is_kept
+            || (0..self.rows.len() as u32).map(CpuId).all(|cpu| {
+                is_marked(cpu)
+                    || rqs.is_changed(cpu)
+                    || *self.row(cpu) == self.row_of(rqs, cfs_rqs, dropped, cpu)
+            }) && [
+                sum(|row| row.load),
+                sum(|row| row.util),
+                sum(|row| u64::from(row.has_waiting)),
+            ] == [self.load, self.util, u64::from(self.waiting)]
+    }
 }
 
 fn is_busier(stats: &Stats, best: Option<&Stats>) -> bool {
@@ -176,69 +220,11 @@ fn is_idler(stats: &Stats, best: Option<&Stats>) -> bool {
     best.is_none_or(|best| stats.is_idler_than(best))
 }
 
-impl Fair {
-    /// Something of queue `q` has changed that balancing reads.
-    #[inline]
-    pub(super) fn invalidate(&mut self, q: u32) {
-        // Of groups' queues it reads nothing.
-        if q < self.cpus {
-            self.lb_cache.invalidate(q);
-        }
-    }
-
-    /// Brings the lb_cache up to date.
-    pub(super) fn tally_up(&mut self, rqs: &mut Rqs) {
-        if !self.lb_cache.is_kept {
-            return;
-        }
-        for word in 0..self.lb_cache.marked.len() {
-            let mut bits =
-                core::mem::take(&mut self.lb_cache.marked[word]) | rqs.take_changed(word);
-            while bits != 0 {
-                let cpu = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let row = self.row_of(rqs, CpuId(cpu as u32));
-                self.lb_cache.put(cpu, row);
-            }
-        }
-        for block in 0..self.lb_cache.blocks.len() {
-            if self.lb_cache.blocks[block].marked {
-                let lb_cache = &mut self.lb_cache;
-                let cpus = || block * BLOCK..((block + 1) * BLOCK).min(lb_cache.rows.len());
-                let busiest = lb_cache.best(cpus(), NOBODY, is_busier);
-                let idlest = lb_cache.best(cpus(), NOBODY, is_idler);
-                lb_cache.blocks[block] = Block { marked: false, busiest, idlest };
-            }
-        }
-    }
-
-    /// What is to stand in the row of `cpu`.
-    fn row_of(&self, rqs: &Rqs, cpu: CpuId) -> Stats {
-        let mut row = self.sum_up(rqs, &[cpu]);
-        row.kind = row.type_by_numbers(self.lb_cache.imbalance_pct);
-        row
-    }
-
-    /// Whether every row that is not marked is right, and the sums are. For tests.
-    pub(super) fn audit_tally(&self, rqs: &Rqs) -> bool {
-        let lb_cache = &self.lb_cache;
-        let is_marked = |cpu: CpuId| (lb_cache.marked[cpu.index() / 64] >> (cpu.0 % 64)) & 1 == 1;
-        let sum = |of: fn(&Stats) -> u64| lb_cache.rows.iter().map(of).sum::<u64>();
-        !lb_cache.is_kept
-            || (0..self.cpus).map(CpuId).all(|cpu| {
-                is_marked(cpu) || rqs.is_changed(cpu) || *lb_cache.row(cpu) == self.row_of(rqs, cpu)
-            }) && [
-                sum(|row| row.load),
-                sum(|row| row.util),
-                sum(|row| u64::from(row.has_waiting)),
-            ] == [lb_cache.load, lb_cache.util, u64::from(lb_cache.waiting)]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eevdf::load_balance::{Occasion, Pass};
+    use crate::eevdf::cfs_rq::CfsRqId;
+    use crate::eevdf::lb_env::{CpuIdleType, LbEnv};
     use crate::eevdf::tests::scramble;
     use crate::eevdf::{Eevdf, Version};
     use crate::random::Random;
@@ -248,7 +234,7 @@ mod tests {
     /// After each of many changes of a few CPUs at a time: a survey from every CPU, and where forks
     /// on it go.
     #[test]
-    fn the_tally_says_what_a_look_at_every_cpu_says() {
+    fn the_cache_says_what_a_look_at_every_cpu_says() {
         let mut random = Random(1);
         let (mut found, mut left) = (0, 0);
         for cpus in [2, 31, 32, 33, 65, 100] {
@@ -261,20 +247,20 @@ mod tests {
                     let cpu = CpuId(random.below(u64::from(cpus)) as u32);
                     scramble(fair, rqs, &mut random, cpu, kinds);
                 }
-                fair.tally_up(rqs);
-                assert!(fair.audit_tally(rqs));
+                fair.refresh_lb_cache(rqs);
+                assert!(fair.is_lb_cache_right(rqs));
                 for here in (0..cpus).map(CpuId) {
-                    let pass = Pass::new(here, fair.lb_cache.level, Occasion::Idle);
+                    let env = LbEnv::new(here, fair.lb_cache.level, CpuIdleType::Idle);
                     let short = fair.lb_cache.survey(here);
                     assert_eq!(
                         short,
-                        fair.survey(rqs, &pass),
+                        fair.survey(rqs, &env),
                         "{cpus} CPUs, round {round}, {here:?}"
                     );
                     found += u32::from(short.busiest.is_some());
-                    let short = fair.idlest_group(rqs, &CpuSet::All, here, pass.level);
+                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
                     fair.lb_cache.is_kept = false;
-                    let long = fair.idlest_group(rqs, &CpuSet::All, here, pass.level);
+                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
                     fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());
@@ -288,11 +274,11 @@ mod tests {
     fn an_unmarked_change_is_noticed() {
         let Eevdf { core: rqs, fair, .. } =
             &mut Eevdf::new(Version::V6_18, &BuildConfig::flat(4, 1000));
-        fair.tally_up(rqs);
-        assert!(fair.audit_tally(rqs));
-        fair.queues[2].avg.load_avg = 7;
-        assert!(!fair.audit_tally(rqs));
-        fair.invalidate(2);
-        assert!(fair.audit_tally(rqs));
+        fair.refresh_lb_cache(rqs);
+        assert!(fair.is_lb_cache_right(rqs));
+        fair.cfs_rqs[CfsRqId::of_cpu(CpuId(2))].avg.load_avg = 7;
+        assert!(!fair.is_lb_cache_right(rqs));
+        fair.lb_cache.invalidate(CpuId(2));
+        assert!(fair.is_lb_cache_right(rqs));
     }
 }

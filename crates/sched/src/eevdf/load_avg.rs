@@ -4,23 +4,13 @@
 //! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
 //! kept.
 
-use super::cfs_rq::Removed;
+use super::cfs_rq::{CfsRq, CfsRqId, Removed};
 use super::class::Fair;
-use super::entity::{NONE, unscaled};
+use super::entity::{EntityId, Info, unscaled};
+use super::flags::Attach;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::CpuId;
-
-/// What an update of an entity's averages does to its queue's besides.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Attach {
-    /// Nothing.
-    No,
-    /// A new or moved entity's are added.
-    Attach,
-    /// They are subtracted.
-    Detach,
-}
 
 /// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
 /// half: a queue with a load above 91934 forgets most of it when something is subtracted.
@@ -28,93 +18,38 @@ fn raise(sum: u64, average: u64) -> u64 {
     u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
 }
 
-impl Fair {
-    /// Whether load is tracked at all.
+impl CfsRq {
+    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the averages are brought up to
+    /// `now_ns`. Whether they have changed.
     #[inline]
-    fn tracks_load(&self) -> bool {
-        self.cpus > 1
+    fn update_load_avg(&mut self, now_ns: u64) -> bool {
+        let removed = self.removed.nr > 0;
+        if removed {
+            self.subtract_removed();
+        }
+        let load = unscaled(self.load);
+        let runnable = u64::from(self.h_nr_runnable);
+        self.avg.update(now_ns, load, runnable, self.curr.is_some(), 1) || removed
     }
 
-    /// `update_load_avg`: the entity, then its queue, up to now.
-    #[inline]
-    pub(super) fn update_load_avg(&mut self, now_ns: u64, e: u32, attach: Attach) {
-        if !self.tracks_load() {
-            return;
-        }
-        let info = &mut self.info[e as usize];
-        let q = info.queue;
-        if info.avg.last_update_time != 0 {
-            let entity = &self.se[e as usize];
-            let running = self.queues[q as usize].curr == e;
-            let runnable = match info.my_q {
-                NONE => u64::from(entity.on_rq && !entity.sched_delayed),
-                _ => u64::from(info.runnable),
-            };
-            let load = u64::from(entity.on_rq);
-            if info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight))
-                && let Some(task) = info.task
-            {
-                self.tasks[task.index()].avg_renewed = true;
-            }
-        }
-        self.update_queue_load_avg(now_ns, q);
-        match attach {
-            Attach::Attach if self.info[e as usize].avg.last_update_time == 0 => {
-                self.attach_load_avg(e)
-            }
-            Attach::Detach => self.detach_load_avg(e),
-            _ => {}
-        }
-        self.publish_load(now_ns, q);
+    fn subtract_removed(&mut self) {
+        let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut self.removed);
+        let avg = &mut self.avg;
+        let divider = avg.divider();
+        avg.load_avg = avg.load_avg.saturating_sub(load_avg);
+        avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
+        avg.util_avg = avg.util_avg.saturating_sub(util_avg);
+        avg.util_sum =
+            raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+        avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
+        avg.runnable_sum =
+            raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
     }
 
-    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the queue's averages are brought
-    /// up to now.
-    pub(super) fn update_queue_load_avg(&mut self, now_ns: u64, q: u32) {
-        if !self.tracks_load() {
-            return;
-        }
-        let queue = &mut self.queues[q as usize];
-        let mut changed = queue.removed.nr > 0;
-        if changed {
-            let Removed { load_avg, runnable_avg, util_avg, .. } =
-                core::mem::take(&mut queue.removed);
-            let avg = &mut queue.avg;
-            let divider = avg.divider();
-            avg.load_avg = avg.load_avg.saturating_sub(load_avg);
-            avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
-            avg.util_avg = avg.util_avg.saturating_sub(util_avg);
-            avg.util_sum =
-                raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg)
-                    as u32;
-            avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
-            avg.runnable_sum =
-                raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
-        }
-        let load = unscaled(queue.load);
-        changed |=
-            queue.avg.update(now_ns, load, u64::from(queue.h_nr_runnable), queue.curr != NONE, 1);
-        if changed {
-            self.invalidate(q);
-        }
-    }
-
-    /// A group's entity counts the runnable tasks below it.
-    #[inline]
-    pub(super) fn update_runnable(&mut self, e: u32) {
-        let q = self.info[e as usize].my_q;
-        if q != NONE {
-            self.info[e as usize].runnable = self.queues[q as usize].h_nr_runnable;
-        }
-    }
-
-    /// The entity takes the queue's time, and the queue the entity's averages.
-    fn attach_load_avg(&mut self, e: u32) {
-        self.invalidate(self.queue_of(e));
-        let weight = u64::from(self.se[e as usize].weight);
-        let info = &mut self.info[e as usize];
-        let queue = &mut self.queues[info.queue as usize].avg;
-        let avg = &mut info.avg;
+    /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue the entity's
+    /// averages.
+    fn attach(&mut self, info: &mut Info, weight: u64) {
+        let (queue, avg) = (&mut self.avg, &mut info.avg);
         let divider = queue.divider();
         avg.last_update_time = queue.last_update_time;
         avg.period_contrib = queue.period_contrib;
@@ -130,12 +65,9 @@ impl Fair {
         queue.runnable_sum += avg.runnable_sum;
     }
 
-    /// The queue loses the entity's averages.
-    fn detach_load_avg(&mut self, e: u32) {
-        self.invalidate(self.queue_of(e));
-        let weight = u64::from(self.se[e as usize].weight);
-        let info = &self.info[e as usize];
-        let (queue, avg) = (&mut self.queues[info.queue as usize].avg, &info.avg);
+    /// `detach_entity_load_avg`: the queue loses the entity's averages.
+    fn detach(&mut self, info: &Info, weight: u64) {
+        let (queue, avg) = (&mut self.avg, &info.avg);
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
         queue.load_sum =
             raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
@@ -147,38 +79,108 @@ impl Fair {
             raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
     }
 
-    /// The entity weighs otherwise from now on: its load average, and its queue's with it.
-    pub(super) fn reweight_load_avg(&mut self, e: u32, weight: u64) {
-        let info = &self.info[e as usize];
-        if self.cpus == 1 || info.queue == NONE {
-            return;
-        }
-        self.invalidate(info.queue);
-        let info = &mut self.info[e as usize];
-        let old_weight = u64::from(self.se[e as usize].weight);
-        let queue = &mut self.queues[info.queue as usize].avg;
-        let avg = &mut info.avg;
+    /// The entity weighs `new` from now on in place of `old`: its load average, and the queue's
+    /// with it.
+    fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
+        let (queue, avg) = (&mut self.avg, &mut info.avg);
         // One that is attached nowhere has nothing to take along.
         let attached = avg.last_update_time != 0;
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum =
-                raise(queue.load_sum.saturating_sub(old_weight * avg.load_sum), queue.load_avg);
+                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg);
         }
-        avg.load_avg = unscaled(weight) * avg.load_sum / avg.divider();
+        avg.load_avg = new * avg.load_sum / avg.divider();
         if attached {
             queue.load_avg += avg.load_avg;
-            queue.load_sum += unscaled(weight) * avg.load_sum;
+            queue.load_sum += new * avg.load_sum;
         }
+    }
+}
+
+impl Fair {
+    /// Whether load is tracked at all.
+    #[inline]
+    fn tracks_load(&self) -> bool {
+        self.cpus > 1
+    }
+
+    /// `update_load_avg`: the entity, then its queue, up to now.
+    #[inline]
+    pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
+        if !self.tracks_load() {
+            return;
+        }
+        let info = &mut self.info[e];
+        let q = info.cfs_rq;
+        let queue = &mut self.cfs_rqs[q];
+        if info.avg.last_update_time != 0 && info.avg.is_due(now_ns) {
+            let entity = &self.se[e];
+            let running = queue.curr == Some(e);
+            let runnable = match info.my_q {
+                None => u64::from(entity.on_rq && !entity.sched_delayed),
+                Some(_) => u64::from(info.runnable),
+            };
+            let load = u64::from(entity.on_rq);
+            info.avg_renewed |=
+                info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
+        }
+        let mut changed = queue.update_load_avg(now_ns);
+        match attach {
+            Attach::No => {}
+            Attach::Attach if info.avg.last_update_time != 0 => {}
+            Attach::Attach => {
+                queue.attach(info, u64::from(self.se[e].weight));
+                changed = true;
+            }
+            Attach::Detach => {
+                queue.detach(info, u64::from(self.se[e].weight));
+                changed = true;
+            }
+        }
+        if changed {
+            self.invalidate(q);
+        }
+        self.update_tg_load_avg(now_ns, q);
+    }
+
+    /// `update_cfs_rq_load_avg` of queue `q`.
+    pub(super) fn update_cfs_rq_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
+        if self.tracks_load() && self.cfs_rqs[q].update_load_avg(now_ns) {
+            self.invalidate(q);
+        }
+    }
+
+    /// A group's entity counts the runnable tasks below it.
+    #[inline]
+    pub(super) fn update_runnable(&mut self, e: EntityId) {
+        if let Some(q) = self.info[e].my_q {
+            self.info[e].runnable = self.cfs_rqs[q].h_nr_runnable;
+        }
+    }
+
+    /// `reweight_entity`, its averages: `e` has the stored weight `weight` from now on.
+    pub(super) fn reweight_load_avg(&mut self, e: EntityId, weight: u64) {
+        if !self.tracks_load() {
+            return;
+        }
+        let info = &mut self.info[e];
+        let q = info.cfs_rq;
+        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight));
+        self.invalidate(q);
     }
 
     /// `init_entity_runnable_average`, `post_init_entity_util_avg`: a new task counts as always
     /// runnable, and is given half of the utilisation that its first queue has to spare, or what
     /// tasks of its weight have there.
-    pub(super) fn init_load_avg(&mut self, e: u32) {
-        let weight = u64::from(self.se[e as usize].weight);
-        let info = &mut self.info[e as usize];
-        let queue = &self.queues[info.queue as usize].avg;
+    pub(super) fn init_load_avg(&mut self, task: Pid) {
+        if !self.tracks_load() {
+            return;
+        }
+        let e = self.se_of(task);
+        let weight = u64::from(self.se[e].weight);
+        let info = &mut self.info[e];
+        let queue = &self.cfs_rqs[info.cfs_rq].avg;
         let cap = (1024 - queue.util_avg as i64) / 2;
         let mut util = 0;
         if cap > 0 {
@@ -193,16 +195,15 @@ impl Fair {
     }
 
     /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its
-    /// averages, faded up to the queue's time, are left to be subtracted.
-    pub(super) fn remove_load_avg(&mut self, e: u32) {
+    /// averages, decayed up to the queue's time, are left to be subtracted.
+    pub(super) fn remove_load_avg(&mut self, e: EntityId) {
         if !self.tracks_load() {
             return;
         }
-        let q = self.queue_of(e);
-        let up_to = self.queues[q as usize].avg.last_update_time;
-        self.fade(e, up_to);
-        let avg = self.info[e as usize].avg;
-        let removed = &mut self.queues[q as usize].removed;
+        let q = self.cfs_rq_of(e);
+        self.decay_blocked(e, self.cfs_rqs[q].avg.last_update_time);
+        let avg = &self.info[e].avg;
+        let removed = &mut self.cfs_rqs[q].removed;
         removed.nr += 1;
         removed.load_avg += avg.load_avg;
         removed.runnable_avg += avg.runnable_avg;
@@ -218,44 +219,42 @@ impl Fair {
             let cpu = rqs.cpu_of(task);
             // An idle CPU's queue may be long behind.
             if rqs.is_idle_thread(rqs.curr(cpu)) {
-                self.fade(e, now_ns);
+                self.decay_blocked(e, now_ns);
             }
         }
-        self.info[e as usize].avg.last_update_time = 0;
-        self.info[e as usize].exec_start = 0;
+        self.info[e].avg.last_update_time = 0;
+        self.info[e].exec_start = 0;
     }
 
     /// Brings a blocked entity's averages up to `until_ns`.
-    fn fade(&mut self, e: u32, until_ns: u64) {
-        let info = &mut self.info[e as usize];
-        let weight = u64::from(self.se[e as usize].weight);
-        if info.avg.update(until_ns, 0, 0, false, weight)
-            && let Some(task) = info.task
-        {
-            self.tasks[task.index()].avg_renewed = true;
-        }
+    fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
+        let info = &mut self.info[e];
+        let weight = u64::from(self.se[e].weight);
+        info.avg_renewed |= info.avg.update(until_ns, 0, 0, false, weight);
     }
 
     // ---- estimated utilisation ----
 
     /// The queue counts on what the task used when it last ran through.
     pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
-        self.lb_cache.invalidate(cpu.0);
-        self.queues[cpu.index()].util_est += u64::from(self.tasks[task.index()].util_est);
+        self.lb_cache.invalidate(cpu);
+        self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(self.tasks[task.index()].util_est);
     }
 
     /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
     /// increases at once and decreases by quarters.
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
-        self.lb_cache.invalidate(cpu.0);
+        self.lb_cache.invalidate(cpu);
+        let e = self.se_of(task);
         let row = &mut self.tasks[task.index()];
-        let queue = &mut self.queues[cpu.index()];
+        let queue = &mut self.cfs_rqs[CfsRqId::of_cpu(cpu)];
         queue.util_est = queue.util_est.saturating_sub(u64::from(row.util_est));
-        if !sleep || !row.avg_renewed || self.cpus == 1 {
+        let info = &mut self.info[e];
+        if !sleep || !info.avg_renewed || self.cpus == 1 {
             return;
         }
-        row.avg_renewed = false;
-        let avg = &self.info[row.se as usize].avg;
+        info.avg_renewed = false;
+        let avg = &info.avg;
         let (stored, dequeued) = (row.util_est, avg.util_avg as u32);
         if stored <= dequeued {
             row.util_est = dequeued;
@@ -271,47 +270,41 @@ impl Fair {
 
     // ---- what balancing reads ----
 
-    /// `cpu_util_cfs`.
-    pub(super) fn cpu_util(&self, cpu: CpuId) -> u64 {
-        let queue = &self.queues[cpu.index()];
-        queue.avg.util_avg.max(queue.util_est).min(1024)
-    }
-
     /// `task_util_est`: how much of a CPU the task uses.
     pub(super) fn task_util(&self, task: Pid) -> u64 {
-        let row = &self.tasks[task.index()];
-        self.info[row.se as usize].avg.util_avg.max(u64::from(row.util_est))
+        let util_est = self.tasks[task.index()].util_est;
+        self.info[self.se_of(task)].avg.util_avg.max(u64::from(util_est))
     }
 
     /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
-        let load = self.info[e as usize].avg.load_avg;
+        let load = self.info[e].avg.load_avg;
         if self.groups.len() == 1 {
             return load;
         }
-        let q = self.queue_of(e);
-        let h_load = self.queue_h_load(jiffies, q);
-        load * h_load / (self.queues[q as usize].avg.load_avg + 1)
+        let q = self.cfs_rq_of(e);
+        let h_load = self.update_h_load(jiffies, q);
+        load * h_load / (self.cfs_rqs[q].avg.load_avg + 1)
     }
 
-    /// The part of its CPU's load that stands below queue `q`. Found anew once a jiffy.
-    fn queue_h_load(&mut self, jiffies: u64, q: u32) -> u64 {
-        let queue = &self.queues[q as usize];
+    /// `update_cfs_rq_h_load`: the part of its CPU's load that stands below queue `q`. Found anew
+    /// once a jiffy.
+    fn update_h_load(&mut self, jiffies: u64, q: CfsRqId) -> u64 {
+        let queue = &self.cfs_rqs[q];
         let (h_load, found) = queue.h_load;
         if found == jiffies {
             return h_load;
         }
-        let owner = queue.owner;
-        let h_load = if owner == NONE {
-            queue.avg.load_avg
-        } else {
-            let above = self.queue_of(owner);
-            let h_load = self.queue_h_load(jiffies, above);
-            h_load * self.info[owner as usize].avg.load_avg
-                / (self.queues[above as usize].avg.load_avg + 1)
+        let h_load = match queue.owner {
+            None => queue.avg.load_avg,
+            Some(owner) => {
+                let above = self.cfs_rq_of(owner);
+                let h_load = self.update_h_load(jiffies, above);
+                h_load * self.info[owner].avg.load_avg / (self.cfs_rqs[above].avg.load_avg + 1)
+            }
         };
-        self.queues[q as usize].h_load = (h_load, jiffies);
+        self.cfs_rqs[q].h_load = (h_load, jiffies);
         h_load
     }
 }

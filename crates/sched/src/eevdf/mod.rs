@@ -26,23 +26,45 @@
 //!
 //! # Where to read
 //!
+//! The rules of picking, which are EEVDF's own:
+//!
 //! | file | what |
 //! |---|---|
 //! | [`cfs_rq`] | V, and who is eligible |
 //! | [`place`] | lag; where a task enters; what a new weight does |
-//! | [`pick`] | charging, protection, whose turn it is, who interrupts whom |
-//! | [`enqueue`] | coming and going; delayed dequeue |
+//! | [`charge`] | charging the running entity; requests that are served |
+//! | [`pick`] | whose turn it is |
+//! | [`preempt`] | protection, buddies, who interrupts whom |
+//! | [`delayed_dequeue`] | sleepers that have had too much |
 //! | [`timeline`], [`entity`] | how the earliest eligible deadline is found; weights |
-//! | [`task_group`] | task groups |
+//!
+//! What any fair class of 6.x does:
+//!
+//! | file | what |
+//! |---|---|
+//! | [`enqueue`], [`class`] | coming and going, and what runs, on every level of the groups |
+//! | [`task_group`], [`update_shares`], [`throttle`] | task groups, their shares and quotas |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
-//! | [`load_balance`], [`find_busiest_group`], [`detach_tasks`] | who takes work from whom, when, how much, and which tasks |
+//! | [`load_balance`] | who takes work from whom, and when |
+//! | [`find_busiest_group`], [`lb_stats`] | from which group, and how much of what |
+//! | [`detach_tasks`], [`cfs_tasks`] | which tasks |
+//! | [`lb_env`] | what balancing keeps |
 //! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
-//! | [`class`] | the class itself, and what runs |
-//! | [`kernel`] | the core around the classes: `schedule()`, wakeups, system calls |
+//! | [`hooks`] | how the core ([`core_6`](crate::classes::core_6)) asks the class |
 //! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
 //! | [`audit`] | promises and checks |
+//!
+//! The second half asks the first through few methods: `place_entity`, `entity_lag` and
+//! `update_curr` when something comes or goes, `may_delay` and `requeue_delayed`,
+//! `set_protection` when something runs, `check_preempt` and `is_ineligible_beside_others` when
+//! something is moved. Another rule of picking under the same balancing answers these.
+//!
+//! State stands in files that do not know [`Fair`] ([`entity`], [`cfs_rq`],
+//! [`timeline`], [`task_group`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
+//! [`tunables`]); rules are methods of `Fair`. Where rules call each other in a circle the kernel
+//! does: charging may throttle, which dequeues, which charges.
 //!
 //! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline)
 //! and [`rt`](crate::classes::rt).
@@ -63,19 +85,26 @@
 
 pub mod audit;
 pub mod cfs_rq;
+pub mod cfs_tasks;
+pub mod charge;
 pub mod class;
+pub mod delayed_dequeue;
 pub mod detach_tasks;
 pub mod domains;
 pub mod enqueue;
 pub mod entity;
 pub mod find_busiest_group;
 pub mod find_idlest_cpu;
-pub mod kernel;
+pub mod flags;
+pub mod hooks;
 pub mod lb_cache;
+pub mod lb_env;
+pub mod lb_stats;
 pub mod load_avg;
 pub mod load_balance;
 pub mod pick;
 pub mod place;
+pub mod preempt;
 pub mod releases;
 pub mod select_task_rq;
 pub mod task_group;
@@ -84,87 +113,22 @@ mod tests;
 pub mod throttle;
 pub mod timeline;
 pub mod tunables;
+pub mod update_shares;
 
-pub use kernel::Eevdf;
-pub use releases::Version;
+pub use releases::{ENTRY, Version};
 
-use crate::classes::Rqs;
-use crate::classes::deadline::Deadline;
-use crate::classes::rt::{RealTime, RtVersion};
-use alloc::boxed::Box;
+use crate::classes::core_6::Core6;
 use class::Fair;
-use schedlab_core::{BuildConfig, Capabilities, Entry, Origin, Policy, Release};
+use schedlab_core::BuildConfig;
 
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "6.18",
-    also: &["6.18.15"],
-    summary: "the running task is protected up to a point in virtual time",
-    golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
-    hz_default: 1000,
-    hz_range: (100, 1000),
-    cpus_max: 4096,
-    policies: &Policy::ALL,
-    can: Capabilities {
-        groups: true,
-        quotas: true,
-        idle_groups: true,
-        nohz: true,
-        ..Capabilities::BASIC
-    },
-    kernel: None,
-    build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "eevdf",
-    title: "Earliest eligible virtual deadline first",
-    summary: "of the tasks that are owed time, the one whose request is due first runs",
-    origin: Origin::Linux,
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "6.12",
-            also: &["6.12.117"],
-            summary: "delayed dequeue, custom slices",
-            golden: &[("eevdf", "6.12.117")],
-            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
-            ..DEFAULT
-        },
-        Release {
-            version: "6.6",
-            also: &["6.6.93"],
-            summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
-            golden: &[("eevdf", "6.6.93")],
-            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
-            ..DEFAULT
-        },
-    ],
-};
+/// Linux 6.6, 6.12 or 6.18.
+pub type Eevdf = Core6<Fair>;
 
 impl Eevdf {
     /// An idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Eevdf {
-        let cpus = config.topology.cpus();
-        let real_time = RtVersion {
-            throttling: !version.has_fair_server(),
-            // RT_RUNTIME_SHARE is off since 5.10.
-            runtime_share: false,
-            push_pull: true,
-        };
-        let mut deadline = Deadline::new(cpus);
-        if version.has_fair_server() {
-            let fits = deadline.set_fair_server(50_000_000, 1_000_000_000);
-            debug_assert!(fits.is_ok(), "5 % of an empty machine");
-        }
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);
-        Eevdf {
-            core: Rqs::new(domains),
-            deadline,
-            rt: RealTime::new(real_time, cpus, config.hz),
-            fair,
-        }
+        Core6::with_fair_class(fair, domains, config.hz)
     }
 }

@@ -1,54 +1,55 @@
 //! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
 //! of both when its weight changes.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::WEIGHT_SHIFT;
+use super::entity::{EntityId, WEIGHT_SHIFT};
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{Platform, Policy, SchedAttr};
 
 impl Fair {
-    /// V - vruntime, within what is remembered: two slices or a tick of real time, whichever is
-    /// longer.
-    pub(super) fn lag(&self, q: u32, e: u32) -> i64 {
-        let entity = &self.se[e as usize];
-        let lag =
-            self.queues[q as usize].avg_vruntime(&self.se).wrapping_sub(entity.vruntime) as i64;
+    /// `entity_lag`: V - vruntime, within what is remembered: two slices or a tick of real time,
+    /// whichever is longer.
+    pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
+        let entity = &self.se[e];
+        let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
         let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
         lag.clamp(-limit, limit)
     }
 
     /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has
     /// entered and moved V by that, it is again what it was.
-    pub(super) fn place(&mut self, q: u32, e: u32, initial: bool) {
-        let queue = &self.queues[q as usize];
-        let info = &mut self.info[e as usize];
+    pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
+        let queue = &self.cfs_rqs[q];
+        let info = &mut self.info[e];
         if !info.custom_slice {
-            self.se[e as usize].slice = self.base_slice;
+            self.se[e].slice = self.tunables.base_slice;
         }
-        let entity = &self.se[e as usize];
-        let mut request = entity.vt(u64::from(entity.slice));
+        let features = &self.tunables.features;
+        let sums = queue.sums(&self.se);
+        let entity = &mut self.se[e];
         let mut lag = 0;
-        if self.features.place_lag && queue.nr_queued > 0 {
-            let load = queue.weight(&self.se).max(1);
+        if features.place_lag && queue.nr_queued > 0 {
+            let load = sums.weight().max(1);
             lag = entity.vlag.wrapping_mul(load + i64::from(entity.weight)) / load;
         }
-        let vruntime = queue.avg_vruntime(&self.se).wrapping_sub(lag as u64);
-        let entity = &mut self.se[e as usize];
-        entity.vruntime = vruntime;
-        if self.features.place_rel_deadline && info.rel_deadline {
-            entity.deadline = entity.deadline.wrapping_add(vruntime);
+        let mut request = entity.vslice();
+        entity.vruntime = sums.avg_vruntime().shifted(lag.wrapping_neg());
+        if features.place_rel_deadline && info.rel_deadline {
+            entity.deadline = entity.vruntime.plus(entity.deadline.0);
             info.rel_deadline = false;
             return;
         }
-        if initial && self.features.place_deadline_initial && self.version.first_request_is_half() {
+        if initial && features.place_deadline_initial && self.version.first_request_is_half() {
             request /= 2;
         }
-        entity.deadline = vruntime.wrapping_add(request);
+        entity.deadline = entity.vruntime.plus(request);
     }
 
-    /// Weight, idle policy and slice of a task as its attributes say. It is on no queue.
-    pub(super) fn set_load_weight(
+    /// `set_load_weight`: weight, idle policy and slice of a task as its attributes say. It is on
+    /// no queue.
+    pub(super) fn set_task_weight(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -62,18 +63,18 @@ impl Fair {
         } else {
             (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
         };
-        self.info[e as usize].idle = idle;
+        self.info[e].idle = idle;
         self.idle_seen |= idle;
         self.reweight(rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
-            self.info[e as usize].custom_slice = custom;
-            self.se[e as usize].slice = if custom {
+            self.info[e].custom_slice = custom;
+            self.se[e].slice = if custom {
                 attr.runtime_ns.clamp(100_000, 100_000_000) as u32
             } else {
-                self.base_slice
+                self.tunables.base_slice
             };
-            self.longest_slice = self.longest_slice.max(self.se[e as usize].slice);
+            self.longest_slice = self.longest_slice.max(self.se[e].slice);
         }
     }
 
@@ -83,53 +84,53 @@ impl Fair {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
-        e: u32,
+        e: EntityId,
         weight: u64,
         inverse: Option<u32>,
     ) {
-        let old = self.info[e as usize].load;
+        let old = self.info[e].load;
         let scale =
             |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
-        if !self.se[e as usize].on_rq {
-            let entity = &mut self.se[e as usize];
+        if !self.se[e].on_rq {
+            let entity = &mut self.se[e];
             entity.vlag = scale(entity.vlag);
-            if self.info[e as usize].rel_deadline && self.version.reweight_places() {
-                entity.deadline = scale(entity.deadline as i64) as u64;
+            if self.info[e].rel_deadline && self.version.reweight_places() {
+                entity.deadline.0 = scale(entity.deadline.0 as i64) as u64;
             }
             self.take_weight(e, weight, inverse);
             return;
         }
-        let q = self.queue_of(e);
+        let q = self.cfs_rq_of(e);
         self.update_curr(rqs, platform, q);
-        let waiting = self.queues[q as usize].curr != e;
-        let v = self.queues[q as usize].avg_vruntime(&self.se);
-        let lag = self.lag(q, e);
+        let waiting = self.cfs_rqs[q].curr != Some(e);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        let lag = self.entity_lag(q, e);
         if waiting {
             self.tree_remove(q, e);
         }
-        let queue = &mut self.queues[q as usize];
+        let queue = &mut self.cfs_rqs[q];
         queue.load -= old;
         queue.nr_queued -= 1;
-        let entity = &mut self.se[e as usize];
+        let entity = &mut self.se[e];
         if self.version.reweight_places() {
             // This overwrites the protection of a running entity with a small number: it is gone.
             // (V and the total that the place is found by count a running entity already with its
             // new weight, at its old vruntime.)
             entity.vlag = scale(lag);
-            let ahead = scale(entity.deadline.wrapping_sub(entity.vruntime) as i64);
+            let ahead = scale(entity.deadline.since(entity.vruntime));
             self.take_weight(e, weight, inverse);
-            self.place(q, e, false);
-            let entity = &mut self.se[e as usize];
-            entity.deadline = entity.vruntime.wrapping_add(ahead as u64);
+            self.place_entity(q, e, false);
+            let entity = &mut self.se[e];
+            entity.deadline = entity.vruntime.shifted(ahead);
         } else {
-            let ahead = scale(entity.deadline.wrapping_sub(v) as i64);
+            let ahead = scale(entity.deadline.since(v));
             if entity.vruntime != v {
-                entity.vruntime = v.wrapping_sub(scale(lag) as u64);
+                entity.vruntime = v.shifted(scale(lag).wrapping_neg());
             }
-            entity.deadline = v.wrapping_add(ahead as u64);
+            entity.deadline = v.shifted(ahead);
             self.take_weight(e, weight, inverse);
         }
-        let queue = &mut self.queues[q as usize];
+        let queue = &mut self.cfs_rqs[q];
         queue.load += weight;
         queue.nr_queued += 1;
         if waiting {
@@ -139,9 +140,9 @@ impl Fair {
         }
     }
 
-    fn take_weight(&mut self, e: u32, weight: u64, inverse: Option<u32>) {
+    fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
-        self.se[e as usize].set_weight(weight, inverse);
-        self.info[e as usize].load = weight;
+        self.se[e].set_weight(weight, inverse);
+        self.info[e].load = weight;
     }
 }

@@ -1,5 +1,57 @@
 //! The releases, and what they do differently: each difference has a name here.
 
+use super::Eevdf;
+use alloc::boxed::Box;
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "6.18",
+    also: &["6.18.15"],
+    summary: "the running task is protected up to a point in virtual time",
+    golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: 4096,
+    policies: &Policy::ALL,
+    can: Capabilities {
+        groups: true,
+        quotas: true,
+        idle_groups: true,
+        nohz: true,
+        ..Capabilities::BASIC
+    },
+    kernel: None,
+    build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "eevdf",
+    title: "Earliest eligible virtual deadline first",
+    summary: "of the tasks that are owed time, the one whose request is due first runs",
+    origin: Origin::Linux,
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "6.12",
+            also: &["6.12.117"],
+            summary: "delayed dequeue, custom slices",
+            golden: &[("eevdf", "6.12.117")],
+            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
+            ..DEFAULT
+        },
+        Release {
+            version: "6.6",
+            also: &["6.6.93"],
+            summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
+            golden: &[("eevdf", "6.6.93")],
+            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
+            ..DEFAULT
+        },
+    ],
+};
+
 /// A state of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {

@@ -10,9 +10,10 @@
 //! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
 //! an idle thread of the last CPU's core is good enough.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
-use super::entity::NONE;
+use super::lb_stats::is_idle_cpu;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Waker};
 
@@ -32,11 +33,11 @@ impl Fair {
     /// Nothing is queued there, or `SCHED_IDLE` tasks only.
     #[inline]
     fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        self.is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
+        is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
     }
 
     /// `select_task_rq_fair` at a wakeup.
-    pub(super) fn select_at_wakeup(
+    pub(super) fn select_task_rq(
         &mut self,
         rqs: &Rqs,
         platform: &Platform,
@@ -71,8 +72,8 @@ impl Fair {
             row.wakee_flips >>= 1;
             row.wakee_flip_decay_ts = platform.jiffies();
         }
-        if row.last_wakee != wakee.0 {
-            row.last_wakee = wakee.0;
+        if row.last_wakee != Some(wakee) {
+            row.last_wakee = Some(wakee);
             row.wakee_flips += 1;
         }
     }
@@ -101,17 +102,17 @@ impl Fair {
         level: usize,
     ) -> CpuId {
         let this = waker.cpu();
-        if self.is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
-            return if self.is_idle_cpu(rqs, prev) { prev } else { this };
+        if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
+            return if is_idle_cpu(rqs, prev) { prev } else { this };
         }
         if waker.is_sync() && rqs.nr_running[this.index()] == 1 {
             return this;
         }
-        if self.is_idle_cpu(rqs, prev) {
+        if is_idle_cpu(rqs, prev) {
             return prev;
         }
         let jiffies = platform.jiffies();
-        let load = |fair: &Fair, cpu: CpuId| fair.queues[cpu.index()].avg.load_avg as i64;
+        let load = |fair: &Fair, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
@@ -142,7 +143,7 @@ impl Fair {
             return prev;
         }
         let row = &mut self.tasks[task.index()];
-        let recent = CpuId(core::mem::replace(&mut row.recent_used_cpu, prev.0));
+        let recent = core::mem::replace(&mut row.recent_used_cpu, prev);
         if recent != prev && recent != target && suits(self, recent) {
             return recent;
         }
@@ -182,7 +183,7 @@ impl Fair {
         round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, cpu))
     }
 
-    /// `select_idle_cpu` while there may be a core that idles altogether: the first such core, from
+    /// `select_idle_cpu` while there may be a core that idles altogether: the first such rqs, from
     /// the target on all round; else the first free CPU that was met. None at all, or the machine
     /// too busy for a search: as in [`Fair::scan_for_idle`].
     fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
@@ -195,7 +196,7 @@ impl Fair {
         let mut free = None;
         for cpu in round(cpus, target, allowed) {
             let is_free = self.is_free(rqs, cpu);
-            if self.is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
+            if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
                 return Some(cpu);
             }
             if is_free && free.is_none() {
@@ -208,7 +209,7 @@ impl Fair {
 
     /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was
     /// asleep.
-    pub(super) fn set_task_cpu(
+    pub(super) fn move_to_cpu(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -221,12 +222,12 @@ impl Fair {
         }
         self.leave_cpu(rqs, platform.now_ns(), task, waking);
         rqs.set_cpu(platform, task, to);
-        self.came_to_cpu(task, to);
+        self.follow_to_cpu(task, to);
     }
 
     /// `task` belongs to `to`: so does its place among the queues.
-    pub(super) fn came_to_cpu(&mut self, task: Pid, to: CpuId) {
-        if self.se_of(task) != NONE {
+    pub(super) fn follow_to_cpu(&mut self, task: Pid, to: CpuId) {
+        if self.tasks[task.index()].se.is_some() {
             self.set_task_rq(task, self.tasks[task.index()].group, to);
         }
     }

@@ -1,8 +1,9 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::entity::NONE;
+use super::entity::Vruntime;
 use super::{Eevdf, Version};
 use crate::classes::{Pid, Rqs};
 use crate::random::Random;
@@ -15,6 +16,11 @@ use schedlab_core::{
 const CPU: CpuId = CpuId(0);
 const MS: u64 = 1_000_000;
 
+/// The own queue of [`CPU`].
+fn root_rq() -> CfsRqId {
+    CfsRqId::of_cpu(CPU)
+}
+
 /// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than
 /// `kinds` threads, some of them fair and not delayed.
 pub(super) fn scramble(
@@ -24,14 +30,14 @@ pub(super) fn scramble(
     cpu: CpuId,
     kinds: u64,
 ) {
-    let queue = &mut fair.queues[cpu.index()];
+    let queue = &mut fair.cfs_rqs[CfsRqId::of_cpu(cpu)];
     queue.avg.load_avg = random.below(kinds) * 1024;
     queue.avg.runnable_avg = random.below(kinds) * random.below(1024);
     queue.avg.util_avg = random.below(kinds) * 400;
     queue.util_est = random.below(2) * random.below(1024);
     let nr_running = random.below(kinds) as u32;
     queue.h_nr_runnable = random.below(u64::from(nr_running) + 1) as u32;
-    fair.invalidate(cpu.0);
+    fair.invalidate(CfsRqId::of_cpu(cpu));
     let before = rqs.nr_running[cpu.index()];
     rqs.sub_nr_running(cpu, before);
     rqs.add_nr_running(cpu, nr_running);
@@ -111,18 +117,18 @@ impl Bench {
     }
 
     fn entity(&self, task: TaskId) -> &super::entity::Entity {
-        &self.sched.fair.se[self.sched.fair.se_of(self.pid(task)) as usize]
+        &self.sched.fair.se[self.sched.fair.se_of(self.pid(task))]
     }
 
     /// Virtual runtime and deadline.
     fn times(&self, task: TaskId) -> (i64, i64) {
         let entity = self.entity(task);
-        (entity.vruntime as i64, entity.deadline as i64)
+        (entity.vruntime.0 as i64, entity.deadline.0 as i64)
     }
 
     /// V moved to where the examples have it: the first to be queued starts at -2^20.
     fn v(&self) -> i64 {
-        self.sched.fair.queues[0].avg_vruntime(&self.sched.fair.se) as i64
+        self.sched.fair.cfs_rqs[root_rq()].avg_vruntime(&self.sched.fair.se).0 as i64
     }
 }
 
@@ -215,20 +221,20 @@ fn lag_survives_the_way_back() {
     let fair = &mut bench.sched.fair;
     let [a, b, c] = tasks.map(|task| fair.se_of(bench.sched.core.pid(task)));
     for e in [a, b, c] {
-        fair.tree_remove(0, e);
+        fair.tree_remove(root_rq(), e);
     }
     for e in [a, b] {
-        fair.se[e as usize].vruntime = 1_000_000;
-        fair.tree_insert(0, e);
+        fair.se[e].vruntime = Vruntime(1_000_000);
+        fair.tree_insert(root_rq(), e);
     }
-    fair.queues[0].nr_queued = 2;
-    fair.se[c as usize].vlag = -600_000;
-    fair.place(0, c, false);
-    assert_eq!(fair.se[c as usize].vruntime, 1_900_000);
-    fair.tree_insert(0, c);
-    fair.queues[0].nr_queued = 3;
-    assert_eq!(fair.queues[0].avg_vruntime(&fair.se), 1_300_000);
-    assert_eq!(fair.lag(0, c), -600_000);
+    fair.cfs_rqs[root_rq()].nr_queued = 2;
+    fair.se[c].vlag = -600_000;
+    fair.place_entity(root_rq(), c, false);
+    assert_eq!(fair.se[c].vruntime, Vruntime(1_900_000));
+    fair.tree_insert(root_rq(), c);
+    fair.cfs_rqs[root_rq()].nr_queued = 3;
+    assert_eq!(fair.cfs_rqs[root_rq()].avg_vruntime(&fair.se), Vruntime(1_300_000));
+    assert_eq!(fair.entity_lag(root_rq(), c), -600_000);
 }
 
 #[test]
@@ -279,7 +285,7 @@ fn features_can_be_switched_off() {
 fn base_slices_grow_with_the_cpus() {
     let slice = |cpus| {
         let build = BuildConfig::flat(cpus, 1000);
-        Eevdf::new(Version::V6_18, &build).fair.base_slice
+        Eevdf::new(Version::V6_18, &build).fair.tunables.base_slice
     };
     assert_eq!(
         [1, 2, 4, 7, 8, 64].map(slice),
@@ -429,12 +435,16 @@ fn moving_to_another_group_takes_the_task_along() {
         bench.sched.set_group(&mut bench.platform, task, group).unwrap();
         bench.settle();
     }
-    assert_eq!(bench.sched.fair.queues[0].nr_queued, 1, "the group stands for all of them");
+    assert_eq!(
+        bench.sched.fair.cfs_rqs[root_rq()].nr_queued,
+        1,
+        "the group stands for all of them"
+    );
     bench.at(MS);
     let running = bench.settle().unwrap();
     bench.sched.set_group(&mut bench.platform, running, GroupId::ROOT).unwrap();
     bench.settle();
-    assert_eq!(bench.sched.fair.queues[0].nr_queued, 2);
+    assert_eq!(bench.sched.fair.cfs_rqs[root_rq()].nr_queued, 2);
 }
 
 #[test]
@@ -466,7 +476,7 @@ fn places_of_the_dead_are_used_again() {
         bench.sched.block(&mut bench.platform, CPU, task, BlockReason::Dead);
         bench.settle();
         bench.sched.reap(&mut bench.platform, task, None);
-        assert_eq!(bench.sched.fair.se_of(bench.pid(task)), NONE);
+        assert_eq!(bench.sched.fair.tasks[bench.pid(task).index()].se, None);
     }
     assert_eq!(bench.sched.fair.se.len(), 1);
 }

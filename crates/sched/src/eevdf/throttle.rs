@@ -9,30 +9,19 @@
 //! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
 //! here are always in user space, it is not told apart.
 
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::enqueue::Dequeue;
-use super::entity::NONE;
+use super::flags::{Count, DequeueFlags};
 use crate::classes::bandwidth::{Expiry, Quota};
 use crate::classes::{Pid, Rqs};
 use alloc::string::String;
 use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
 
-/// Tasks that come or go, as the queues count them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Count {
-    /// All that are queued.
-    pub queued: u32,
-    /// Those that are not delayed.
-    pub runnable: u32,
-    /// Those that are `SCHED_IDLE`, or count so because they are in an idle group.
-    pub idle: u32,
-}
-
 impl Fair {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
-    pub(super) fn count_in(&mut self, q: u32, count: &mut Count) -> bool {
+    pub(super) fn count_in(&mut self, q: CfsRqId, count: &mut Count) -> bool {
         self.invalidate(q);
-        let queue = &mut self.queues[q as usize];
+        let queue = &mut self.cfs_rqs[q];
         queue.h_nr_queued += count.queued;
         queue.h_nr_runnable += count.runnable;
         queue.h_nr_idle += count.idle;
@@ -40,9 +29,9 @@ impl Fair {
     }
 
     /// Queue `q` has so many tasks less. True: it is throttled, and nobody above gets to know.
-    pub(super) fn count_out(&mut self, q: u32, count: &mut Count) -> bool {
+    pub(super) fn count_out(&mut self, q: CfsRqId, count: &mut Count) -> bool {
         self.invalidate(q);
-        let queue = &mut self.queues[q as usize];
+        let queue = &mut self.cfs_rqs[q];
         queue.h_nr_queued -= count.queued;
         queue.h_nr_runnable -= count.runnable;
         queue.h_nr_idle -= count.idle;
@@ -50,16 +39,16 @@ impl Fair {
     }
 
     /// All tasks of an idle group count as idle above it.
-    fn count_above(&self, q: u32, count: &mut Count) -> bool {
-        if self.groups[self.queues[q as usize].group as usize].idle {
+    fn count_above(&self, q: CfsRqId, count: &mut Count) -> bool {
+        if self.groups[self.cfs_rqs[q].group.index()].idle {
             count.idle = count.queued;
         }
         self.limits.is_throttled(q)
     }
 
     /// All that queue `q` has, as its parents count it.
-    fn count_of(&self, q: u32) -> Count {
-        let queue = &self.queues[q as usize];
+    fn count_of(&self, q: CfsRqId) -> Count {
+        let queue = &self.cfs_rqs[q];
         let mut count = Count {
             queued: queue.h_nr_queued,
             runnable: queue.h_nr_runnable,
@@ -75,12 +64,12 @@ impl Fair {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
-        q: u32,
+        q: CfsRqId,
     ) {
-        let queue = &self.queues[q as usize];
+        let queue = &self.cfs_rqs[q];
         if !self.limits.is_used()
             || queue.nr_queued != 1
-            || queue.curr != NONE
+            || queue.curr.is_some()
             || self.limits.is_throttled(q)
         {
             return;
@@ -91,7 +80,7 @@ impl Fair {
 
     /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out.
     #[inline]
-    pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
+    pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         if self.limits.has_run_out(q) {
             self.throttle(rqs, platform, q);
         }
@@ -100,37 +89,35 @@ impl Fair {
     /// `throttle_cfs_rq`: the group's entity leaves, at once and however much it has had, and the
     /// groups above as far as they have nothing else to run. False: there was something left in the
     /// pool after all.
-    pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) -> bool {
+    pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) -> bool {
         if self.limits.gets_the_least(platform, q) {
             return false;
         }
-        let cpu = self.queues[q as usize].cpu;
+        let cpu = self.cfs_rqs[q].cpu;
         let mut count = self.count_of(q);
-        let mut e = self.queues[q as usize].owner;
+        let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut held_back) = (true, false);
         let mut slice = u32::MAX;
-        while e != NONE && !held_back {
-            if !self.se[e as usize].on_rq {
+        while let Some(e) = next
+            && !held_back
+        {
+            if !self.se[e].on_rq {
                 // Held back already, further up or because it was only about to come.
                 held_back = true;
                 break;
             }
-            let above = self.queue_of(e);
+            let above = self.cfs_rq_of(e);
             if leaves {
-                let why = Dequeue {
-                    sleep: true,
-                    special: true,
-                    finish: self.se[e as usize].sched_delayed,
-                    ..Dequeue::default()
-                };
-                self.dequeue_entity(rqs, platform, above, e, why);
-                slice = self.queues[above as usize].min_slice(&self.se);
-                leaves = self.queues[above as usize].load == 0;
+                let finish = self.se[e].sched_delayed;
+                let how = DequeueFlags { special: true, finish, ..DequeueFlags::SLEEP };
+                self.dequeue_entity(rqs, platform, above, e, how);
+                slice = self.cfs_rqs[above].min_slice(&self.se);
+                leaves = self.cfs_rqs[above].load == 0;
             } else {
                 slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_out(above, &mut count);
-            e = self.parent_of(e);
+            next = self.parent_of(e);
         }
         if !held_back {
             rqs.sub_nr_running(cpu, count.queued);
@@ -141,49 +128,51 @@ impl Fair {
 
     /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
     /// not queued.
-    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: u32) {
-        let cpu = self.queues[q as usize].cpu;
+    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
         self.limits.clear_throttled(q, platform.now_ns());
-        if self.queues[q as usize].load == 0 {
+        if self.cfs_rqs[q].load == 0 {
             return;
         }
         let mut count = self.count_of(q);
-        let mut e = self.queues[q as usize].owner;
+        let mut next = self.cfs_rqs[q].owner;
         let (mut joins, mut held_back) = (true, false);
-        let mut slice = self.queues[q as usize].min_slice(&self.se);
-        while e != NONE && !held_back {
-            if joins && self.se[e as usize].on_rq {
+        let mut slice = self.cfs_rqs[q].min_slice(&self.se);
+        while let Some(e) = next
+            && !held_back
+        {
+            if joins && self.se[e].on_rq {
                 joins = false;
-                if self.se[e as usize].sched_delayed {
+                if self.se[e].sched_delayed {
                     self.requeue_delayed(platform, e);
                 }
             }
-            let above = self.queue_of(e);
+            let above = self.cfs_rq_of(e);
             if joins {
                 if self.version.custom_slices() {
-                    self.se[e as usize].slice = slice;
-                    self.info[e as usize].custom_slice = true;
+                    self.se[e].slice = slice;
+                    self.info[e].custom_slice = true;
                 }
                 self.enqueue_entity(rqs, platform, above, e, false);
-                slice = self.queues[above as usize].min_slice(&self.se);
+                slice = self.cfs_rqs[above].min_slice(&self.se);
             } else {
                 slice = self.refresh(rqs, platform, e, slice);
             }
             held_back = self.count_in(above, &mut count);
-            e = self.parent_of(e);
+            next = self.parent_of(e);
         }
         if !held_back {
-            self.add_nr_running(rqs, cpu, count.queued);
+            self.count_running(rqs, cpu, count.queued);
         }
         // A busy CPU is not asked: its tick will find out.
-        if rqs.is_idle_thread(rqs.curr(cpu)) && self.queues[cpu.index()].nr_queued > 0 {
+        if rqs.is_idle_thread(rqs.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
             rqs.resched_curr(platform, cpu);
         }
     }
 
     /// A period is over, or returned runtime is to be handed out.
-    pub(super) fn bandwidth_timer(
+    pub(super) fn distribute_runtime(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -196,15 +185,16 @@ impl Fair {
         }
     }
 
-    fn is_held_back_in(&self, q: u32) -> bool {
+    /// Whether queue `q` or one above it is throttled.
+    fn is_throttled_below(&self, q: CfsRqId) -> bool {
         let mut q = q;
         loop {
             if self.limits.is_throttled(q) {
                 return true;
             }
-            match self.queues[q as usize].owner {
-                NONE => return false,
-                owner => q = self.queue_of(owner),
+            match self.cfs_rqs[q].owner {
+                None => return false,
+                Some(owner) => q = self.cfs_rq_of(owner),
             }
         }
     }
@@ -212,49 +202,44 @@ impl Fair {
     /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose
     /// ancestor is.
     #[inline]
-    pub(super) fn throttled_hierarchy(&self, task: Pid) -> bool {
+    pub(super) fn is_throttled_hierarchy(&self, task: Pid) -> bool {
         self.limits.is_used()
             && self
                 .tasks
                 .get(task.index())
-                .is_some_and(|row| row.se != NONE && self.is_held_back_in(self.queue_of(row.se)))
+                .and_then(|row| row.se)
+                .is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }
 
-    /// `throttled_lb_pair`: whether the group of `task` is held back where it is or on `other`. It
+    /// `throttled_lb_pair`: whether the group of `task` is throttled where it is or on `other`. It
     /// is not balanced then.
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used()
-            && (self.throttled_hierarchy(task) || self.is_group_held_back(task, other))
+            && (self.is_throttled_hierarchy(task) || self.is_group_throttled(task, other))
     }
 
-    fn is_group_held_back(&self, task: Pid, cpu: CpuId) -> bool {
-        let mut group = self.tasks[task.index()].group;
-        loop {
-            let row = &self.groups[group as usize];
-            match row.queue_on(cpu) {
-                NONE => group = row.parent,
-                q => return self.is_held_back_in(q),
+    fn is_group_throttled(&self, task: Pid, cpu: CpuId) -> bool {
+        let mut next = Some(self.tasks[task.index()].group);
+        while let Some(group) = next {
+            let row = &self.groups[group.index()];
+            if let Some(q) = row.cfs_rq_on(cpu) {
+                return self.is_throttled_below(q);
             }
+            next = row.parent;
         }
-    }
-
-    /// Whether there is such a group.
-    pub(super) fn check_group(&self, group: GroupId) -> Result<(), String> {
-        if group.index() < self.groups.len() { Ok(()) } else { Err("no such group".into()) }
+        false
     }
 
     /// `tg_set_cfs_bandwidth`.
-    pub(super) fn group_set_quota(
+    pub(super) fn set_quota(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
-        group: u32,
+        group: GroupId,
         quota: &Quota,
     ) -> Result<(), String> {
-        let queues = self.groups[group as usize].queues.iter().copied();
-        let queues = queues.filter(|&q| q != NONE);
-        self.limits.set_quota(platform, group, quota, queues)?;
+        self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
         while let Some(q) = self.limits.first_throttled(group) {
             self.unthrottle(rqs, platform, q);
         }
@@ -262,10 +247,9 @@ impl Fair {
     }
 
     /// What a group has used and suffered.
-    pub(super) fn group_stats(&self, group: u32) -> GroupStats {
-        let queues = self.groups[group as usize].queues.iter();
-        let usage_ns =
-            queues.filter(|&&q| q != NONE).map(|&q| self.queues[q as usize].exec_clock).sum();
+    pub(super) fn stats_of_group(&self, group: GroupId) -> GroupStats {
+        let queues = self.groups[group.index()].cfs_rqs();
+        let usage_ns = queues.map(|q| self.cfs_rqs[q].exec_clock).sum();
         GroupStats { usage_ns, ..self.limits.stats(group) }
     }
 }

@@ -5,14 +5,18 @@
 //! vruntime is not eligible has nobody to offer. 6.6 has it the other way round: ordered by
 //! vruntime, knowing the earliest deadline. Equal keys: who came later goes right.
 //!
-//! The tree itself is [`rbtree`](crate::classes::rbtree), whose shape is the kernel's. Two things
+//! The tree itself is [`rbtree`], whose shape is the kernel's. Two things
 //! depend on the shape. In 6.6 the choice among equal deadlines does. And the smallest slice of a
 //! subtree, known since 6.12, rides along with the other minimum but is **not handed over when a
 //! node takes another's place** (by rotation or deletion), so that for a while it may be too large
 //! or too small. With [`Order::exact_slices`] it is handed over too, and always right.
 
-use super::entity::{Entity, NONE, before, earlier};
-use crate::classes::rbtree::{Augment, Nodes, Root};
+use super::entity::{Entity, EntityId, Vruntime};
+use crate::classes::rbtree::{self, Links, Root, Rows, RowsMut};
+use schedlab_core::index::IndexVec;
+
+/// The entities of all trees.
+type Entities = IndexVec<EntityId, Entity>;
 
 /// What trees are ordered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,52 +27,87 @@ pub struct Order {
     pub exact_slices: bool,
 }
 
-impl Order {
-    /// What an entity is ordered by.
-    #[inline]
-    fn key(self, entity: &Entity) -> u64 {
-        if self.by_deadline { entity.deadline } else { entity.vruntime }
-    }
+/// The entities as a tree sees them. The two orders are two types, so that no node on the way down
+/// asks which it is.
+struct View<'a, const BY_DEADLINE: bool>(&'a Entities);
 
-    /// What subtrees know the minimum of.
+/// The entities as a tree that changes sees them.
+struct ViewMut<'a, const BY_DEADLINE: bool> {
+    se: &'a mut Entities,
+    exact_slices: bool,
+}
+
+/// What an entity is ordered by.
+#[inline]
+fn key_of<const BY_DEADLINE: bool>(entity: &Entity) -> Vruntime {
+    if BY_DEADLINE { entity.deadline } else { entity.vruntime }
+}
+
+/// What subtrees know the minimum of.
+#[inline]
+fn other_of<const BY_DEADLINE: bool>(entity: &Entity) -> Vruntime {
+    if BY_DEADLINE { entity.vruntime } else { entity.deadline }
+}
+
+/// What `e` should know of its subtree: both minima, from itself and its children.
+#[inline]
+fn minima<const BY_DEADLINE: bool>(se: &Entities, e: EntityId) -> (Vruntime, u32) {
+    let entity = &se[e];
+    let mut min = other_of::<BY_DEADLINE>(entity);
+    let mut slice = entity.slice;
+    for below in [entity.links.left(), entity.links.right()].into_iter().flatten() {
+        let child = &se[below];
+        min = child.min_other.earlier(min);
+        slice = slice.min(child.min_slice);
+    }
+    (min, slice)
+}
+
+impl<const BY_DEADLINE: bool> Rows<EntityId> for View<'_, BY_DEADLINE> {
     #[inline]
-    fn other(self, entity: &Entity) -> u64 {
-        if self.by_deadline { entity.vruntime } else { entity.deadline }
+    fn key(&self, e: EntityId) -> u64 {
+        key_of::<BY_DEADLINE>(&self.0[e]).0
+    }
+    #[inline]
+    fn links(&self, e: EntityId) -> &Links<EntityId> {
+        &self.0[e].links
+    }
+    #[inline]
+    fn is_red(&self, e: EntityId) -> bool {
+        self.0[e].red
     }
 }
 
-/// What subtrees know.
-struct Minima<'a> {
-    se: &'a mut [Entity],
-    order: Order,
-}
-
-impl Minima<'_> {
-    /// `new` takes the place of `old`: the minimum of what stands there stays what it was.
+impl<const BY_DEADLINE: bool> Rows<EntityId> for ViewMut<'_, BY_DEADLINE> {
     #[inline]
-    fn hand_over(&mut self, old: u32, new: u32) {
-        self.se[new as usize].min_other = self.se[old as usize].min_other;
-        if self.order.exact_slices {
-            self.se[new as usize].min_slice = self.se[old as usize].min_slice;
-        }
+    fn key(&self, e: EntityId) -> u64 {
+        key_of::<BY_DEADLINE>(&self.se[e]).0
+    }
+    #[inline]
+    fn links(&self, e: EntityId) -> &Links<EntityId> {
+        &self.se[e].links
+    }
+    #[inline]
+    fn is_red(&self, e: EntityId) -> bool {
+        self.se[e].red
     }
 }
 
-impl Augment for Minima<'_> {
-    /// Both minima anew, from the node itself and its children.
+impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
     #[inline]
-    fn recompute(&mut self, nodes: &Nodes, node: u32) -> bool {
-        let entity = &self.se[node as usize];
-        let mut min = self.order.other(entity);
-        let mut slice = entity.slice;
-        for below in [nodes.left(node), nodes.right(node)] {
-            if below != NONE {
-                let child = &self.se[below as usize];
-                min = earlier(child.min_other, min);
-                slice = slice.min(child.min_slice);
-            }
-        }
-        let entity = &mut self.se[node as usize];
+    fn links_mut(&mut self, e: EntityId) -> &mut Links<EntityId> {
+        &mut self.se[e].links
+    }
+
+    #[inline]
+    fn set_red(&mut self, e: EntityId, red: bool) {
+        self.se[e].red = red;
+    }
+
+    #[inline]
+    fn recompute(&mut self, e: EntityId) -> bool {
+        let (min, slice) = minima::<BY_DEADLINE>(self.se, e);
+        let entity = &mut self.se[e];
         let changed = min != entity.min_other || slice != entity.min_slice;
         entity.min_other = min;
         entity.min_slice = slice;
@@ -76,103 +115,107 @@ impl Augment for Minima<'_> {
     }
 
     #[inline]
-    fn replace(&mut self, old: u32, new: u32) {
-        self.hand_over(old, new);
-    }
-
-    #[inline]
-    fn rotate(&mut self, nodes: &Nodes, old_top: u32, top: u32) {
-        self.hand_over(old_top, top);
-        self.recompute(nodes, old_top);
+    fn hand_over(&mut self, old: EntityId, new: EntityId) {
+        let Entity { min_other, min_slice, .. } = self.se[old];
+        let entity = &mut self.se[new];
+        entity.min_other = min_other;
+        if self.exact_slices {
+            entity.min_slice = min_slice;
+        }
     }
 }
 
 /// Puts `e` in.
-pub fn insert(nodes: &mut Nodes, root: &mut Root, se: &mut [Entity], order: Order, e: u32) {
-    let entity = &mut se[e as usize];
-    entity.min_other = order.other(entity);
+#[inline]
+pub fn insert(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
+    let exact_slices = order.exact_slices;
+    let entity = &mut se[e];
     entity.min_slice = entity.slice;
-    let key = order.key(entity);
-    nodes.insert(root, e, key, &mut Minima { se, order });
+    if order.by_deadline {
+        entity.min_other = entity.vruntime;
+        rbtree::insert(&mut ViewMut::<true> { se, exact_slices }, root, e);
+    } else {
+        entity.min_other = entity.deadline;
+        rbtree::insert(&mut ViewMut::<false> { se, exact_slices }, root, e);
+    }
 }
 
 /// Takes `e` out.
-pub fn remove(nodes: &mut Nodes, root: &mut Root, se: &mut [Entity], order: Order, e: u32) {
-    nodes.remove(root, e, &mut Minima { se, order });
+#[inline]
+pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
+    let exact_slices = order.exact_slices;
+    if order.by_deadline {
+        rbtree::remove(&mut ViewMut::<true> { se, exact_slices }, root, e);
+    } else {
+        rbtree::remove(&mut ViewMut::<false> { se, exact_slices }, root, e);
+    }
 }
 
 /// The slice of `e`, waiting in a tree, has changed.
-pub fn slice_changed(nodes: &Nodes, se: &mut [Entity], order: Order, e: u32) {
-    nodes.recompute_upward(e, NONE, &mut Minima { se, order });
+pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
+    let exact_slices = order.exact_slices;
+    if order.by_deadline {
+        rbtree::recompute_upward(&mut ViewMut::<true> { se, exact_slices }, Some(e), None);
+    } else {
+        rbtree::recompute_upward(&mut ViewMut::<false> { se, exact_slices }, Some(e), None);
+    }
 }
 
 /// Everybody in a tree, in order.
-pub fn iter<'a>(nodes: &'a Nodes, root: &Root) -> impl Iterator<Item = u32> + 'a {
-    let mut at = root.leftmost();
-    core::iter::from_fn(move || {
-        let here = at;
-        if here == NONE {
-            return None;
-        }
-        at = nodes.next(here);
-        Some(here)
-    })
+pub fn iter<'a>(se: &'a Entities, root: &Root<EntityId>) -> impl Iterator<Item = EntityId> + 'a {
+    // Of the order itself it needs only the links.
+    rbtree::iter(View::<true>(se), root)
 }
 
 /// 6.12 on: the entity with the earliest deadline among those that `eligible` says yes to, of whom
 /// those of smaller vruntime are a part; the first in order among equals.
 #[inline]
 pub fn earliest_eligible(
-    nodes: &Nodes,
-    root: &Root,
-    se: &[Entity],
-    eligible: impl Fn(u64) -> bool,
-) -> u32 {
-    let first = root.leftmost();
-    if first == NONE || eligible(se[first as usize].vruntime) {
-        return first;
+    root: &Root<EntityId>,
+    se: &Entities,
+    eligible: impl Fn(Vruntime) -> bool,
+) -> Option<EntityId> {
+    let first = root.leftmost()?;
+    if eligible(se[first].vruntime) {
+        return Some(first);
     }
-    let mut node = root.top();
-    while node != NONE {
-        let left = nodes.left(node);
-        if left != NONE && eligible(se[left as usize].min_other) {
-            node = left;
-        } else if eligible(se[node as usize].vruntime) {
-            break;
-        } else {
-            node = nodes.right(node);
-        }
+    let mut node = root.top()?;
+    loop {
+        let entity = &se[node];
+        node = match entity.links.left() {
+            Some(left) if eligible(se[left].min_other) => left,
+            _ if eligible(entity.vruntime) => return Some(node),
+            _ => entity.links.right()?,
+        };
     }
-    node
 }
 
 /// The same for 6.6's tree by vruntime, `curr` being a candidate if there is one. Among equal
 /// deadlines the shape of the tree decides.
 pub fn earliest_eligible_by_vruntime(
-    nodes: &Nodes,
-    root: &Root,
-    se: &[Entity],
-    curr: u32,
-    eligible: impl Fn(u64) -> bool,
-) -> u32 {
-    let deadline = |node: u32| se[node as usize].deadline;
-    let minimum = |node: u32| se[node as usize].min_other;
+    root: &Root<EntityId>,
+    se: &Entities,
+    curr: Option<EntityId>,
+    eligible: impl Fn(Vruntime) -> bool,
+) -> Option<EntityId> {
+    let deadline = |e: EntityId| se[e].deadline;
+    let minimum = |e: EntityId| se[e].min_other;
     let mut best = curr;
-    let mut best_subtree = NONE;
-    let mut node = root.top();
-    while node != NONE {
-        let left = nodes.left(node);
-        if !eligible(se[node as usize].vruntime) {
-            node = left;
+    let mut best_subtree: Option<EntityId> = None;
+    let mut next = root.top();
+    while let Some(node) = next {
+        let left = se[node].links.left();
+        if !eligible(se[node].vruntime) {
+            next = left;
             continue;
         }
-        if best == NONE || before(deadline(node), deadline(best)) {
-            best = node;
+        if best.is_none_or(|best| deadline(node).is_before(deadline(best))) {
+            best = next;
         }
         // All to the left of an eligible one is eligible.
-        if left != NONE {
-            if best_subtree == NONE || before(minimum(left), minimum(best_subtree)) {
-                best_subtree = left;
+        if let Some(left) = left {
+            if best_subtree.is_none_or(|subtree| minimum(left).is_before(minimum(subtree))) {
+                best_subtree = Some(left);
             }
             if minimum(left) == minimum(node) {
                 break;
@@ -181,51 +224,42 @@ pub fn earliest_eligible_by_vruntime(
         if deadline(node) == minimum(node) {
             break;
         }
-        node = nodes.right(node);
+        next = se[node].links.right();
     }
-    if best_subtree == NONE || before(deadline(best), minimum(best_subtree)) {
-        return best;
-    }
-    let mut node = best_subtree;
+    let mut node = match (best, best_subtree) {
+        (Some(best), Some(subtree)) if !deadline(best).is_before(minimum(subtree)) => subtree,
+        _ => return best,
+    };
     while deadline(node) != minimum(node) {
-        let left = nodes.left(node);
-        node =
-            if left != NONE && minimum(left) == minimum(node) { left } else { nodes.right(node) };
+        let left = se[node].links.left().filter(|&left| minimum(left) == minimum(node));
+        match left.or(se[node].links.right()) {
+            Some(below) => node = below,
+            None => break,
+        }
     }
-    node
+    Some(node)
 }
 
 /// Checks a tree and what it knows; returns how many are in it.
 ///
 /// # Errors
 /// What is wrong.
-pub fn audit(
-    nodes: &Nodes,
-    root: &Root,
-    se: &[Entity],
-    order: Order,
-) -> Result<usize, &'static str> {
-    for node in iter(nodes, root) {
-        let entity = &se[node as usize];
-        let mut min = order.other(entity);
-        let mut slice = entity.slice;
-        for below in [nodes.left(node), nodes.right(node)] {
-            if below != NONE {
-                min = earlier(se[below as usize].min_other, min);
-                slice = slice.min(se[below as usize].min_slice);
-            }
-        }
-        if nodes.key(node) != order.key(entity) {
-            return Err("a waiting entity's key has changed");
-        }
-        if min != entity.min_other {
+pub fn audit(root: &Root<EntityId>, se: &Entities, order: Order) -> Result<usize, &'static str> {
+    for e in iter(se, root) {
+        let (min, slice) =
+            if order.by_deadline { minima::<true>(se, e) } else { minima::<false>(se, e) };
+        if min != se[e].min_other {
             return Err("a subtree does not know its minimum");
         }
-        if order.exact_slices && slice != entity.min_slice {
+        if order.exact_slices && slice != se[e].min_slice {
             return Err("a subtree does not know its smallest slice");
         }
     }
-    nodes.audit(root)
+    if order.by_deadline {
+        rbtree::audit(&View::<true>(se), root)
+    } else {
+        rbtree::audit(&View::<false>(se), root)
+    }
 }
 
 #[cfg(test)]
@@ -233,39 +267,38 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use alloc::vec::Vec;
+    use schedlab_core::index::TypedIndex;
 
-    fn entities(random: &mut Random, number: usize) -> Vec<Entity> {
+    fn entities(random: &mut Random, number: usize) -> Entities {
         (0..number)
             .map(|_| {
                 let mut entity = Entity::new(100 + random.below(20) as u32);
                 // Around the point where u64s wrap, with many equal keys.
-                entity.vruntime = random.below(60).wrapping_sub(30);
-                entity.deadline = entity.vruntime.wrapping_add(random.below(40));
+                entity.vruntime = Vruntime(random.below(60).wrapping_sub(30));
+                entity.deadline = entity.vruntime.plus(random.below(40));
                 entity
             })
             .collect()
     }
 
     /// Inserts and removes at random; `check` sees the tree and its members after each step.
-    fn churn(order: Order, mut check: impl FnMut(&Nodes, &Root, &[Entity], &[u32])) {
+    fn churn(order: Order, mut check: impl FnMut(&Root<EntityId>, &Entities, &[EntityId])) {
         for seed in 0..20 {
             let mut random = Random(seed);
             let mut se = entities(&mut random, 60);
-            let mut nodes = Nodes::new();
-            nodes.make_room(60);
             let mut root = Root::default();
-            let mut members: Vec<u32> = Vec::new();
+            let mut members: Vec<EntityId> = Vec::new();
             for _ in 0..400 {
-                let node = random.below(60) as u32;
+                let node = EntityId::new(random.below(60) as usize);
                 if let Some(at) = members.iter().position(|&member| member == node) {
                     members.remove(at);
-                    remove(&mut nodes, &mut root, &mut se, order, node);
+                    remove(&mut root, &mut se, order, node);
                 } else {
                     members.push(node);
-                    insert(&mut nodes, &mut root, &mut se, order, node);
+                    insert(&mut root, &mut se, order, node);
                 }
-                assert_eq!(audit(&nodes, &root, &se, order), Ok(members.len()));
-                check(&nodes, &root, &se, &members);
+                assert_eq!(audit(&root, &se, order), Ok(members.len()));
+                check(&root, &se, &members);
             }
         }
     }
@@ -277,53 +310,49 @@ mod tests {
     #[test]
     fn order_is_by_key_and_then_by_arrival() {
         for order in [BY_DEADLINE, BY_VRUNTIME] {
-            churn(order, |nodes, root, se, members| {
+            let key = if order.by_deadline { key_of::<true> } else { key_of::<false> };
+            churn(order, |root, se, members| {
                 let mut sorted = members.to_vec();
-                sorted.sort_by_key(|&node| order.key(&se[node as usize]).wrapping_add(1 << 32));
-                assert_eq!(iter(nodes, root).collect::<Vec<_>>(), sorted);
+                sorted.sort_by_key(|&node| key(&se[node]).0.wrapping_add(1 << 32));
+                assert_eq!(iter(se, root).collect::<Vec<_>>(), sorted);
             });
         }
     }
 
     #[test]
     fn the_earliest_deadline_among_the_eligible_is_found() {
-        churn(BY_DEADLINE, |nodes, root, se, _| {
+        churn(BY_DEADLINE, |root, se, _| {
             for limit in [-31, -10, 0, 5, 30] {
-                let eligible = |vruntime: u64| vruntime as i64 <= limit;
-                let expected = iter(nodes, root).find(|&node| eligible(se[node as usize].vruntime));
-                assert_eq!(earliest_eligible(nodes, root, se, eligible), expected.unwrap_or(NONE));
+                let eligible = |vruntime: Vruntime| vruntime.0 as i64 <= limit;
+                let expected = iter(se, root).find(|&node| eligible(se[node].vruntime));
+                assert_eq!(earliest_eligible(root, se, eligible), expected);
             }
         });
     }
 
     #[test]
     fn in_the_tree_by_vruntime_too_up_to_equals() {
-        churn(BY_VRUNTIME, |nodes, root, se, _| {
+        churn(BY_VRUNTIME, |root, se, _| {
             for limit in [-31, -10, 0, 5, 30] {
-                let eligible = |vruntime: u64| vruntime as i64 <= limit;
-                let deadline = |node: u32| se[node as usize].deadline as i64;
-                let least = iter(nodes, root)
-                    .filter(|&node| eligible(se[node as usize].vruntime))
-                    .map(deadline)
-                    .min();
-                let found = earliest_eligible_by_vruntime(nodes, root, se, NONE, eligible);
-                assert_eq!((found != NONE).then(|| deadline(found)), least);
-                assert!(found == NONE || eligible(se[found as usize].vruntime));
+                let eligible = |vruntime: Vruntime| vruntime.0 as i64 <= limit;
+                let deadline = |node: EntityId| se[node].deadline.0 as i64;
+                let least =
+                    iter(se, root).filter(|&node| eligible(se[node].vruntime)).map(deadline).min();
+                let found = earliest_eligible_by_vruntime(root, se, None, eligible);
+                assert_eq!(found.map(deadline), least);
+                assert!(found.is_none_or(|found| eligible(se[found].vruntime)));
             }
         });
     }
 
     #[test]
     fn smallest_slices_are_exact_only_when_asked_for() {
-        let smallest = |se: &[Entity], members: &[u32]| {
-            members.iter().map(|&node| se[node as usize].slice).min()
-        };
-        let known = |root: &Root, se: &[Entity]| {
-            (!root.is_empty()).then(|| se[root.top() as usize].min_slice)
-        };
-        churn(EXACT, |_, root, se, members| assert_eq!(known(root, se), smallest(se, members)));
+        let smallest =
+            |se: &Entities, members: &[EntityId]| members.iter().map(|&node| se[node].slice).min();
+        let known = |root: &Root<EntityId>, se: &Entities| root.top().map(|top| se[top].min_slice);
+        churn(EXACT, |root, se, members| assert_eq!(known(root, se), smallest(se, members)));
         let (mut wrong, mut steps) = (0, 0);
-        churn(BY_DEADLINE, |_, root, se, members| {
+        churn(BY_DEADLINE, |root, se, members| {
             wrong += u32::from(known(root, se) != smallest(se, members));
             steps += 1;
         });
@@ -334,18 +363,17 @@ mod tests {
     fn a_rotation_leaves_the_new_top_with_its_old_smallest_slice() {
         // Three rising keys turn the tree once: b comes to stand on top, still knowing only itself
         // and c.
-        let mut se: Vec<Entity> = [5, 9, 7].map(Entity::new).into();
+        let mut se: Entities = [5, 9, 7].map(Entity::new).into_iter().collect();
         for (key, entity) in se.iter_mut().enumerate() {
-            entity.deadline = key as u64;
+            entity.deadline = Vruntime(key as u64);
         }
         for (order, known) in [(BY_DEADLINE, 7), (EXACT, 5)] {
-            let mut nodes = Nodes::new();
-            nodes.make_room(3);
             let mut root = Root::default();
-            for node in 0..3 {
-                insert(&mut nodes, &mut root, &mut se, order, node);
+            for node in (0..3).map(EntityId::new) {
+                insert(&mut root, &mut se, order, node);
             }
-            assert_eq!((root.top(), se[1].min_slice), (1, known));
+            let middle = EntityId::new(1);
+            assert_eq!((root.top(), se[middle].min_slice), (Some(middle), known));
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The fair class's tunables, under the kernel's names: numbers, and the switches of
 //! `sched/features`.
 
-use super::class::Fair;
-use super::releases::FEATURES;
+use super::releases::{FEATURES, Features, Version};
 use crate::classes::bandwidth;
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
@@ -18,8 +17,50 @@ pub fn scaling(cpus: u32) -> u32 {
     1 + cpus.min(8).ilog2()
 }
 
-impl Fair {
-    pub(super) fn tunables(&self) -> Vec<Tunable> {
+/// What an administrator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunables {
+    version: Version,
+    /// `sched/features`.
+    pub features: Features,
+    /// The default request length, ns.
+    pub base_slice: u32,
+    /// The same before scaling by the number of CPUs.
+    pub base_slice_unscaled: u32,
+    /// It was written by an administrator.
+    base_slice_by_hand: bool,
+    /// A task that ran less than this ago is cache hot, ns.
+    pub migration_cost_ns: u64,
+    /// Tasks looked at in a balancing pass.
+    pub nr_migrate: u32,
+    /// Subtrees always know their smallest slice.
+    pub exact_min_slice: bool,
+}
+
+impl Tunables {
+    /// What the release boots with on so many CPUs.
+    pub fn new(version: Version, cpus: u32) -> Tunables {
+        Tunables {
+            version,
+            features: Features::of(version),
+            base_slice: BASE_SLICE_NS * scaling(cpus),
+            base_slice_unscaled: BASE_SLICE_NS,
+            base_slice_by_hand: false,
+            migration_cost_ns: 500_000,
+            nr_migrate: 32,
+            exact_min_slice: false,
+        }
+    }
+
+    /// So many CPUs are on line from now on: the base slice follows, unless it was written.
+    pub fn rescale(&mut self, online: u32) {
+        if !self.base_slice_by_hand {
+            self.base_slice = self.base_slice_unscaled * scaling(online);
+        }
+    }
+
+    /// All with their values; that of the groups' quotas is `quota_slice_us`.
+    pub fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
         let mut all = alloc::vec![
             Tunable {
                 name: "base_slice_ns",
@@ -29,29 +70,30 @@ impl Fair {
             },
             Tunable {
                 name: "migration_cost_ns",
-                value: self.balance.migration_cost_ns as i64,
+                value: self.migration_cost_ns as i64,
                 range: (0, i64::from(u32::MAX)),
                 help: "a task that ran less than this ago is cache hot and not moved at first, ns",
             },
             Tunable {
                 name: "nr_migrate",
-                value: i64::from(self.balance.nr_migrate),
+                value: i64::from(self.nr_migrate),
                 range: (1, 1024),
                 help: "tasks looked at in one balancing",
             },
+            Tunable {
+                name: bandwidth::TUNABLE,
+                value: quota_slice_us,
+                range: (1, i64::from(i32::MAX)),
+                help: "what a CPU draws at a time from a limited group's account, us",
+            },
         ];
-        all.push(Tunable {
-            name: bandwidth::TUNABLE,
-            value: self.limits.slice_us(),
-            range: (1, i64::from(i32::MAX)),
-            help: "what a CPU draws at a time from a limited group's account, us",
-        });
         if self.version.custom_slices() {
             all.push(Tunable {
                 name: "exact_min_slice",
-                value: i64::from(self.order.exact_slices),
+                value: i64::from(self.exact_min_slice),
                 range: (0, 1),
-                help: "1: subtrees always know their smallest slice (no kernel: theirs lags behind)",
+                help: "1: subtrees always know their smallest slice \
+                       (no kernel: theirs lags behind)",
             });
         }
         let mut features = self.features;
@@ -66,18 +108,18 @@ impl Fair {
         all
     }
 
-    /// Writes a tunable; name and range have been checked.
-    pub(super) fn set_tunable(&mut self, name: &str, value: i64) {
+    /// Writes one but that of the quotas; name and range have been checked. `online`: so many CPUs
+    /// are on line.
+    pub fn write(&mut self, name: &str, value: i64, online: u32) {
         match name {
             "base_slice_ns" => {
                 self.base_slice = value as u32;
-                self.base_slice_unscaled = value as u32 / scaling(self.online);
+                self.base_slice_unscaled = value as u32 / scaling(online);
                 self.base_slice_by_hand = true;
             }
-            "migration_cost_ns" => self.balance.migration_cost_ns = value as u64,
-            bandwidth::TUNABLE => self.limits.set_slice_us(value),
-            "nr_migrate" => self.balance.nr_migrate = value as u32,
-            "exact_min_slice" => self.order.exact_slices = value != 0,
+            "migration_cost_ns" => self.migration_cost_ns = value as u64,
+            "nr_migrate" => self.nr_migrate = value as u32,
+            "exact_min_slice" => self.exact_min_slice = value != 0,
             _ => {
                 if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
                     *(feature.switch)(&mut self.features) = value != 0;

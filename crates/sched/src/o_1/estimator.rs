@@ -1,24 +1,26 @@
-//! The interactivity estimator: how much a task sleeps, told by one number, `sleep_avg`.
+//! The interactivity estimator: one number, `sleep_avg`, for how much a task sleeps.
 //!
-//! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. Everything
-//! the scheduler believes about "interactive" tasks is in this file.
+//! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. This file
+//! holds everything by which the scheduler takes tasks for interactive.
 //!
-//! The two releases tilt the scale differently. A task should be able to run for a while without
-//! losing its good name, so sleep must count for more than running. 2.6.0 multiplies what sleep
-//! earns, by up to 10 for those that have little ([`Rules::recalc_2_6_0`]), and has a second, slow
-//! memory, `interactive_credit`, for those who have proven themselves. 2.6.22 divides what running
-//! costs, by up to 10 for those that have much ([`Rules::charge`]), and needs no credit.
+//! The two releases weigh sleep and running differently. A task should be able to run for a while
+//! and still count as interactive, so sleep must count for more than running. 2.6.0 multiplies the
+//! gain from sleep, by up to 10 for tasks with a low estimate ([`Params::recalc_2_6_0`]), and has a
+//! second, slow memory, `interactive_credit`, for tasks whose behaviour is settled. 2.6.22 divides
+//! the cost of running, by up to 10 for tasks with a high estimate ([`Params::run_time`]), and has
+//! no credit.
 
-use super::releases::{MAX_BONUS, Rules, Version};
+use super::params::{MAX_BONUS, Params};
+use super::releases::Estimator;
 use super::task::{Activated, Task};
 
-impl Rules {
+impl Params {
     /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp`
     /// until `now`. Gives it a new estimate and a new priority.
     pub(super) fn recalc_task_prio(&self, p: &mut Task, now: u64) {
-        match self.version {
-            Version::V2_6_0 => self.recalc_2_6_0(p, now),
-            Version::V2_6_22 => self.recalc_2_6_22(p, now),
+        match self.version.estimator {
+            Estimator::InteractiveCredit => self.recalc_2_6_0(p, now),
+            Estimator::DividedCost => self.recalc_2_6_22(p, now),
         }
         p.prio = self.effective_prio(p);
     }
@@ -31,15 +33,15 @@ impl Rules {
         let just_interactive = self.level(p).just_interactive_ns;
         let from_disk = p.activated == Activated::Uninterruptible;
 
-        // One very long sleep says little (a daemon on its daily round may hog the CPU next):
-        // interactive, but only just. Whatever it had before, and even if that was more.
+        // One very long sleep proves little (a daemon on its daily round may hog the CPU next): the
+        // task becomes just interactive, even if its estimate was higher before.
         if !from_disk && slept > just_interactive {
             p.sleep_avg = self.ns_max_sleep_avg - self.bonus_step_ns;
             self.earn_credit(p);
             return;
         }
 
-        // The less it has the faster it rises.
+        // The lower the estimate, the faster it rises.
         let factor = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1);
         slept = self.long(slept * u64::from(factor));
         if self.low_credit(p) {
@@ -92,11 +94,11 @@ impl Rules {
     }
 
     /// What `schedule()` takes from `p`, which has run from its `timestamp` until `now`: measured
-    /// at its beginning, taken at its end ([`charge`](Rules::charge)).
+    /// at its beginning, taken at its end ([`charge`](Params::charge)).
     pub(super) fn run_time(&self, p: &Task, now: u64) -> u64 {
         let run = (now.wrapping_sub(p.timestamp) as i64).max(0) as u64;
         let run = run.min(self.ns_max_sleep_avg);
-        if self.version == Version::V2_6_22 || self.high_credit(p) {
+        if self.version.estimator == Estimator::DividedCost || self.high_credit(p) {
             run / u64::from(self.bonus(p.sleep_avg).max(1))
         } else {
             run
@@ -107,7 +109,7 @@ impl Rules {
     /// of slice.
     pub(super) fn charge(&self, p: &mut Task, run_time: u64) {
         p.sleep_avg = p.sleep_avg.saturating_sub(run_time);
-        if self.version == Version::V2_6_0
+        if self.version.estimator == Estimator::InteractiveCredit
             && p.sleep_avg == 0
             && !self.high_credit(p)
             && !self.low_credit(p)

@@ -1,8 +1,10 @@
 //! Fork and exit, yield, changes of nice value and policy.
 
 use super::O1;
-use super::releases::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS, Version};
-use super::task::{Activated, ArrayId, Pid, State, Task};
+use super::params::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS};
+use super::prio::{realtime_prio, static_prio};
+use super::releases::ExitRule;
+use super::task::{Activated, Pid, State, Task};
 use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
@@ -27,24 +29,25 @@ impl O1 {
         self.set_policy(&mut child, &attr.sched);
         child.static_prio = static_prio(attr.sched.nice);
         self.derive_prio(&mut child);
-        child.time_slice = self.rules.task_timeslice(&child);
+        child.time_slice = self.params.task_timeslice(&child);
         let cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         self.enqueue_runnable(self.tasks.pid(task));
         // Whatever runs there.
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
     }
 
     /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
-    fn start_cpu(&self, attr: &TaskAttr) -> u32 {
+    fn start_cpu(&self, attr: &TaskAttr) -> CpuId {
         let running = self.loads.all_running();
         if attr.allowed == CpuSet::All {
             // Two plain passes are faster than one that looks at everything.
             let fewest = running.iter().copied().min().unwrap_or(0);
-            return running.iter().position(|&count| count == fewest).unwrap_or(0) as u32;
+            let first = running.iter().position(|&count| count == fewest);
+            return CpuId(first.unwrap_or(0) as u32);
         }
-        let allowed = (0..self.cpus).filter(|&cpu| attr.allowed.contains(CpuId(cpu)));
-        allowed.min_by_key(|&cpu| running[cpu as usize]).unwrap_or(0)
+        let allowed = attr.allowed.iter(self.cpus);
+        allowed.min_by_key(|cpu| running[cpu.index()]).unwrap_or(CpuId(0))
     }
 
     /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy
@@ -58,7 +61,7 @@ impl O1 {
         task: TaskId,
         attr: &TaskAttr,
         parent: TaskId,
-        cpu: u32,
+        cpu: CpuId,
     ) {
         let now = platform.now_ns();
         let is_thread = attr.address_space == self.tasks.address_space(parent);
@@ -67,14 +70,14 @@ impl O1 {
 
         // Both lose what is left of a step of bonus, the child a little more, so that forking does
         // not multiply it.
-        let bonus = self.rules.bonus(self.tasks[parent].sleep_avg);
-        self.tasks[parent].sleep_avg = u64::from(bonus) * self.rules.bonus_step_ns;
+        let bonus = self.params.bonus(self.tasks[parent].sleep_avg);
+        self.tasks[parent].sleep_avg = u64::from(bonus) * self.params.bonus_step_ns;
         let mut child = Task {
-            cpu: if attr.allowed.contains(CpuId(cpu)) {
+            cpu: if attr.allowed.contains(cpu) {
                 cpu
             } else {
-                // It never was the parent's mask; there is no balancing at fork.
-                attr.allowed.first(self.cpus).map_or(cpu, |cpu| cpu.0)
+                // A mask that is not the parent's; there is no balancing at fork.
+                attr.allowed.first(self.cpus).unwrap_or(cpu)
             },
             time_slice,
             first_time_slice: true,
@@ -84,69 +87,70 @@ impl O1 {
             last_ran: now,
             ..self.tasks[parent].clone()
         };
-        child.array = ArrayId::None;
+        child.array = None;
         child.state = State::Running;
-        child.prio = self.rules.effective_prio(&child);
+        child.prio = self.params.effective_prio(&child);
         let child_cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         let child = self.tasks.pid(task);
 
-        let is_thread = is_thread && self.rules.version == Version::V2_6_22;
+        let runs_on = is_thread && self.params.version.threads_run_on_after_fork;
         if child_cpu != cpu {
             self.enqueue_runnable(child);
             self.check_preempt(platform, child);
-        } else if is_thread {
-            // No preemption: parent and child share their memory, so nothing is won by the child's
-            // running first.
+        } else if runs_on {
+            // No preemption: parent and child share their memory, so it is no gain if the child
+            // runs first.
             self.enqueue_runnable(child);
         } else {
             self.enqueue_before_parent(child, parent);
-            platform.resched(CpuId(cpu));
+            platform.resched(cpu);
         }
         self.set_attr_of(platform, child, &attr.sched);
     }
 
     /// Parent and child share what is left of the parent's slice. Returns the child's part.
-    fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: u32) -> u32 {
+    fn split_parents_slice(&mut self, platform: &mut Platform, parent: Pid, cpu: CpuId) -> u32 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 by a whole
-            // tick, so that the CPU may balance once more.
+            // It gave away its last jiffy: it pays for it now, and expires. In 2.6.0 it pays with a
+            // whole tick, in which the CPU may balance.
             self.tasks[parent].time_slice = 1;
-            match self.rules.version {
-                Version::V2_6_0 => self.scheduler_tick(platform, cpu),
-                Version::V2_6_22 => self.charge_tick(platform, cpu, parent),
+            if self.params.version.last_jiffy_costs_a_tick {
+                self.scheduler_tick(platform, cpu);
+            } else {
+                self.charge_tick(platform, cpu, parent);
             }
         }
         whole.div_ceil(2)
     }
 
-    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and what
-    /// the parent would write until then would have to be copied.
+    /// The child goes before its parent, so that it runs first: it is likely to `exec`, and pages
+    /// that the parent writes until then would have to be copied.
     fn enqueue_before_parent(&mut self, child: Pid, parent: Pid) {
         let Task { cpu, prio, array, .. } = self.tasks[parent];
-        if !self.tasks[parent].is_queued() {
+        let Some(array) = array else {
             return self.enqueue_runnable(child);
-        }
+        };
         self.tasks[child].prio = prio;
-        self.rqs[cpu as usize].arrays[array.index()].enqueue_before(&mut self.tasks, child, parent);
-        self.tasks[child].array = array;
+        self.rqs[cpu.index()].array_mut(array).enqueue_before(&mut self.tasks, child, parent);
+        self.tasks[child].array = Some(array);
         self.count_in(child);
     }
 
     /// The estimate of a child whose parent has `bonus`, ns: 95 percent of it in whole steps.
     fn child_sleep_avg(&self, bonus: u32) -> u64 {
-        u64::from(bonus * CHILD_PENALTY / 100) * self.rules.bonus_step_ns
+        u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
 
-    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and one
-    /// that was a hog is held against its parent.
+    /// `sched_exit`: a child that has died in its first slice gives the rest of it back, and a
+    /// child with a lower estimate lowers its parent's.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
-        let (gives_back, most) = match self.rules.version {
-            Version::V2_6_0 => (true, self.rules.max_timeslice),
-            Version::V2_6_22 => (child.cpu == parent_now.cpu, self.rules.task_timeslice(child)),
+        let (gives_back, most) = match self.params.version.exit {
+            ExitRule::UpToMaxTimeslice => (true, self.params.max_timeslice),
+            ExitRule::SameCpu => (child.cpu == parent_now.cpu, self.params.task_timeslice(child)),
         };
         let time_slice = if child.first_time_slice && gives_back {
             (parent_now.time_slice + child.time_slice).min(most)
@@ -163,14 +167,17 @@ impl O1 {
         parent.sleep_avg = sleep_avg;
     }
 
-    /// `sched_yield`: behind everybody, into the expired array; a real-time task behind those of
-    /// its own priority.
-    pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
-        let rq = &self.rqs[cpu as usize];
-        let array = if self.tasks[p].is_rt() { self.tasks[p].array.index() } else { rq.expired() };
+    /// `sched_yield`: `p` goes behind all others, into the expired array; a real-time task behind
+    /// those of its own priority.
+    pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
+        let rq = &self.rqs[cpu.index()];
+        let array = match self.tasks[p].array {
+            Some(array) if self.tasks[p].is_rt() => array,
+            _ => rq.expired(),
+        };
         platform.work.requeue();
         self.move_to(p, array);
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
     }
 
     /// Gives `p` the policy and the nice value of `attr`, as far as they are not its own:
@@ -197,7 +204,7 @@ impl O1 {
             // The bonus is lost until the next wakeup or end of slice.
             task.prio = task.static_prio;
         }
-        task.load_weight = self.rules.load_weight(&task);
+        task.load_weight = self.params.load_weight(&task);
         let new_prio = task.prio;
         self.tasks[p] = task;
         if was_queued {
@@ -205,37 +212,36 @@ impl O1 {
             if !self.is_current(p) {
                 self.check_preempt(platform, p);
             } else if new_prio > old_prio {
-                platform.resched(CpuId(self.tasks[p].cpu));
+                platform.resched(self.tasks[p].cpu);
             }
         }
     }
 
     fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, nice: i32) {
         let queued_in = self.tasks[p].array;
-        let was_queued = self.tasks[p].is_queued();
         if self.tasks[p].is_rt() {
             // Only for when it is no longer.
             self.tasks[p].static_prio = static_prio(nice);
             return;
         }
-        if was_queued {
+        if queued_in.is_some() {
             self.deactivate_task(p);
         }
         let task = &mut self.tasks[p];
         let old_prio = task.prio;
         task.static_prio = static_prio(nice);
-        task.prio = match self.rules.version {
-            // The bonus is lost until the next wakeup or end of slice.
-            Version::V2_6_0 => task.static_prio,
-            Version::V2_6_22 => self.rules.effective_prio(task),
+        task.prio = if self.params.version.nice_drops_bonus {
+            task.static_prio
+        } else {
+            self.params.effective_prio(task)
         };
-        task.load_weight = self.rules.load_weight(task);
+        task.load_weight = self.params.load_weight(task);
         let (cpu, new_prio) = (task.cpu, task.prio);
-        if was_queued {
-            self.enqueue_task(p, queued_in.index());
+        if let Some(array) = queued_in {
+            self.enqueue_task(p, array);
             self.count_in(p);
             if new_prio < old_prio || (new_prio > old_prio && self.is_current(p)) {
-                platform.resched(CpuId(cpu));
+                platform.resched(cpu);
             }
         }
     }
@@ -245,7 +251,7 @@ impl O1 {
         task.policy = attr.policy;
         task.rt_priority = attr.rt_priority.min(99) as u8;
         if attr.policy.is_realtime() {
-            task.prio = 99 - task.rt_priority;
+            task.prio = realtime_prio(task.rt_priority);
         }
     }
 
@@ -253,14 +259,9 @@ impl O1 {
     fn derive_prio(&self, task: &mut Task) {
         if !task.policy.is_realtime() {
             task.prio = task.static_prio;
-            task.prio = self.rules.effective_prio(task);
+            task.prio = self.params.effective_prio(task);
         }
-        task.load_weight = self.rules.load_weight(task);
+        task.load_weight = self.params.load_weight(task);
         task.activated = Activated::No;
     }
-}
-
-/// 100..139 for nice -20..19.
-fn static_prio(nice: i32) -> u8 {
-    (120 + nice.clamp(-20, 19)) as u8
 }

@@ -1,12 +1,11 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
-//! Who has too little to do looks for the longest queue of the machine and takes from it. A CPU
-//! does so when it is about to go idle, at every tick while it idles, and every 200 ms while it is
-//! busy. A busy CPU wants to see the imbalance twice: it goes by the smaller of a queue's length
-//! now and at its previous attempt (`prev_cpu_load`). An idle one takes one task at once.
+//! A CPU with too few tasks looks for the longest queue and pulls from it. It does so when it is
+//! about to go idle, at every tick while it idles, and every 200 ms while it is busy. A busy CPU
+//! acts on an imbalance only if it sees it twice: it compares with the smaller of a queue's length
+//! now and at its previous attempt (`prev_cpu_load`). An idle CPU pulls one task at once.
 //!
-//! All that is within the CPU's memory node; [`nodes`](super::nodes) says when another one is
-//! looked at.
+//! All that is within the CPU's memory node; [`nodes`](super::nodes) has the rules for other nodes.
 //!
 //! # The ping-pong quirk
 //!
@@ -16,92 +15,104 @@
 
 use super::O1;
 use super::loads::Loads;
-use super::nodes::Nodes;
-use super::task::Pid;
+use super::nodes::{NodeId, Nodes};
+use super::task::{ArrayId, Pid};
 use alloc::vec;
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::index::IndexVec;
+use schedlab_core::{CpuId, Platform, define_index};
+
+define_index! {
+    /// A view of a node: what one or several CPUs saw at their previous attempt.
+    struct ViewId;
+}
+
+/// A view of a node.
+#[derive(Debug)]
+struct View {
+    /// What was seen, a number for each member.
+    running: Vec<u32>,
+    /// How many CPUs saw it last.
+    seen_by: u32,
+}
 
 /// What each CPU saw as the `nr_running` of the CPUs of one node at its own previous attempt to
 /// balance with them (`prev_cpu_load`).
 ///
 /// In the kernel an array in each runqueue: CPUs x CPUs numbers in all, written anew at every tick
-/// of every idle CPU. But CPUs that look while nothing changes see the same, so here they share
-/// what they saw; the contents are the kernel's to the number.
-#[derive(Clone, Debug)]
+/// of every idle CPU. CPUs that look while nothing changes see the same, so here they share a view;
+/// the contents are the kernel's to the number.
+#[derive(Debug)]
 pub(super) struct LoadHistory {
     /// The CPUs of the node, rising.
-    members: Vec<u32>,
-    /// What was seen, a number for each member.
-    views: Vec<Vec<u32>>,
-    /// How many CPUs saw it last.
-    seen_by: Vec<u32>,
-    /// Views that nobody refers to.
-    free: Vec<u32>,
+    members: Vec<CpuId>,
+    views: IndexVec<ViewId, View>,
+    /// Views that no CPU has.
+    free: Vec<ViewId>,
     /// By CPU: which view it had.
-    of_cpu: Vec<u32>,
+    of_cpu: Vec<ViewId>,
     /// The view that is newest and the version of the loads that it shows.
-    newest: Option<(u64, u32)>,
+    newest: Option<(u64, ViewId)>,
     /// The lowest CPU with the longest queue, if that is more than one task, for a version of the
     /// loads.
-    longest: (u64, Option<usize>),
+    longest: (u64, Option<CpuId>),
 }
 
 impl LoadHistory {
-    /// Nobody of a machine of so many CPUs has looked yet at these: all saw 0 everywhere.
-    pub(super) fn new(cpus: usize, members: &[u32]) -> LoadHistory {
+    /// For a node of these CPUs in a machine of `cpus`: no CPU has looked yet, all saw 0
+    /// everywhere.
+    pub(super) fn new(cpus: u32, members: &[CpuId]) -> LoadHistory {
+        let mut views = IndexVec::new();
+        let empty = views.push(View { running: vec![0; members.len()], seen_by: cpus });
         LoadHistory {
             members: members.to_vec(),
-            views: vec![vec![0; members.len()]],
-            seen_by: vec![cpus as u32],
+            views,
             free: Vec::new(),
-            of_cpu: vec![0; cpus],
+            of_cpu: vec![empty; cpus as usize],
             newest: None,
             longest: (0, None),
         }
     }
 
     /// What `cpu` saw at its previous attempt, member by member.
-    pub(super) fn seen(&self, cpu: usize) -> &[u32] {
-        &self.views[self.of_cpu[cpu] as usize]
+    pub(super) fn seen(&self, cpu: CpuId) -> &[u32] {
+        &self.views[self.of_cpu[cpu.index()]].running
     }
 
     /// `cpu` looks.
-    pub(super) fn look(&mut self, cpu: usize, loads: &Loads) {
+    pub(super) fn look(&mut self, cpu: CpuId, loads: &Loads) {
         let view = match self.newest {
             Some((shown, view)) if shown == loads.version() => view,
             _ => self.new_view(cpu, loads),
         };
-        if self.of_cpu[cpu] != view {
+        if self.of_cpu[cpu.index()] != view {
             self.forget(cpu);
-            self.of_cpu[cpu] = view;
-            self.seen_by[view as usize] += 1;
+            self.of_cpu[cpu.index()] = view;
+            self.views[view].seen_by += 1;
         }
     }
 
-    /// A view of the present, in place of one that is not needed any more.
-    fn new_view(&mut self, cpu: usize, loads: &Loads) -> u32 {
-        let own = self.of_cpu[cpu];
-        let view = if self.seen_by[own as usize] == 1 {
+    /// Makes a view of the present, in place of one that is no longer needed.
+    fn new_view(&mut self, cpu: CpuId, loads: &Loads) -> ViewId {
+        let own = self.of_cpu[cpu.index()];
+        let view = if self.views[own].seen_by == 1 {
             own
         } else if let Some(view) = self.free.pop() {
             view
         } else {
-            self.views.push(vec![0; self.members.len()]);
-            self.seen_by.push(0);
-            self.views.len() as u32 - 1
+            self.views.push(View { running: vec![0; self.members.len()], seen_by: 0 })
         };
-        for (seen, &cpu) in self.views[view as usize].iter_mut().zip(&self.members) {
-            *seen = loads.nr_running(cpu as usize);
+        for (seen, &cpu) in self.views[view].running.iter_mut().zip(&self.members) {
+            *seen = loads.nr_running(cpu);
         }
         self.newest = Some((loads.version(), view));
         view
     }
 
-    fn forget(&mut self, cpu: usize) {
-        let view = self.of_cpu[cpu];
-        self.seen_by[view as usize] -= 1;
-        if self.seen_by[view as usize] == 0 {
+    fn forget(&mut self, cpu: CpuId) {
+        let view = self.of_cpu[cpu.index()];
+        self.views[view].seen_by -= 1;
+        if self.views[view].seen_by == 0 {
             self.free.push(view);
             if self.newest.is_some_and(|(_, newest)| newest == view) {
                 self.newest = None;
@@ -110,12 +121,12 @@ impl LoadHistory {
     }
 
     /// The CPU with the longest queue of more than one task, the lowest among equals, `this` apart.
-    pub(super) fn longest(&mut self, this: usize, loads: &Loads, nodes: &Nodes) -> Option<usize> {
+    pub(super) fn longest(&mut self, this: CpuId, loads: &Loads, nodes: &Nodes) -> Option<CpuId> {
         if self.longest.0 != loads.version() {
-            self.longest = (loads.version(), self.longest_queue(loads, nodes, usize::MAX));
+            self.longest = (loads.version(), self.longest_queue(loads, nodes, None));
         }
         match self.longest.1 {
-            Some(cpu) if cpu == this => self.longest_queue(loads, nodes, this),
+            Some(cpu) if cpu == this => self.longest_queue(loads, nodes, Some(this)),
             found => found,
         }
     }
@@ -125,27 +136,26 @@ impl LoadHistory {
         &self,
         loads: &'a Loads,
         nodes: &'a Nodes,
-    ) -> impl Iterator<Item = usize> + use<'a> {
-        let first = self.members[0] as usize;
-        let last = self.members[self.members.len() - 1] as usize;
+    ) -> impl Iterator<Item = CpuId> + use<'a> {
+        let (first, last) = (self.members[0], self.members[self.members.len() - 1]);
         let node = nodes.of(first);
-        loads.overloaded(first..last + 1).filter(move |&cpu| nodes.of(cpu) == node)
+        loads.overloaded(first, last).filter(move |&cpu| nodes.of(cpu) == node)
     }
 
-    fn longest_queue(&self, loads: &Loads, nodes: &Nodes, except: usize) -> Option<usize> {
+    fn longest_queue(&self, loads: &Loads, nodes: &Nodes, except: Option<CpuId>) -> Option<CpuId> {
         let (mut longest, mut most) = (None, 1);
         for cpu in self.overloaded(loads, nodes) {
-            if loads.nr_running(cpu) > most && cpu != except {
+            if loads.nr_running(cpu) > most && Some(cpu) != except {
                 (longest, most) = (Some(cpu), loads.nr_running(cpu));
             }
         }
         longest
     }
 
-    /// The longest queue in the eyes of a busy CPU, which takes each for the smaller of what it saw
-    /// last time and of what it is now: more than one task, the lowest CPU among equals, `this`
-    /// apart. And its length in those eyes.
-    fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: usize) -> Option<(usize, u32)> {
+    /// The longest queue as a busy CPU sees it, which counts each as the smaller of its length now
+    /// and at the previous attempt: more than one task, the lowest CPU among equals, `this` apart.
+    /// And that length.
+    fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
         let seen = self.seen(this);
         let (mut longest, mut most) = (None, 1);
         for cpu in self.overloaded(loads, nodes) {
@@ -159,13 +169,13 @@ impl LoadHistory {
 }
 
 impl O1 {
-    /// `rebalance_tick`: is it time?
+    /// `rebalance_tick`: balances if the interval is over.
     #[inline]
-    pub(super) fn rebalance_tick(&mut self, platform: &mut Platform, this: u32, idle: bool) {
+    pub(super) fn rebalance_tick(&mut self, platform: &mut Platform, this: CpuId, idle: bool) {
         if self.cpus == 1 {
             return;
         }
-        let every = u64::from(if idle { self.rules.hz / 1000 } else { self.rules.hz / 5 });
+        let every = u64::from(if idle { self.params.hz / 1000 } else { self.params.hz / 5 });
         self.rebalance_nodes(platform, this, idle, every);
         if every <= 1 || platform.jiffies().is_multiple_of(every) {
             self.load_balance(platform, this, idle);
@@ -173,40 +183,39 @@ impl O1 {
     }
 
     /// Evens out the queues of the node in favour of `this` CPU.
-    pub(super) fn load_balance(&mut self, platform: &mut Platform, this: u32, idle: bool) {
-        self.balance_with(platform, this, idle, self.nodes.of(this as usize));
+    pub(super) fn load_balance(&mut self, platform: &mut Platform, this: CpuId, idle: bool) {
+        self.balance_with(platform, this, idle, self.nodes.of(this));
     }
 
     /// Evens out the queues of a node's CPUs in favour of `this` one, which may be of another.
     pub(super) fn balance_with(
         &mut self,
         platform: &mut Platform,
-        this: u32,
+        this: CpuId,
         idle: bool,
-        node: usize,
+        node: NodeId,
     ) {
         platform.work.balances += 1;
         platform.work.queues += u64::from(self.cpus);
-        let Some((busiest, imbalance)) = self.find_busiest_queue(this as usize, idle, node) else {
+        let Some((busiest, imbalance)) = self.find_busiest_queue(this, idle, node) else {
             return;
         };
-        platform.double_lock(CpuId(this), CpuId(busiest));
+        platform.double_lock(this, busiest);
         // May be 0, and then no count stops what follows.
         let mut left = imbalance / 2;
-        let rq = &self.rqs[busiest as usize];
+        let rq = &self.rqs[busiest.index()];
         let (active, expired) = (rq.active(), rq.expired());
         // Those in expired have cooled down longest. (Nothing happens for an array that is empty.)
         for array in [expired, active] {
             let mut from = 0;
-            while let Some(prio) = self.rqs[busiest as usize].arrays[array].next_list(from) {
-                let mut at = self.rqs[busiest as usize].arrays[array].tail(prio);
-                while at != Pid::NONE {
-                    let p = at;
+            while let Some(prio) = self.rqs[busiest.index()].array(array).next_list(from) {
+                let mut at = self.rqs[busiest.index()].array(array).tail(prio);
+                while let Some(p) = at {
                     at = self.tasks[p].prev;
                     if !self.can_migrate_task(platform, p, this, idle) {
                         continue;
                     }
-                    self.pull_task(platform, p, this, self.rqs[this as usize].active());
+                    self.pull_task(platform, p, this, self.rqs[this.index()].active());
                     left -= 1;
                     if idle || left == 0 {
                         return;
@@ -217,17 +226,17 @@ impl O1 {
         }
     }
 
-    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth
-    /// anything.
+    /// The longest queue of the node, and by how many tasks it exceeds this one, if that is worth a
+    /// move.
     pub(super) fn find_busiest_queue(
         &mut self,
-        this: usize,
+        this: CpuId,
         idle: bool,
-        node: usize,
-    ) -> Option<(u32, i64)> {
+        node: NodeId,
+    ) -> Option<(CpuId, i64)> {
         let (loads, nodes) = (&self.loads, &self.nodes);
         let history = &mut self.history[node];
-        let own_length = &mut self.own_length[this];
+        let own_length = &mut self.own_length[this.index()];
         let mut mine = loads.nr_running(this);
         let found = if idle {
             let longest = history.longest(this, loads, nodes);
@@ -241,30 +250,36 @@ impl O1 {
 
         let (busiest, most) = found?;
         let imbalance = i64::from(most) - i64::from(mine);
-        // A busy CPU does not care for less than a quarter.
+        // A busy CPU ignores an imbalance of less than a quarter.
         if !idle && imbalance * 4 < i64::from(most) {
             return None;
         }
         if loads.nr_running(busiest) <= mine {
             return None;
         }
-        Some((busiest as u32, imbalance))
+        Some((busiest, imbalance))
     }
 
     /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and a
     /// busy CPU not one that has just run (its data may still be in the other CPU's cache).
-    fn can_migrate_task(&self, platform: &Platform, p: Pid, this: u32, idle: bool) -> bool {
+    fn can_migrate_task(&self, platform: &Platform, p: Pid, this: CpuId, idle: bool) -> bool {
         let task = &self.tasks[p];
         let cold = || {
-            let since = self.rules.long(platform.now_ns().wrapping_sub(task.timestamp));
-            since > self.cache_decay_ticks * self.rules.jiffy_ns
+            let since = self.params.long(platform.now_ns().wrapping_sub(task.timestamp));
+            since > self.cache_decay_ticks * self.params.jiffy_ns
         };
         (idle || cold()) && !self.is_current(p) && self.tasks.may_run_on(p, this)
     }
 
     /// Moves the waiting task `p` to `this` CPU, into array `array`.
     #[inline]
-    pub(super) fn pull_task(&mut self, platform: &mut Platform, p: Pid, this: u32, array: usize) {
+    pub(super) fn pull_task(
+        &mut self,
+        platform: &mut Platform,
+        p: Pid,
+        this: CpuId,
+        array: ArrayId,
+    ) {
         platform.work.moves += 1;
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, this);

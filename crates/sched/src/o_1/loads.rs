@@ -1,51 +1,54 @@
 //! How many tasks the CPUs have on their queues.
 //!
-//! Kept apart from the queues, because whole machines are scanned for it when 2.6.0 balances, with
-//! a set of the CPUs that have any to give, so that the scans the kernel makes are rarely made in
-//! full here. What they find is the same to the number.
+//! Kept apart from the queues, because 2.6.0's balancing scans whole machines for it; with a set of
+//! the CPUs that have tasks to give, so that the scans the kernel makes are rarely made in full
+//! here. They find the same to the number.
 
+use super::nodes::NodeId;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
+use schedlab_core::index::{IndexVec, TypedIndex};
+use schedlab_core::{CpuBits, CpuId};
 
 /// How much is on each CPU's queue.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Loads {
-    /// Tasks in both arrays, the running one included.
+    /// By CPU: tasks in both arrays, the running one included.
     nr_running: Vec<u32>,
-    /// The CPUs that have more than one task: nobody else has any to give.
+    /// The CPUs with more than one task: the others have none to give.
     overloaded: CpuBits,
     /// Counts the changes of `nr_running`.
     version: u64,
     /// By CPU: its memory node.
-    node_of: Vec<u32>,
-    /// By node: tasks on its CPUs (`node_nr_running`).
-    node_running: Vec<u32>,
+    node_of: Vec<NodeId>,
+    /// Tasks on the node's CPUs (`node_nr_running`).
+    node_running: IndexVec<NodeId, u32>,
 }
 
 impl Loads {
     /// Empty queues of CPUs in these nodes.
-    pub(super) fn new(node_of: Vec<u32>) -> Loads {
+    pub(super) fn new(node_of: Vec<NodeId>) -> Loads {
         let cpus = node_of.len();
-        let nodes = node_of.iter().max().map_or(0, |&max| max as usize + 1);
+        let nodes = node_of.iter().max().map_or(0, |&max| max.index() + 1);
         Loads {
             nr_running: vec![0; cpus],
-            overloaded: CpuBits::new(cpus),
+            overloaded: CpuBits::new(cpus as u32),
             version: 1,
             node_of,
-            node_running: vec![0; nodes],
+            node_running: (0..nodes).map(|_| 0).collect(),
         }
     }
 
     /// Tasks on the CPUs of a node.
-    pub(super) fn node_running(&self, node: usize) -> u32 {
+    pub(super) fn node_running(&self, node: NodeId) -> u32 {
         self.node_running[node]
     }
 
+    /// Tasks on the queue of `cpu`, the running one included.
     #[inline]
-    pub(super) fn nr_running(&self, cpu: usize) -> u32 {
-        self.nr_running[cpu]
+    pub(super) fn nr_running(&self, cpu: CpuId) -> u32 {
+        self.nr_running[cpu.index()]
     }
 
     /// `nr_running` of all CPUs.
@@ -58,109 +61,62 @@ impl Loads {
         self.version
     }
 
-    /// The CPUs among `range` that have more than one task, rising.
-    pub(super) fn overloaded(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        self.overloaded.members(range)
+    /// The CPUs from `first` to `last` that have more than one task, rising.
+    pub(super) fn overloaded(&self, first: CpuId, last: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+        let mut from = first.0;
+        core::iter::from_fn(move || {
+            let cpu = self.overloaded.next(from).filter(|&cpu| cpu <= last)?;
+            from = cpu.0 + 1;
+            Some(cpu)
+        })
     }
 
     /// A task more on `cpu`.
     #[inline]
-    pub(super) fn add(&mut self, cpu: usize) {
-        self.nr_running[cpu] += 1;
-        self.node_running[self.node_of[cpu] as usize] += 1;
-        self.version += 1;
-        if self.nr_running[cpu] == 2 {
+    pub(super) fn add(&mut self, cpu: CpuId) {
+        let running = &mut self.nr_running[cpu.index()];
+        *running += 1;
+        if *running == 2 {
             self.overloaded.insert(cpu);
         }
+        self.node_running[self.node_of[cpu.index()]] += 1;
+        self.version += 1;
     }
 
     /// A task less.
     #[inline]
-    pub(super) fn remove(&mut self, cpu: usize) {
-        self.nr_running[cpu] -= 1;
-        self.node_running[self.node_of[cpu] as usize] -= 1;
-        self.version += 1;
-        if self.nr_running[cpu] == 1 {
+    pub(super) fn remove(&mut self, cpu: CpuId) {
+        let running = &mut self.nr_running[cpu.index()];
+        *running -= 1;
+        if *running == 1 {
             self.overloaded.remove(cpu);
         }
+        self.node_running[self.node_of[cpu.index()]] -= 1;
+        self.version += 1;
     }
 
     /// Checks what is kept up to date.
     pub(super) fn audit(&self) -> Result<(), String> {
-        for (cpu, &running) in self.nr_running.iter().enumerate() {
+        for (cpu, &running) in (0..).map(CpuId).zip(&self.nr_running) {
             if self.overloaded.contains(cpu) != (running > 1) {
-                return Err(alloc::format!("CPU {cpu} has {running} tasks and the wrong mark"));
+                return Err(alloc::format!("CPU {} has {running} tasks and the wrong mark", cpu.0));
             }
         }
         if self.node_running.iter().sum::<u32>() != self.nr_running.iter().sum::<u32>() {
             return Err("the nodes' tasks are miscounted".into());
-        }
-        if self.overloaded.members(0..self.nr_running.len()).count()
-            != self.overloaded.count as usize
-        {
-            return Err("the CPUs with more than one task are miscounted".into());
         }
         Ok(())
     }
 
     /// For tests: `cpu` has so many tasks.
     #[cfg(test)]
-    pub(super) fn set_for_test(&mut self, cpu: usize, running: u32) {
-        while self.nr_running[cpu] < running {
+    pub(super) fn set_for_test(&mut self, cpu: CpuId, running: u32) {
+        while self.nr_running(cpu) < running {
             self.add(cpu);
         }
-        while self.nr_running[cpu] > running {
+        while self.nr_running(cpu) > running {
             self.remove(cpu);
         }
-    }
-}
-
-/// A set of CPUs that is changed and walked all the time.
-#[derive(Clone, Debug)]
-struct CpuBits {
-    words: Vec<u64>,
-    count: u32,
-}
-
-impl CpuBits {
-    fn new(cpus: usize) -> CpuBits {
-        CpuBits { words: vec![0; cpus.div_ceil(64)], count: 0 }
-    }
-
-    /// Adds `cpu`, which is not in the set.
-    #[inline]
-    fn insert(&mut self, cpu: usize) {
-        self.words[cpu / 64] |= 1 << (cpu % 64);
-        self.count += 1;
-    }
-
-    /// Takes out `cpu`, which is in the set.
-    #[inline]
-    fn remove(&mut self, cpu: usize) {
-        self.words[cpu / 64] &= !(1 << (cpu % 64));
-        self.count -= 1;
-    }
-
-    fn contains(&self, cpu: usize) -> bool {
-        self.words[cpu / 64] >> (cpu % 64) & 1 == 1
-    }
-
-    /// The members in `range`, rising.
-    #[inline]
-    fn members(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let words = range.start / 64..range.end.div_ceil(64);
-        let each = words.flat_map(move |word| {
-            let mut bits = self.words[word];
-            if word == range.start / 64 {
-                bits &= u64::MAX << (range.start % 64);
-            }
-            core::iter::from_fn(move || {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits.checked_sub(1)?;
-                Some(word * 64 + bit)
-            })
-        });
-        each.take_while(move |&cpu| cpu < range.end)
     }
 }
 
@@ -169,16 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_a_range() {
-        let mut set = CpuBits::new(200);
+    fn overloaded_cpus_of_a_range() {
+        let mut loads = Loads::new(vec![NodeId::new(0); 200]);
         for cpu in [0, 63, 64, 130, 199] {
-            set.insert(cpu);
+            loads.set_for_test(CpuId(cpu), 2);
         }
-        let members = |range| set.members(range).collect::<Vec<_>>();
-        assert_eq!(members(0..200), [0, 63, 64, 130, 199]);
-        assert_eq!(members(1..199), [63, 64, 130]);
-        assert_eq!(members(64..130), [64]);
-        assert_eq!(members(65..65), []);
-        assert_eq!(members(200..200), []);
+        let members = |first, last| {
+            loads.overloaded(CpuId(first), CpuId(last)).map(|cpu| cpu.0).collect::<Vec<_>>()
+        };
+        assert_eq!(members(0, 199), [0, 63, 64, 130, 199]);
+        assert_eq!(members(1, 198), [63, 64, 130]);
+        assert_eq!(members(64, 129), [64]);
+        assert_eq!(members(65, 65), []);
     }
 }

@@ -6,13 +6,13 @@
 //! but weighs nothing.
 
 use super::O1;
-use super::releases::Version;
-use super::task::{ArrayId, Pid, State, Tasks};
+use super::releases::Balancing;
+use super::task::{Pid, State, Tasks};
 use schedlab_core::{CpuId, CpuSet, Platform, TaskId, Waker};
 
 impl O1 {
-    /// `set_cpus_allowed`. A task that sleeps is simply told where it will wake; one that waits or
-    /// runs on a CPU that it may not use any more is moved by that CPU's migration thread.
+    /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. The migration
+    /// thread moves a task that waits or runs on a CPU that is now forbidden to it.
     pub(super) fn set_cpus_allowed(
         &mut self,
         platform: &mut Platform,
@@ -22,7 +22,7 @@ impl O1 {
         let p = self.tasks.pid(task);
         let cpu = self.tasks[p].cpu;
         self.tasks.set_allowed(task, allowed.clone());
-        if allowed.contains(CpuId(cpu)) {
+        if allowed.contains(cpu) {
             return;
         }
         if !self.tasks[p].is_queued() {
@@ -30,20 +30,20 @@ impl O1 {
             self.set_task_cpu(platform, p, to);
             return;
         }
-        self.rqs[cpu as usize].migration_queue.push(p);
+        self.rqs[cpu.index()].migration_queue.push(p);
         self.wake_migration_thread_first(platform, cpu);
         if self.is_current(p) {
             // Even if it is itself of priority 0: it waits until it has been moved.
-            platform.resched(CpuId(cpu));
+            platform.resched(cpu);
         }
     }
 
     /// Wakes the migration thread of `cpu` like any real-time task.
-    pub(super) fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: u32) {
+    pub(super) fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
         let thread = Tasks::migration_thread(cpu);
         self.tasks[thread].state = State::Running;
         if !self.tasks[thread].is_queued() {
-            self.enqueue_task(thread, self.rqs[cpu as usize].active());
+            self.enqueue_task(thread, self.rqs[cpu.index()].active());
             self.count_in(thread);
         }
         self.check_preempt(platform, thread);
@@ -52,23 +52,23 @@ impl O1 {
     /// Wakes the migration thread of `cpu` to take a task off a CPU that is forbidden to it. It
     /// goes even before `SCHED_FIFO` 99 tasks, which have the same priority, so that none of them
     /// can be picked where it may not run.
-    fn wake_migration_thread_first(&mut self, platform: &mut Platform, cpu: u32) {
+    fn wake_migration_thread_first(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.wake_migration_thread(platform, cpu);
         let thread = Tasks::migration_thread(cpu);
         self.dequeue_task(thread);
-        let rq = &mut self.rqs[cpu as usize];
+        let rq = &mut self.rqs[cpu.index()];
         let active = rq.active();
-        rq.arrays[active].enqueue_head(&mut self.tasks, thread);
-        self.tasks[thread].array = ArrayId::of(active);
+        rq.array_mut(active).enqueue_head(&mut self.tasks, thread);
+        self.tasks[thread].array = Some(active);
     }
 
-    /// What the migration thread of `cpu` does once it has the CPU.
-    pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: u32) {
-        if let Some(to) = self.domains.take_push_cpu(CpuId(cpu)) {
+    /// The work of the migration thread of `cpu`, once it has the CPU.
+    pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if let Some(to) = self.domains.take_push_cpu(cpu) {
             self.active_load_balance(platform, cpu, to);
         }
-        while !self.rqs[cpu as usize].migration_queue.is_empty() {
-            let p = self.rqs[cpu as usize].migration_queue.remove(0);
+        while !self.rqs[cpu.index()].migration_queue.is_empty() {
+            let p = self.rqs[cpu.index()].migration_queue.remove(0);
             // Meanwhile it may have been pulled, or allowed to stay.
             if self.tasks[p].cpu == cpu
                 && self.tasks[p].state != State::Dead
@@ -91,26 +91,25 @@ impl O1 {
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, to);
         let mut now = platform.now_ns();
-        if self.rules.version == Version::V2_6_22 {
+        if self.params.version.balancing == Balancing::ByWeight {
             self.shift_timestamp(p, from, to);
             now = self.queue_time(platform, from, to);
         }
-        self.activate_task(p, now, Waker::Process { cpu: CpuId(from) });
+        self.activate_task(p, now, Waker::Process { cpu: from });
         self.check_preempt(platform, p);
     }
 
     /// 2.6.22: `p` comes from queue `from` to queue `to`, and its timestamp from the clock of the
     /// one to that of the other.
     #[inline]
-    pub(super) fn shift_timestamp(&mut self, p: Pid, from: u32, to: u32) {
-        let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;
+    pub(super) fn shift_timestamp(&mut self, p: Pid, from: CpuId, to: CpuId) {
+        let clock = |cpu: CpuId| self.rqs[cpu.index()].most_recent_timestamp;
         let (from, to) = (clock(from), clock(to));
         let task = &mut self.tasks[p];
         task.timestamp = task.timestamp.wrapping_sub(from).wrapping_add(to);
     }
 
-    fn lowest_allowed(&self, task: TaskId) -> u32 {
-        let allowed = self.tasks.allowed(task);
-        allowed.first(self.cpus).map_or(0, |cpu| cpu.0)
+    fn lowest_allowed(&self, task: TaskId) -> CpuId {
+        self.tasks.allowed(task).first(self.cpus).unwrap_or(CpuId(0))
     }
 }

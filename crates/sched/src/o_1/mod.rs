@@ -12,11 +12,11 @@
 //! The nice value is only the middle of a task's priority. A **bonus** of 5 better to 5 worse comes
 //! from an estimate, `sleep_avg`, of how much the task sleeps. One whose bonus is big enough is
 //! *interactive*: at the end of its slice it goes back to the active array, unless those in expired
-//! have been waiting too long. The running task stays in its list, so that the head of the best
-//! list, whoever that is by then, is what each `schedule` picks.
+//! have been waiting too long. The running task stays in its list, so that each `schedule` picks
+//! the task that is then at the head of the best list.
 //!
-//! CPUs with too little to do take tasks from those with much, from their ticks and when they are
-//! about to go idle.
+//! CPUs with too few tasks pull from those with many, at their ticks and when they are about to go
+//! idle.
 //!
 //! # Cost
 //!
@@ -28,18 +28,23 @@
 //! | file | what |
 //! |---|---|
 //! | `prio_array` | the lists and the bitmap |
-//! | `rules` | constants, and what follows from a nice value: slices, thresholds, weights |
-//! | `estimator` | `sleep_avg`: who counts as interactive |
+//! | `prio` | the scale of priorities |
+//! | `params` | constants, and what follows from a nice value: slices, thresholds, weights |
+//! | `estimator` | `sleep_avg`: which tasks count as interactive |
 //! | `task`, `runqueue` | what is kept of a task and of a CPU |
 //! | `schedule` | pick next, put previous |
 //! | `tick` | the end of a slice: active or expired? |
 //! | `wakeup` | where a woken task goes, and whether it preempts |
-//! | `life` | fork, exit, yield, nice, policy |
+//! | `fork_exit` | fork, exit, yield, nice, policy |
 //! | `migration_thread` | affinity |
 //! | `loads` | how many tasks the CPUs have |
 //! | `load_balance` | balancing as in 2.6.0, by number of tasks |
 //! | `nodes` | 2.6.0: when other memory nodes are looked at |
-//! | `moving` | which tasks move in 2.6.22, which balances by weight ([`crate::classes::load_balance_2_6_22`]) |
+//! | `move_tasks` | which tasks move in 2.6.22, by [`load_balance_2_6_22`] |
+//! | `releases` | what differs between the releases, by name |
+//! | `audit` | checks of the books |
+//!
+//! [`load_balance_2_6_22`]: crate::classes::load_balance_2_6_22
 //!
 //! # Releases
 //!
@@ -48,6 +53,7 @@
 //! changed one thing after another; their complete rules are not known well enough here to offer
 //! them.
 
+mod audit;
 mod estimator;
 mod fork_exit;
 mod load_balance;
@@ -55,6 +61,8 @@ mod loads;
 mod migration_thread;
 mod move_tasks;
 mod nodes;
+mod params;
+mod prio;
 mod prio_array;
 mod releases;
 mod runqueue;
@@ -65,64 +73,29 @@ mod tests;
 mod tick;
 mod wakeup;
 
-pub use releases::Version;
+pub use releases::{Balancing, ENTRY, Estimator, ExitRule, Slices, Version, WakeCpu};
 
 use crate::classes::load_balance_2_6_22::Domains;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use load_balance::LoadHistory;
 use loads::Loads;
-use nodes::Nodes;
-use releases::Rules;
+use nodes::{NodeId, Nodes};
+use params::Params;
 use runqueue::Runqueue;
+use schedlab_core::index::IndexVec;
 use schedlab_core::{
-    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
-    Load, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr, Scheduler,
-    TaskAttr, TaskId, Tunable, TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    Platform, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable, TunableError,
+    Waker, tunables,
 };
-use task::{Pid, State, Tasks};
-
-/// The default release. The others are described by what differs.
-const DEFAULT: Release = Release {
-    version: "2.6.0",
-    also: &["2.6.0-test9"],
-    summary: "slices of 10 to 200 ms, interactive credit, balancing by number of tasks",
-    golden: &[("o_1", "2.6.0")],
-    hz_default: 1000,
-    hz_range: (100, 1024),
-    cpus_max: schedlab_core::topology::CPUS_MAX,
-    policies: &[Policy::Other, Policy::Fifo, Policy::RoundRobin],
-    can: Capabilities::BASIC,
-    kernel: None,
-    build: |config| Box::new(O1::new(Version::V2_6_0, config)),
-};
-
-/// This scheduler in the registry.
-pub static ENTRY: Entry = Entry {
-    name: "o_1",
-    title: "O(1) scheduler",
-    summary: "two arrays of 140 lists a CPU; who sleeps much gets a better priority",
-    origin: Origin::Linux,
-    releases: &[
-        DEFAULT,
-        Release {
-            version: "2.6.22",
-            also: &[],
-            summary: "the last form: slices of 5 to 800 ms, no credit, balancing by weight, SCHED_BATCH",
-            golden: &[("o_1_2622", "2.6.22")],
-            policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-            build: |config| Box::new(O1::new(Version::V2_6_22, config)),
-            ..DEFAULT
-        },
-    ],
-};
+use task::{State, Tasks};
 
 /// Linux 2.6.0 or 2.6.22.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct O1 {
-    rules: Rules,
+    params: Params,
     cpus: u32,
     /// How many of them are on line.
     online: u32,
@@ -131,9 +104,9 @@ pub struct O1 {
     loads: Loads,
     /// 2.6.0: the machine's memory nodes.
     nodes: Nodes,
-    /// 2.6.0: by node, what each CPU saw when it last balanced with it.
-    history: Vec<LoadHistory>,
-    /// 2.6.0: by CPU, the length of its own queue when it last balanced with anybody.
+    /// 2.6.0: what each CPU saw of the node when it last balanced with it.
+    history: IndexVec<NodeId, LoadHistory>,
+    /// 2.6.0: by CPU, the length of its own queue when it last balanced.
     own_length: Vec<u32>,
     /// 2.6.22: the weights on the CPUs, and the domains.
     domains: Domains,
@@ -149,17 +122,14 @@ impl O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
         let nodes = Nodes::new(&config.topology);
-        let node_of = config.topology.iter().map(|cpu| config.topology.place(cpu).node);
         O1 {
-            rules: Rules::new(version, config.hz),
+            params: Params::new(version, config.hz),
             cpus,
             online: cpus,
             tasks: Tasks::new(cpus),
             rqs: vec![Runqueue::new(); rows],
-            loads: Loads::new(node_of.collect()),
-            history: (0..nodes.count())
-                .map(|node| LoadHistory::new(rows, nodes.cpus(node)))
-                .collect(),
+            loads: Loads::new(nodes.by_cpu().to_vec()),
+            history: nodes.iter().map(|node| LoadHistory::new(cpus, nodes.cpus(node))).collect(),
             own_length: vec![0; rows],
             nodes,
             domains: Domains::new(&config.topology, config.hz),
@@ -170,17 +140,17 @@ impl O1 {
 
     /// The interactivity estimate of `task`, ns.
     pub fn sleep_avg_ns(&self, task: TaskId) -> u64 {
-        self.tasks[self.tasks.pid(task)].sleep_avg
+        self.tasks[task].sleep_avg
     }
 
     /// The dynamic priority of `task`, 0 (best) to 139.
     pub fn prio(&self, task: TaskId) -> u8 {
-        self.tasks[self.tasks.pid(task)].prio
+        self.tasks[task].prio
     }
 
     /// What is left of the slice of `task`, jiffies.
     pub fn time_slice(&self, task: TaskId) -> u32 {
-        self.tasks[self.tasks.pid(task)].time_slice
+        self.tasks[task].time_slice
     }
 }
 
@@ -190,7 +160,7 @@ impl Scheduler for O1 {
         match parent {
             Parent::External => self.fork_from_outside(platform, task, attr),
             Parent::Task { task: parent, cpu } => {
-                self.fork_by_parent(platform, task, attr, parent, cpu.0)
+                self.fork_by_parent(platform, task, attr, parent, cpu)
             }
         }
     }
@@ -211,19 +181,16 @@ impl Scheduler for O1 {
 
     #[inline]
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
-        self.scheduler_tick(platform, cpu.0);
+        self.scheduler_tick(platform, cpu);
     }
 
     #[inline]
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
-        match self.schedule_cpu(platform, cpu.0) {
-            Pid::NONE => None,
-            next => Some(self.tasks.task_id(next)),
-        }
+        self.schedule_cpu(platform, cpu).map(|next| self.tasks.task_id(next))
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
-        self.sched_yield(platform, cpu.0, self.tasks.pid(task));
+        self.sched_yield(platform, cpu, self.tasks.pid(task));
     }
 
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
@@ -255,7 +222,7 @@ impl Scheduler for O1 {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        CpuId(self.tasks[self.tasks.pid(task)].cpu)
+        self.tasks[task].cpu
     }
 
     fn control(
@@ -265,7 +232,7 @@ impl Scheduler for O1 {
     ) -> Result<Reply, ControlError> {
         match command {
             // (2.6.0 itself could only bring CPUs up, at boot; a few releases later they could be
-            // taken down too. It gets what they had.)
+            // taken down too. 2.6.0 does here what those releases did.)
             Command::CpuOffline(cpu) => {
                 self.online -= 1;
                 self.domains.cpu_offline(platform, cpu);
@@ -287,25 +254,28 @@ impl Scheduler for O1 {
 
 impl Inspect for O1 {
     fn tunables(&self) -> Vec<Tunable> {
-        let cache = match self.rules.version {
-            Version::V2_6_0 => Tunable {
+        let cache = match self.params.version.balancing {
+            Balancing::ByNumber => Tunable {
                 name: "cache_decay_ticks",
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
-                help: "a busy CPU takes no task that ran within this many jiffies (the kernel reckons it from the cache size)",
+                help: "a busy CPU takes no task that ran within this many jiffies (the kernel \
+                       reckons it from the cache size)",
             },
-            Version::V2_6_22 => Tunable {
+            Balancing::ByWeight => Tunable {
                 name: "cache_hot_time_ns",
                 value: self.cache_hot_time_ns as i64,
                 range: (0, 1_000_000_000_000),
-                help: "no CPU takes a task that ran within this time, until it has failed twice (the kernel measures it at boot)",
+                help: "no CPU takes a task that ran within this time, until it has failed twice \
+                       (the kernel measures it at boot)",
             },
         };
         let bits = Tunable {
             name: "bits_per_long",
-            value: if self.rules.long_max == u64::MAX { 64 } else { 32 },
+            value: if self.params.long_max == u64::MAX { 64 } else { 32 },
             range: (32, 64),
-            help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums wrap; or 64",
+            help: "32: the arithmetic of a 32-bit kernel (i386), in which the estimator's sums \
+                   wrap; or 64",
         };
         vec![cache, bits]
     }
@@ -314,21 +284,23 @@ impl Inspect for O1 {
     fn promises(&self, load: &Load) -> Promises {
         // A hog loses its interactive status for good once it has used up its estimate, 1 ns a ns
         // in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each hog one slice.
-        let slice = self.rules.slice_at_nice(load.nice_min);
-        let privilege = if !self.rules.can_be_interactive(load.nice_min) {
+        let slice = self.params.slice_at_nice(load.nice_min);
+        let privilege = if !self.params.can_be_interactive(load.nice_min) {
             0
         } else {
-            match self.rules.version {
-                Version::V2_6_0 => self.rules.ns_max_sleep_avg,
-                Version::V2_6_22 => self.rules.ns_max_sleep_avg * u64::from(releases::MAX_BONUS),
+            match self.params.version.estimator {
+                Estimator::InteractiveCredit => self.params.ns_max_sleep_avg,
+                Estimator::DividedCost => {
+                    self.params.ns_max_sleep_avg * u64::from(params::MAX_BONUS)
+                }
             }
         };
         Promises {
             // An idle CPU looks only at the longest queue (2.6.0), or not at loads too small to
-            // reckon with (2.6.22): if affinity forbids what is there it may idle for ever.
+            // count (2.6.22): if affinity forbids what is there it may idle for ever.
             idle_beside_waiting_ns: (load.cpus == 1).then_some(0),
-            // Whoever wakes or is born goes to the active array, starvation limit or not. If that
-            // goes on without end, those in expired wait without end.
+            // Woken and new tasks go to the active array, starvation limit or not. If they come
+            // without end, the tasks in expired wait without end.
             wait_ns: (load.tasks <= 1).then_some(0),
             hog_spread_ns: Some(privilege + 2 * slice),
             real_time_first: true,
@@ -336,31 +308,11 @@ impl Inspect for O1 {
     }
 
     fn describe_domains(&self) -> Option<String> {
-        (self.rules.version == Version::V2_6_22).then(|| self.domains.describe())
+        (self.params.version.balancing == Balancing::ByWeight).then(|| self.domains.describe())
     }
 
     fn audit(&self) -> Result<(), String> {
-        for cpu in 0..self.cpus as usize {
-            self.audit_queue(cpu)?;
-        }
-        let queued: u32 = self.loads.all_running().iter().sum();
-        let rows = (0..self.tasks.len() as u32).map(Pid);
-        let marked = rows.filter(|&p| self.tasks[p].is_queued()).count();
-        if marked != queued as usize {
-            return Err(alloc::format!("{marked} tasks think that they are queued, {queued} are"));
-        }
-        self.loads.audit()?;
-        self.domains.audit()?;
-        for number in 0..self.tasks.len() as u32 {
-            let task = &self.tasks[Pid(number)];
-            if task.sleep_avg > self.rules.ns_max_sleep_avg || task.interactive_credit.abs() > 101 {
-                return Err(alloc::format!("row {number} is out of bounds: {task:?}"));
-            }
-            if task.state == State::Running && !task.is_queued() {
-                return Err(alloc::format!("row {number} is runnable and on no queue: {task:?}"));
-            }
-        }
-        Ok(())
+        self.audit_all()
     }
 }
 
@@ -369,14 +321,14 @@ impl O1 {
     /// first task starts.
     fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
-        if self.tasks.len() > self.cpus as usize {
+        if !self.tasks.is_empty() {
             return Err(TunableError::Refused("fixed at boot: set it before tasks start".into()));
         }
         match (name, value) {
             ("cache_decay_ticks", ticks) => self.cache_decay_ticks = ticks as u64,
             ("cache_hot_time_ns", ns) => self.cache_hot_time_ns = ns as u64,
-            ("bits_per_long", 32) => self.rules.long_max = u64::from(u32::MAX),
-            ("bits_per_long", 64) => self.rules.long_max = u64::MAX,
+            ("bits_per_long", 32) => self.params.long_max = u64::from(u32::MAX),
+            ("bits_per_long", 64) => self.params.long_max = u64::MAX,
             _ => return Err(TunableError::Refused("a long has 32 or 64 bits".into())),
         }
         Ok(())

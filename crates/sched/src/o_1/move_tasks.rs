@@ -1,12 +1,12 @@
-//! 2.6.22: which tasks move when CPUs are balanced by weight
-//! ([`crate::classes::load_balance_2_6_22`] says when, from where and how much).
+//! 2.6.22: which tasks move when CPUs are balanced by weight.
+//! ([`crate::classes::load_balance_2_6_22`] decides when, from where and how much.)
 //!
 //! Compared with 2.6.0: tasks count by their slices (nice 19 weighs 6, nice 0 128), a queue's load
 //! is an average over some ticks, and what could not be moved for too long, because it was running
 //! or had just run, is pushed by the other CPU's migration thread (*active balancing*).
 
 use super::O1;
-use super::task::Pid;
+use super::task::{ArrayId, Pid};
 use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved};
 use schedlab_core::{CpuId, Platform};
 
@@ -23,17 +23,17 @@ impl Balanced for O1 {
         max_tasks: u32,
         max_load: u64,
     ) -> Moved {
-        self.pull_tasks(platform, from.0, to.0, max_tasks, max_load as i64)
+        self.pull_tasks(platform, from, to, max_tasks, max_load as i64)
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
         let curr = self.rqs[busiest.index()].curr;
         // The idle task may run only where it is.
-        curr != Pid::NONE && self.tasks.may_run_on(curr, cpu.0)
+        curr.is_some_and(|curr| self.tasks.may_run_on(curr, cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
-        O1::wake_migration_thread(self, platform, cpu.0);
+        O1::wake_migration_thread(self, platform, cpu);
     }
 }
 
@@ -43,8 +43,8 @@ impl O1 {
     fn pull_tasks(
         &mut self,
         platform: &mut Platform,
-        busiest: u32,
-        this: u32,
+        busiest: CpuId,
+        this: CpuId,
         max_tasks: u32,
         max_weight: i64,
     ) -> Moved {
@@ -52,25 +52,24 @@ impl O1 {
         if max_tasks == 0 || max_weight <= 0 {
             return moved;
         }
-        platform.double_lock(CpuId(this), CpuId(busiest));
+        platform.double_lock(this, busiest);
         moved.all_pinned = true;
         let mut weight_left = max_weight;
-        let best_of = |sched: &O1, cpu: u32| {
-            let best_expired = sched.rqs[cpu as usize].best_expired_prio;
+        let best_of = |sched: &O1, cpu: CpuId| {
+            let best_expired = sched.rqs[cpu.index()].best_expired_prio;
             sched.curr_prio(cpu).min(best_expired)
         };
         let mut this_best = best_of(self, this);
         let best = best_of(self, busiest);
         let mut best_seen = best == self.curr_prio(busiest);
 
-        let (rq, own) = (&self.rqs[busiest as usize], &self.rqs[this as usize]);
+        let (rq, own) = (&self.rqs[busiest.index()], &self.rqs[this.index()]);
         let kinds = [(rq.expired(), own.expired()), (rq.active(), own.active())];
         for (source, destination) in kinds {
             let mut from = 0;
-            while let Some(prio) = self.rqs[busiest as usize].arrays[source].next_list(from) {
-                let mut at = self.rqs[busiest as usize].arrays[source].tail(prio);
-                while at != Pid::NONE {
-                    let p = at;
+            while let Some(prio) = self.rqs[busiest.index()].array(source).next_list(from) {
+                let mut at = self.rqs[busiest.index()].array(source).tail(prio);
+                while let Some(p) = at {
                     at = self.tasks[p].prev;
                     let weight = i64::from(self.tasks[p].load_weight);
                     // Too heavy, unless it is better than all that this CPU has; but then the best
@@ -98,9 +97,8 @@ impl O1 {
         moved
     }
 
-    /// Whether `this` CPU may take `p` from `busiest`. Takes back `all_pinned` if affinity does not
-    /// forbid it.
-    fn can_migrate_to(&self, p: Pid, busiest: u32, this: u32, all_pinned: &mut bool) -> bool {
+    /// Whether `this` CPU may take `p` from `busiest`. Clears `all_pinned` if affinity allows it.
+    fn can_migrate_to(&self, p: Pid, busiest: CpuId, this: CpuId, all_pinned: &mut bool) -> bool {
         if !self.tasks.may_run_on(p, this) {
             return false;
         }
@@ -108,10 +106,10 @@ impl O1 {
         if self.is_current(p) {
             return false;
         }
-        if self.domains.takes_cache_hot(CpuId(this)) {
+        if self.domains.takes_cache_hot(this) {
             return true;
         }
-        let clock = self.rqs[busiest as usize].most_recent_timestamp;
+        let clock = self.rqs[busiest.index()].most_recent_timestamp;
         clock.wrapping_sub(self.tasks[p].last_ran) as i64 >= self.cache_hot_time_ns as i64
     }
 
@@ -119,22 +117,22 @@ impl O1 {
         &mut self,
         platform: &mut Platform,
         p: Pid,
-        busiest: u32,
-        this: u32,
-        array: usize,
+        busiest: CpuId,
+        this: CpuId,
+        array: ArrayId,
     ) {
         self.shift_timestamp(p, busiest, this);
         self.pull_task(platform, p, this, array);
     }
 
-    /// What the migration thread of `cpu`, which is current there, does for a balancing CPU: pushes
-    /// one task `to` it. Now the one that was running can be moved too.
-    pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: u32, to: CpuId) {
-        if self.loads.nr_running(cpu as usize) <= 1 {
+    /// The migration thread of `cpu`, which is current there, pushes one task to the CPU `to`,
+    /// which asked for it. Now the task that was running can be moved too.
+    pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
+        if self.loads.nr_running(cpu) <= 1 {
             return;
         }
         // Any task's weight is within this.
-        let max_weight = i64::from(self.rules.rt_load_weight(100));
-        self.pull_tasks(platform, cpu, to.0, 1, max_weight);
+        let max_weight = i64::from(self.params.rt_load_weight(100));
+        self.pull_tasks(platform, cpu, to, 1, max_weight);
     }
 }

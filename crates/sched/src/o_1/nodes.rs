@@ -1,11 +1,10 @@
 //! 2.6.0: memory nodes.
 //!
-//! A CPU evens out queues with the other CPUs of its own node. Five times as seldom when it idles,
-//! and twice as seldom when it is busy, it looks at the other nodes first: at how many tasks each
-//! has for each of its CPUs, ten times that so that it can be reckoned with in integers, half of
-//! what it made of the node the last time added. A node with a quarter more than its own
-//! (`NODE_THRESHOLD`) counts as one whose CPUs are next door, and the longest queue there is taken
-//! from as if it were.
+//! A CPU balances with the other CPUs of its own node. Five times as seldom when it idles, and
+//! twice as seldom when it is busy, it compares nodes first. The load of a node is 10 times its
+//! number of tasks divided by its number of CPUs (in integers), plus half of the load that this CPU
+//! computed for the node the last time. If some other node has a quarter more than the CPU's own
+//! (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it does with its own.
 //!
 //! Whether to go to another node is decided per CPU, by the tick alone: a CPU that is about to idle
 //! looks in its own node only. (At exec a task would go to the emptiest node, too; workloads know
@@ -15,24 +14,30 @@ use super::O1;
 use super::loads::Loads;
 use alloc::vec;
 use alloc::vec::Vec;
-use schedlab_core::{Platform, Topology};
+use schedlab_core::index::{IndexVec, TypedIndex};
+use schedlab_core::{CpuId, Platform, Topology, define_index};
 
 /// Another node must have this much more than the own one, per cent.
 const NODE_THRESHOLD: u32 = 125;
-/// An idle CPU looks at other nodes this many times as seldom as at its own.
+/// An idle CPU compares nodes this many times as seldom as it balances in its own.
 const IDLE_NODE_REBALANCE: u64 = 5;
-/// A busy CPU.
+/// The same for a busy CPU.
 const BUSY_NODE_REBALANCE: u64 = 2;
 
-/// The nodes, and what CPUs have made of them.
-#[derive(Clone, Debug)]
+define_index! {
+    /// A memory node.
+    pub(super) struct NodeId;
+}
+
+/// The nodes, and the loads that CPUs have computed for them.
+#[derive(Debug)]
 pub(super) struct Nodes {
     /// By CPU.
-    node_of: Vec<u32>,
+    node_of: Vec<NodeId>,
     /// By CPU: how many CPUs of its node have lower numbers.
     rank: Vec<u32>,
-    /// By node: its CPUs, rising.
-    members: Vec<Vec<u32>>,
+    /// The node's CPUs, rising.
+    members: IndexVec<NodeId, Vec<CpuId>>,
     /// By CPU and node: the load that it saw there at its last attempt (`prev_node_load`).
     prev_load: Vec<u32>,
 }
@@ -40,13 +45,14 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Those of `topology`.
     pub(super) fn new(topology: &Topology) -> Nodes {
-        let mut members: Vec<Vec<u32>> = vec![Vec::new(); topology.nodes() as usize];
+        let mut members: IndexVec<NodeId, Vec<CpuId>> =
+            (0..topology.nodes()).map(|_| Vec::new()).collect();
         let (mut node_of, mut rank) = (Vec::new(), Vec::new());
         for cpu in topology.iter() {
-            let node = topology.place(cpu).node;
+            let node = NodeId::new(topology.place(cpu).node as usize);
             node_of.push(node);
-            rank.push(members[node as usize].len() as u32);
-            members[node as usize].push(cpu.0);
+            rank.push(members[node].len() as u32);
+            members[node].push(cpu);
         }
         let several = if members.len() > 1 { members.len() * node_of.len() } else { 0 };
         Nodes { node_of, rank, members, prev_load: vec![0; several] }
@@ -57,36 +63,47 @@ impl Nodes {
         self.members.len()
     }
 
+    /// All nodes, rising.
+    pub(super) fn iter(&self) -> impl Iterator<Item = NodeId> {
+        self.members.indices()
+    }
+
+    /// The nodes of all CPUs.
+    pub(super) fn by_cpu(&self) -> &[NodeId] {
+        &self.node_of
+    }
+
     /// The CPUs of a node, rising.
-    pub(super) fn cpus(&self, node: usize) -> &[u32] {
+    pub(super) fn cpus(&self, node: NodeId) -> &[CpuId] {
         &self.members[node]
     }
 
     /// The node of `cpu`.
     #[inline]
-    pub(super) fn of(&self, cpu: usize) -> usize {
-        self.node_of[cpu] as usize
+    pub(super) fn of(&self, cpu: CpuId) -> NodeId {
+        self.node_of[cpu.index()]
     }
 
     /// The place of `cpu` among the CPUs of its node.
     #[inline]
-    pub(super) fn rank(&self, cpu: usize) -> usize {
-        self.rank[cpu] as usize
+    pub(super) fn rank(&self, cpu: CpuId) -> usize {
+        self.rank[cpu.index()] as usize
     }
 
     /// `find_busiest_node`: the node that has most above the own one of `this` CPU, by so much that
     /// it counts. The lowest among equals.
-    fn find_busiest(&mut self, this: usize, loads: &Loads) -> Option<usize> {
+    fn find_busiest(&mut self, this: CpuId, loads: &Loads) -> Option<NodeId> {
         let (own, nodes) = (self.of(this), self.count());
-        let seen = &mut self.prev_load[this * nodes..][..nodes];
-        let mut look = |node: usize| {
+        let seen = &mut self.prev_load[this.index() * nodes..][..nodes];
+        let mut look = |node: NodeId| {
             let cpus = self.members[node].len() as u32;
-            seen[node] = seen[node] / 2 + 10 * loads.node_running(node) / cpus;
-            seen[node]
+            let load = &mut seen[node.index()];
+            *load = *load / 2 + 10 * loads.node_running(node) / cpus;
+            *load
         };
         let mine = look(own);
         let (mut busiest, mut most) = (None, mine);
-        for node in (0..nodes).filter(|&node| node != own) {
+        for node in self.members.indices().filter(|&node| node != own) {
             let load = look(node);
             if load > most && 100 * load > NODE_THRESHOLD * mine {
                 (busiest, most) = (Some(node), load);
@@ -97,12 +114,12 @@ impl Nodes {
 }
 
 impl O1 {
-    /// The tick of `this` CPU: every how many jiffies it balances within its node is `every`. Is it
-    /// time for the other nodes?
+    /// At the tick of `this` CPU: balances with another node if it is time. `every` is the interval
+    /// of balancing within its own node, jiffies.
     pub(super) fn rebalance_nodes(
         &mut self,
         platform: &mut Platform,
-        this: u32,
+        this: CpuId,
         idle: bool,
         every: u64,
     ) {
@@ -110,7 +127,7 @@ impl O1 {
         if self.nodes.count() == 1 || !platform.jiffies().is_multiple_of(every.max(1) * factor) {
             return;
         }
-        if let Some(node) = self.nodes.find_busiest(this as usize, &self.loads) {
+        if let Some(node) = self.nodes.find_busiest(this, &self.loads) {
             self.balance_with(platform, this, idle, node);
         }
     }
@@ -127,36 +144,41 @@ mod tests {
         let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: cpu / 2 };
         let topology = Topology::new((0..cpus).map(place).collect(), &[]).unwrap();
         let nodes = Nodes::new(&topology);
-        let mut loads = Loads::new(nodes.node_of.clone());
+        let mut loads = Loads::new(nodes.by_cpu().to_vec());
         for (node, &tasks) in tasks.iter().enumerate() {
-            loads.set_for_test(2 * node, tasks);
+            loads.set_for_test(CpuId(2 * node as u32), tasks);
         }
         (nodes, loads)
+    }
+
+    /// The busiest node as CPU `this` sees it.
+    fn busiest(nodes: &mut Nodes, this: u32, loads: &Loads) -> Option<usize> {
+        nodes.find_busiest(CpuId(this), loads).map(TypedIndex::index)
     }
 
     #[test]
     fn a_node_must_have_a_quarter_more() {
         // 10 * 8 / 2 = 40 against 10 * 10 / 2 = 50: not more than 125 %. 55 is.
         let (mut at_most, loads) = nodes(&[8, 10]);
-        assert_eq!(at_most.find_busiest(0, &loads), None);
+        assert_eq!(busiest(&mut at_most, 0, &loads), None);
         let (mut more, loads) = nodes(&[8, 11]);
-        assert_eq!(more.find_busiest(0, &loads), Some(1));
-        assert_eq!(more.find_busiest(2, &loads), None, "seen from there it is the own one");
+        assert_eq!(busiest(&mut more, 0, &loads), Some(1));
+        assert_eq!(busiest(&mut more, 2, &loads), None, "seen from there it is the own one");
     }
 
     #[test]
     fn the_busiest_counts_and_the_lowest_among_equals() {
         let (mut nodes, loads) = nodes(&[0, 2, 6, 6]);
-        assert_eq!(nodes.find_busiest(1, &loads), Some(2));
+        assert_eq!(busiest(&mut nodes, 1, &loads), Some(2));
     }
 
     #[test]
     fn what_was_seen_fades_by_half_for_each_cpu_by_itself() {
         let (mut nodes, mut loads) = nodes(&[2, 4]);
-        assert_eq!(nodes.find_busiest(0, &loads), Some(1));
-        loads.set_for_test(2, 2);
+        assert_eq!(busiest(&mut nodes, 0, &loads), Some(1));
+        loads.set_for_test(CpuId(2), 2);
         // 10/2 + 10 here, 20/2 + 10 there.
-        assert_eq!(nodes.find_busiest(0, &loads), Some(1));
-        assert_eq!(nodes.find_busiest(1, &loads), None, "this one had not looked before");
+        assert_eq!(busiest(&mut nodes, 0, &loads), Some(1));
+        assert_eq!(busiest(&mut nodes, 1, &loads), None, "this one had not looked before");
     }
 }

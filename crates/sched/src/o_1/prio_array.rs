@@ -1,27 +1,21 @@
-//! The priority array: 140 first-in-first-out lists and a bitmap that says which of them hold
-//! anything.
+//! The priority array: 140 first-in-first-out lists, and a bitmap of those that are not empty.
 //!
 //! Everything here takes the same few steps however many tasks there are: that is the O(1) of the
 //! scheduler's name. The lists run through the tasks themselves (`next` and `prev` in
 //! [`Task`](super::task::Task)), so that queueing allocates nothing.
 
+use super::prio::MAX_PRIO;
 use super::task::{Pid, Tasks};
+use alloc::string::String;
 
-/// Number of priorities: 0 to 99 real-time, 100 to 139 ordinary; lower is better. Also the idle
-/// task's priority, which is worse than any.
-pub(super) const MAX_PRIO: u8 = 140;
-
-/// The first (best) ordinary priority.
-pub(super) const MAX_RT_PRIO: u8 = 100;
-
-/// The ends of one list; [`Pid::NONE`] twice when it is empty.
+/// The ends of one list.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    head: Pid,
-    tail: Pid,
+    head: Option<Pid>,
+    tail: Option<Pid>,
 }
 
-const EMPTY: List = List { head: Pid::NONE, tail: Pid::NONE };
+const EMPTY: List = List { head: None, tail: None };
 
 /// 140 lists, one a priority.
 #[derive(Clone, Debug)]
@@ -53,29 +47,28 @@ impl PrioArray {
     /// The task to run next: the head of the best non-empty list.
     #[inline]
     pub(super) fn first(&self) -> Option<Pid> {
-        self.next_list(0).map(|prio| self.lists[usize::from(prio)].head)
+        self.next_list(0).and_then(|prio| self.lists[usize::from(prio)].head)
     }
 
-    /// The last task of list `prio`, or [`Pid::NONE`].
+    /// The last task of list `prio`.
     #[inline]
-    pub(super) fn tail(&self, prio: u8) -> Pid {
+    pub(super) fn tail(&self, prio: u8) -> Option<Pid> {
         self.lists[usize::from(prio)].tail
     }
 
-    /// Puts `p` between its list's neighbours `prev` and `next`, either of which may be
-    /// [`Pid::NONE`].
+    /// Puts `p` between its list's neighbours `prev` and `next`; none is an end of the list.
     #[inline]
-    fn link(&mut self, tasks: &mut Tasks, p: Pid, prev: Pid, next: Pid) {
+    fn link(&mut self, tasks: &mut Tasks, p: Pid, prev: Option<Pid>, next: Option<Pid>) {
         let prio = usize::from(tasks[p].prio);
         tasks[p].prev = prev;
         tasks[p].next = next;
         match prev {
-            Pid::NONE => self.lists[prio].head = p,
-            prev => tasks[prev].next = p,
+            None => self.lists[prio].head = Some(p),
+            Some(prev) => tasks[prev].next = Some(p),
         }
         match next {
-            Pid::NONE => self.lists[prio].tail = p,
-            next => tasks[next].prev = p,
+            None => self.lists[prio].tail = Some(p),
+            Some(next) => tasks[next].prev = Some(p),
         }
         self.bitmap[prio / 64] |= 1 << (prio % 64);
         self.nr_active += 1;
@@ -85,20 +78,20 @@ impl PrioArray {
     #[inline]
     pub(super) fn enqueue(&mut self, tasks: &mut Tasks, p: Pid) {
         let tail = self.tail(tasks[p].prio);
-        self.link(tasks, p, tail, Pid::NONE);
+        self.link(tasks, p, tail, None);
     }
 
     /// Puts `p` at the head of the list of its priority.
     pub(super) fn enqueue_head(&mut self, tasks: &mut Tasks, p: Pid) {
         let head = self.lists[usize::from(tasks[p].prio)].head;
-        self.link(tasks, p, Pid::NONE, head);
+        self.link(tasks, p, None, head);
     }
 
     /// Puts `p` right before `other`, which is in this array and has the same priority.
     pub(super) fn enqueue_before(&mut self, tasks: &mut Tasks, p: Pid, other: Pid) {
         debug_assert_eq!(tasks[p].prio, tasks[other].prio);
         let prev = tasks[other].prev;
-        self.link(tasks, p, prev, other);
+        self.link(tasks, p, prev, Some(other));
     }
 
     /// Takes `p` out. Its priority must still be the one that it was queued by.
@@ -107,14 +100,14 @@ impl PrioArray {
         let prio = usize::from(tasks[p].prio);
         let (prev, next) = (tasks[p].prev, tasks[p].next);
         match prev {
-            Pid::NONE => self.lists[prio].head = next,
-            prev => tasks[prev].next = next,
+            None => self.lists[prio].head = next,
+            Some(prev) => tasks[prev].next = next,
         }
         match next {
-            Pid::NONE => self.lists[prio].tail = prev,
-            next => tasks[next].prev = prev,
+            None => self.lists[prio].tail = prev,
+            Some(next) => tasks[next].prev = prev,
         }
-        if self.lists[prio].head == Pid::NONE {
+        if self.lists[prio].head.is_none() {
             self.bitmap[prio / 64] &= !(1 << (prio % 64));
         }
         self.nr_active -= 1;
@@ -128,24 +121,24 @@ impl PrioArray {
     pub(super) fn audit(
         &self,
         tasks: &Tasks,
-        mut each: impl FnMut(Pid, u8) -> Result<(), alloc::string::String>,
-    ) -> Result<(), alloc::string::String> {
+        mut each: impl FnMut(Pid, u8) -> Result<(), String>,
+    ) -> Result<(), String> {
         let mut found = 0;
         for prio in 0..MAX_PRIO {
             let list = self.lists[usize::from(prio)];
             let marked = self.bitmap[usize::from(prio) / 64] >> (prio % 64) & 1 == 1;
-            if marked == (list.head == Pid::NONE) {
+            if marked == list.head.is_none() {
                 return Err(alloc::format!("list {prio}: its bit is {marked}"));
             }
-            let mut last = Pid::NONE;
+            let mut last = None;
             let mut at = list.head;
-            while at != Pid::NONE {
-                if tasks[at].prev != last {
-                    return Err(alloc::format!("list {prio}: broken link before {at:?}"));
+            while let Some(p) = at {
+                if tasks[p].prev != last {
+                    return Err(alloc::format!("list {prio}: broken link before {p:?}"));
                 }
-                each(at, prio)?;
+                each(p, prio)?;
                 found += 1;
-                (last, at) = (at, tasks[at].next);
+                (last, at) = (at, tasks[p].next);
             }
             if list.tail != last {
                 return Err(alloc::format!("list {prio}: wrong tail"));

@@ -1,21 +1,22 @@
 //! The runqueues: one a CPU, each with two priority arrays.
 
 use super::O1;
-use super::prio_array::{MAX_PRIO, PrioArray};
-use super::releases::Version;
-use super::task::{ArrayId, Pid, State};
-use alloc::string::String;
+use super::prio::MAX_PRIO;
+use super::prio_array::PrioArray;
+use super::releases::Balancing;
+use super::task::{ArrayId, Pid};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
 
-/// One CPU's queue. How many tasks it has, and what they weigh, stands in
-/// [`Loads`](super::loads::Loads).
+/// One CPU's queue. [`Loads`](super::loads::Loads) and
+/// [`Domains`](crate::classes::load_balance_2_6_22::Domains) hold the number and the weight of its
+/// tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Runqueue {
-    /// The running task, which stays queued; [`Pid::NONE`] is the idle task, which never is.
-    pub(super) curr: Pid,
+    /// The running task, which stays queued; none is the idle task, which never is.
+    pub(super) curr: Option<Pid>,
     /// Which of the two arrays is the active one.
-    active: u8,
+    active: ArrayId,
     /// 2.6.22: the best static priority that went to expired since the last swap; 140 = none.
     pub(super) best_expired_prio: u8,
     /// When the first task since the last swap used up its slice, jiffies; 0 = none has.
@@ -30,8 +31,8 @@ pub(super) struct Runqueue {
 impl Runqueue {
     pub(super) const fn new() -> Runqueue {
         Runqueue {
-            curr: Pid::NONE,
-            active: 0,
+            curr: None,
+            active: ArrayId::Zero,
             best_expired_prio: MAX_PRIO,
             expired_timestamp: 0,
             most_recent_timestamp: 0,
@@ -40,22 +41,32 @@ impl Runqueue {
         }
     }
 
-    /// Index of the active array.
+    /// The active array.
     #[inline]
-    pub(super) fn active(&self) -> usize {
-        usize::from(self.active)
+    pub(super) fn active(&self) -> ArrayId {
+        self.active
     }
 
-    /// Index of the expired array.
+    /// The expired array.
     #[inline]
-    pub(super) fn expired(&self) -> usize {
-        usize::from(self.active ^ 1)
+    pub(super) fn expired(&self) -> ArrayId {
+        self.active.other()
+    }
+
+    #[inline]
+    pub(super) fn array(&self, array: ArrayId) -> &PrioArray {
+        &self.arrays[array.index()]
+    }
+
+    #[inline]
+    pub(super) fn array_mut(&mut self, array: ArrayId) -> &mut PrioArray {
+        &mut self.arrays[array.index()]
     }
 
     /// The round is over: the two arrays change places.
     #[inline]
     pub(super) fn swap_arrays(&mut self) {
-        self.active ^= 1;
+        self.active = self.active.other();
         self.expired_timestamp = 0;
         self.best_expired_prio = MAX_PRIO;
     }
@@ -64,27 +75,29 @@ impl Runqueue {
 impl O1 {
     /// Appends `p` to its list in array `array` of its CPU.
     #[inline]
-    pub(super) fn enqueue_task(&mut self, p: Pid, array: usize) {
-        let cpu = self.tasks[p].cpu as usize;
-        self.rqs[cpu].arrays[array].enqueue(&mut self.tasks, p);
-        self.tasks[p].array = ArrayId::of(array);
+    pub(super) fn enqueue_task(&mut self, p: Pid, array: ArrayId) {
+        let cpu = self.tasks[p].cpu;
+        self.rqs[cpu.index()].array_mut(array).enqueue(&mut self.tasks, p);
+        self.tasks[p].array = Some(array);
     }
 
     /// Takes `p` out of its list. It counts as running until it is queued again or
     /// [deactivated](O1::deactivate_task).
     #[inline]
     pub(super) fn dequeue_task(&mut self, p: Pid) {
-        let task = &self.tasks[p];
-        let (cpu, array) = (task.cpu as usize, task.array.index());
-        self.rqs[cpu].arrays[array].dequeue(&mut self.tasks, p);
-        self.tasks[p].array = ArrayId::None;
+        let task = &mut self.tasks[p];
+        let cpu = task.cpu;
+        let Some(array) = task.array.take() else {
+            unreachable!("{p:?} is on no queue");
+        };
+        self.rqs[cpu.index()].array_mut(array).dequeue(&mut self.tasks, p);
     }
 
-    /// `p` becomes one of the runnable tasks of its CPU. Where it goes: to the active array, even
-    /// if it stood in expired before it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
+    /// `p` becomes one of the runnable tasks of its CPU. It goes to the active array, even if it
+    /// stood in expired before it slept; in 2.6.22 `SCHED_BATCH` tasks go to expired.
     pub(super) fn enqueue_runnable(&mut self, p: Pid) {
-        let rq = &self.rqs[self.tasks[p].cpu as usize];
-        let array = if self.rules.version == Version::V2_6_22 && self.tasks[p].is_batch() {
+        let rq = &self.rqs[self.tasks[p].cpu.index()];
+        let array = if self.params.version.batch && self.tasks[p].is_batch() {
             rq.expired()
         } else {
             rq.active()
@@ -97,9 +110,9 @@ impl O1 {
     #[inline]
     pub(super) fn count_in(&mut self, p: Pid) {
         let task = &self.tasks[p];
-        self.loads.add(task.cpu as usize);
-        if self.rules.version == Version::V2_6_22 {
-            self.domains.inc_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+        self.loads.add(task.cpu);
+        if self.params.version.balancing == Balancing::ByWeight {
+            self.domains.inc_nr_running(task.cpu, u64::from(task.load_weight));
         }
     }
 
@@ -107,35 +120,32 @@ impl O1 {
     #[inline]
     pub(super) fn deactivate_task(&mut self, p: Pid) {
         let task = &self.tasks[p];
-        self.loads.remove(task.cpu as usize);
-        if self.rules.version == Version::V2_6_22 {
-            self.domains.dec_nr_running(CpuId(task.cpu), u64::from(task.load_weight));
+        self.loads.remove(task.cpu);
+        if self.params.version.balancing == Balancing::ByWeight {
+            self.domains.dec_nr_running(task.cpu, u64::from(task.load_weight));
         }
         self.dequeue_task(p);
     }
 
     /// `p`, which is not queued, belongs to `cpu` from now on.
-    pub(super) fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: u32) {
+    pub(super) fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: CpuId) {
         let from = self.tasks[p].cpu;
         if from != cpu {
             self.tasks[p].cpu = cpu;
-            platform.migrated(self.tasks.task_id(p), CpuId(from), CpuId(cpu));
+            platform.migrated(self.tasks.task_id(p), from, cpu);
         }
     }
 
     /// Whether `p` is its CPU's current task (even if it has just been marked as sleeping).
     #[inline]
     pub(super) fn is_current(&self, p: Pid) -> bool {
-        self.rqs[self.tasks[p].cpu as usize].curr == p
+        self.rqs[self.tasks[p].cpu.index()].curr == Some(p)
     }
 
     /// The priority of what `cpu` runs; the idle task is worse than any.
     #[inline]
-    pub(super) fn curr_prio(&self, cpu: u32) -> u8 {
-        match self.rqs[cpu as usize].curr {
-            Pid::NONE => MAX_PRIO,
-            curr => self.tasks[curr].prio,
-        }
+    pub(super) fn curr_prio(&self, cpu: CpuId) -> u8 {
+        self.rqs[cpu.index()].curr.map_or(MAX_PRIO, |curr| self.tasks[curr].prio)
     }
 
     /// `TASK_PREEMPTS_CURR`: `p`, just queued, gets its CPU if it is better than what runs there;
@@ -144,50 +154,7 @@ impl O1 {
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];
         if task.prio < self.curr_prio(task.cpu) {
-            platform.resched(CpuId(task.cpu));
+            platform.resched(task.cpu);
         }
-    }
-
-    /// Checks the books of one queue.
-    pub(super) fn audit_queue(&self, cpu: usize) -> Result<(), String> {
-        let rq = &self.rqs[cpu];
-        let (mut running, mut weight) = (0, 0);
-        let mut curr_found = rq.curr == Pid::NONE;
-        for (index, array) in rq.arrays.iter().enumerate() {
-            array
-                .audit(&self.tasks, |p, prio| {
-                    let task = &self.tasks[p];
-                    let here = task.cpu as usize == cpu && task.array == ArrayId::of(index);
-                    if !here || task.prio != prio {
-                        return Err(alloc::format!(
-                            "list {prio} of array {index} holds {p:?}: {task:?}"
-                        ));
-                    }
-                    if task.state != State::Running && rq.curr != p {
-                        return Err(alloc::format!("{p:?} is queued and {:?}", task.state));
-                    }
-                    curr_found |= rq.curr == p;
-                    running += 1;
-                    weight += u64::from(task.load_weight);
-                    Ok(())
-                })
-                .map_err(|error| alloc::format!("CPU {cpu}: {error}"))?;
-        }
-        let counted = self.loads.nr_running(cpu);
-        if running != counted {
-            return Err(alloc::format!("CPU {cpu}: {running} tasks are queued, counted {counted}"));
-        }
-        let load = self.domains.load(CpuId(cpu as u32));
-        if self.rules.version == Version::V2_6_22
-            && (running, weight) != (load.nr_running(), load.raw_weighted_load())
-        {
-            return Err(alloc::format!(
-                "CPU {cpu}: {running} tasks of weight {weight} are queued, counted {load:?}"
-            ));
-        }
-        if !curr_found {
-            return Err(alloc::format!("CPU {cpu}: its current task {:?} is not queued", rq.curr));
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `schedule()`: put the current task away, pick the next.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{Activated, Pid, State, Tasks};
 use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform};
@@ -9,46 +9,46 @@ use schedlab_core::{CpuId, Platform};
 impl O1 {
     /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That
     /// thread does its work in no time and sleeps again.
-    pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+    pub(super) fn schedule_cpu(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         loop {
-            let next = self.schedule_once(platform, cpu);
+            let next = self.schedule_once(platform, cpu)?;
             if next != Tasks::migration_thread(cpu) {
-                return next;
+                return Some(next);
             }
             self.run_migration_thread(platform, cpu);
             self.tasks[next].state = State::Interruptible;
         }
     }
 
-    fn schedule_once(&mut self, platform: &mut Platform, cpu: u32) -> Pid {
+    fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
         let now = platform.now_ns();
         platform.work.clock_reads += 1;
-        let prev = self.rqs[cpu as usize].curr;
+        let prev = self.rqs[cpu.index()].curr;
         let mut run_time = 0;
-        if prev != Pid::NONE {
-            run_time = self.rules.run_time(&self.tasks[prev], now);
+        if let Some(prev) = prev {
+            run_time = self.params.run_time(&self.tasks[prev], now);
             if self.tasks[prev].state != State::Running {
                 self.deactivate_task(prev);
                 platform.work.dequeues += 1;
             }
         }
         let next = self.pick_next(platform, cpu, now);
-        // Whatever has asked for this reschedule since it began (a pull, while `prev` was still
-        // current) has been served.
-        platform.clear_resched(CpuId(cpu));
-        if prev != Pid::NONE {
+        // A request that was made since this reschedule began (by a pull, while `prev` was still
+        // current) is served by it.
+        platform.clear_resched(cpu);
+        if let Some(prev) = prev {
             let prev = &mut self.tasks[prev];
-            self.rules.charge(prev, run_time);
+            self.params.charge(prev, run_time);
             prev.timestamp = now;
             prev.last_ran = now;
         }
-        if next != Pid::NONE {
-            self.tasks[next].last_ran = now;
+        if let Some(p) = next {
+            self.tasks[p].last_ran = now;
             if next != prev {
-                self.tasks[next].timestamp = now;
+                self.tasks[p].timestamp = now;
             }
         }
-        let rq = &mut self.rqs[cpu as usize];
+        let rq = &mut self.rqs[cpu.index()];
         rq.most_recent_timestamp = now;
         rq.curr = next;
         next
@@ -56,42 +56,43 @@ impl O1 {
 
     /// The head of the best list of the active array; if there is none, of what expired; if that is
     /// empty, of what can be had from other CPUs; else the idle task.
-    fn pick_next(&mut self, platform: &mut Platform, cpu: u32, now: u64) -> Pid {
-        if self.loads.nr_running(cpu as usize) == 0 {
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
+        if self.loads.nr_running(cpu) == 0 {
             self.idle_balance(platform, cpu);
-            if self.loads.nr_running(cpu as usize) == 0 {
-                self.rqs[cpu as usize].expired_timestamp = 0;
-                return Pid::NONE;
+            if self.loads.nr_running(cpu) == 0 {
+                self.rqs[cpu.index()].expired_timestamp = 0;
+                return None;
             }
         }
-        let rq = &mut self.rqs[cpu as usize];
-        if rq.arrays[rq.active()].nr_active == 0 {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.array(rq.active()).nr_active == 0 {
             rq.swap_arrays();
             platform.work.swaps += 1;
         }
-        let next = rq.arrays[rq.active()]
+        let next = rq
+            .array(rq.active())
             .first()
             .expect("a queue with runnable tasks has one in the active array after a swap");
         platform.work.bitmap(self.tasks[next].prio);
         self.requeue_on_pick(platform, next, now);
         self.tasks[next].activated = Activated::No;
-        next
+        Some(next)
     }
 
-    /// The queue of `cpu` is empty: it asks the others.
-    fn idle_balance(&mut self, platform: &mut Platform, cpu: u32) {
-        match self.rules.version {
+    /// The queue of `cpu` is empty: it tries to pull from the others.
+    fn idle_balance(&mut self, platform: &mut Platform, cpu: CpuId) {
+        match self.params.version.balancing {
             _ if self.cpus == 1 => {}
-            Version::V2_6_0 => self.load_balance(platform, cpu, true),
-            Version::V2_6_22 => {
-                load_balance_2_6_22::newly_idle_balance(self, platform, CpuId(cpu));
+            Balancing::ByNumber => self.load_balance(platform, cpu, true),
+            Balancing::ByWeight => {
+                load_balance_2_6_22::newly_idle_balance(self, platform, cpu);
             }
         }
     }
 
-    /// The wait of a task that was woken counts, wholly or in part, as sleep: it may have become
-    /// better by waiting. It runs now in any case, but from its new place in the lists: at the next
-    /// `schedule()` whoever is then the first is picked.
+    /// The wait of a task that was woken counts, wholly or in part, as sleep: its priority may have
+    /// become better by waiting. It runs now in any case, but from its new place in the lists: the
+    /// next `schedule()` picks the task that is then the first.
     fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {
@@ -99,30 +100,29 @@ impl O1 {
         }
         // Negative if a pull has shifted the timestamp beyond the present.
         let waited = (now.wrapping_sub(task.timestamp) as i64).max(0) as u64;
-        let until = task.timestamp.wrapping_add(self.rules.wait_that_counts(task, waited));
-        let array = task.array.index();
-        match self.rules.version {
-            Version::V2_6_0 => {
-                // Real-time tasks too, and even if nothing changes: it moves to the tail.
-                platform.work.requeue();
-                self.dequeue_task(next);
-                self.rules.recalc_task_prio(&mut self.tasks[next], until);
-                self.enqueue_task(next, array);
-            }
-            Version::V2_6_22 => {
-                if task.is_rt() {
-                    return;
-                }
-                let queued_by = task.prio;
-                self.rules.recalc_task_prio(task, until);
-                let prio = core::mem::replace(&mut task.prio, queued_by);
-                if prio != queued_by {
-                    platform.work.requeue();
-                    self.dequeue_task(next);
-                    self.tasks[next].prio = prio;
-                    self.enqueue_task(next, array);
-                }
-            }
+        let until = task.timestamp.wrapping_add(self.params.wait_that_counts(task, waited));
+        let Some(array) = task.array else {
+            unreachable!("the task that was picked is queued");
+        };
+        if self.params.version.requeues_every_pick {
+            // Real-time tasks too, and even if nothing changes: it moves to the tail.
+            platform.work.requeue();
+            self.dequeue_task(next);
+            self.params.recalc_task_prio(&mut self.tasks[next], until);
+            self.enqueue_task(next, array);
+            return;
+        }
+        if task.is_rt() {
+            return;
+        }
+        let queued_by = task.prio;
+        self.params.recalc_task_prio(task, until);
+        let prio = core::mem::replace(&mut task.prio, queued_by);
+        if prio != queued_by {
+            platform.work.requeue();
+            self.dequeue_task(next);
+            self.tasks[next].prio = prio;
+            self.enqueue_task(next, array);
         }
     }
 }

@@ -1,47 +1,51 @@
 //! What the kernel keeps of a task.
 
-use super::prio_array::MAX_RT_PRIO;
+use super::prio::MAX_RT_PRIO;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
-use schedlab_core::{CpuSet, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
-/// A task of the kernel's: first the migration thread of each CPU, in order, then the workload's
-/// tasks.
+/// A task of the kernel: 1 for the migration thread of CPU 0, then those of the other CPUs, in
+/// order, then the workload's tasks. (0 is the idle task, as in the kernel; here it is `None`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pid(pub(super) u32);
+pub(super) struct Pid(NonZeroU32);
 
 impl Pid {
-    /// No task: the end of a list; as a CPU's current task the idle task.
-    pub(super) const NONE: Pid = Pid(u32::MAX);
-}
+    /// The task in row `row` behind that of the idle task.
+    #[inline]
+    const fn behind_idle(row: u32) -> Pid {
+        Pid(NonZeroU32::MIN.saturating_add(row))
+    }
 
-impl Default for Pid {
-    fn default() -> Pid {
-        Pid::NONE
+    #[inline]
+    const fn row(self) -> usize {
+        self.0.get() as usize
     }
 }
 
-/// Which of its runqueue's two arrays a task stands in. They swap roles, so these are their places
-/// in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// One of a runqueue's two arrays. The two swap roles (active and expired), so these are their
+/// places in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ArrayId {
-    /// None: not queued.
-    #[default]
-    None,
     Zero,
     One,
 }
 
 impl ArrayId {
+    /// The other array.
     #[inline]
-    pub(super) const fn of(index: usize) -> ArrayId {
-        if index == 0 { ArrayId::Zero } else { ArrayId::One }
+    pub(super) const fn other(self) -> ArrayId {
+        match self {
+            ArrayId::Zero => ArrayId::One,
+            ArrayId::One => ArrayId::Zero,
+        }
     }
 
-    /// The array's index, for a task that is queued.
+    /// The array's index in its runqueue.
     #[inline]
     pub(super) const fn index(self) -> usize {
-        (self as usize).wrapping_sub(1)
+        self as usize
     }
 }
 
@@ -73,14 +77,14 @@ pub(super) enum Activated {
     Interrupt,
 }
 
-/// What is looked at all the time: one cache line.
-#[derive(Clone, Debug, Default)]
+/// The fields that every decision reads: one cache line.
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     /// Neighbours in the list that it stands in.
-    pub(super) next: Pid,
-    pub(super) prev: Pid,
+    pub(super) next: Option<Pid>,
+    pub(super) prev: Option<Pid>,
     /// The CPU whose runqueue it belongs to, or last belonged to.
-    pub(super) cpu: u32,
+    pub(super) cpu: CpuId,
     /// What is left of the slice, jiffies.
     pub(super) time_slice: u32,
     /// 2.6.0: the estimator's slow memory, -101..101.
@@ -102,8 +106,8 @@ pub(super) struct Task {
     pub(super) rt_priority: u8,
     pub(super) policy: Policy,
     pub(super) state: State,
-    /// Where it is queued. A running task stays queued.
-    pub(super) array: ArrayId,
+    /// The array it is queued in. A running task stays queued.
+    pub(super) array: Option<ArrayId>,
     pub(super) activated: Activated,
     /// Still in the slice that it got at fork.
     pub(super) first_time_slice: bool,
@@ -118,7 +122,7 @@ impl Task {
 
     #[inline]
     pub(super) fn is_queued(&self) -> bool {
-        self.array != ArrayId::None
+        self.array.is_some()
     }
 
     /// 2.6.22: under `SCHED_BATCH`.
@@ -128,7 +132,31 @@ impl Task {
     }
 }
 
-/// What is seldom looked at.
+impl Default for Task {
+    fn default() -> Task {
+        Task {
+            next: None,
+            prev: None,
+            cpu: CpuId(0),
+            time_slice: 0,
+            interactive_credit: 0,
+            load_weight: 0,
+            sleep_avg: 0,
+            timestamp: 0,
+            last_ran: 0,
+            prio: 0,
+            static_prio: 0,
+            rt_priority: 0,
+            policy: Policy::Other,
+            state: State::Dead,
+            array: None,
+            activated: Activated::No,
+            first_time_slice: false,
+        }
+    }
+}
+
+/// The fields that are seldom read.
 #[derive(Clone, Debug, Default)]
 struct Cold {
     allowed: CpuSet,
@@ -138,9 +166,10 @@ struct Cold {
 /// All tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
+    /// By `Pid`; the first row, that of the idle task, is not used.
     rows: Vec<Task>,
     /// By the workload's numbers; migration threads have none.
-    cold: Vec<Cold>,
+    cold: TaskTable<Cold>,
     /// Number of migration threads.
     cpus: u32,
 }
@@ -149,73 +178,86 @@ impl Tasks {
     /// Only the migration threads, asleep: priority 0, as `SCHED_FIFO` 99 has.
     pub(super) fn new(cpus: u32) -> Tasks {
         let thread = |cpu| Task {
-            cpu,
+            cpu: CpuId(cpu),
             rt_priority: 99,
             policy: Policy::Fifo,
             state: State::Interruptible,
             static_prio: 120,
             ..Task::default()
         };
-        Tasks { rows: (0..cpus).map(thread).collect(), cold: Vec::new(), cpus }
+        let idle = core::iter::once(Task::default());
+        Tasks { rows: idle.chain((0..cpus).map(thread)).collect(), cold: TaskTable::new(), cpus }
     }
 
     /// The migration thread of `cpu`.
     #[inline]
-    pub(super) fn migration_thread(cpu: u32) -> Pid {
-        Pid(cpu)
+    pub(super) fn migration_thread(cpu: CpuId) -> Pid {
+        Pid::behind_idle(cpu.0)
     }
 
     #[inline]
     pub(super) fn pid(&self, task: TaskId) -> Pid {
-        Pid(self.cpus + task.0)
+        Pid::behind_idle(self.cpus + task.0)
     }
 
     /// The workload's number of `p`, which is not a migration thread.
     #[inline]
     pub(super) fn task_id(&self, p: Pid) -> TaskId {
-        TaskId(p.0 - self.cpus)
+        TaskId(p.0.get() - 1 - self.cpus)
     }
 
     /// A new task, which takes the row of its number.
     pub(super) fn insert(&mut self, task: TaskId, row: Task, allowed: CpuSet, address_space: u32) {
-        if task.index() >= self.cold.len() {
-            self.cold.resize_with(task.index() + 1, Cold::default);
-            self.rows.resize_with(self.cpus as usize + task.index() + 1, Task::default);
-        }
         let p = self.pid(task);
-        self.rows[p.0 as usize] = row;
-        self.cold[task.index()] = Cold { allowed, address_space };
+        if p.row() >= self.rows.len() {
+            self.rows.resize_with(p.row() + 1, Task::default);
+        }
+        self.rows[p.row()] = row;
+        self.cold.insert(task, Cold { allowed, address_space });
     }
 
     /// Whether there is such a task, alive.
     pub(super) fn is_alive(&self, task: TaskId) -> bool {
-        self.rows.get(self.pid(task).0 as usize).is_some_and(|row| row.state != State::Dead)
+        self.rows.get(self.pid(task).row()).is_some_and(|row| row.state != State::Dead)
     }
 
     /// Whether `p` may run on `cpu`.
     #[inline]
-    pub(super) fn may_run_on(&self, p: Pid, cpu: u32) -> bool {
-        match p.0.checked_sub(self.cpus) {
-            None => p.0 == cpu,
-            Some(number) => self.cold[number as usize].allowed.contains(schedlab_core::CpuId(cpu)),
+    pub(super) fn may_run_on(&self, p: Pid, cpu: CpuId) -> bool {
+        if p.0.get() <= self.cpus {
+            return p == Tasks::migration_thread(cpu);
         }
+        self.cold[self.task_id(p)].allowed.contains(cpu)
     }
 
     pub(super) fn allowed(&self, task: TaskId) -> &CpuSet {
-        &self.cold[task.index()].allowed
+        &self.cold[task].allowed
     }
 
     pub(super) fn set_allowed(&mut self, task: TaskId, allowed: CpuSet) {
-        self.cold[task.index()].allowed = allowed;
+        self.cold[task].allowed = allowed;
     }
 
     pub(super) fn address_space(&self, task: TaskId) -> u32 {
-        self.cold[task.index()].address_space
+        self.cold[task].address_space
     }
 
-    /// Number of rows, migration threads included.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
+    /// All tasks, migration threads first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Pid, &Task)> {
+        (0..).map(Pid::behind_idle).zip(&self.rows[1..])
+    }
+
+    /// Whether there are none but the migration threads.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cold.is_empty()
+    }
+}
+
+impl Index<TaskId> for Tasks {
+    type Output = Task;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Task {
+        &self.rows[(1 + self.cpus + task.0) as usize]
     }
 }
 
@@ -223,13 +265,13 @@ impl Index<Pid> for Tasks {
     type Output = Task;
     #[inline]
     fn index(&self, p: Pid) -> &Task {
-        &self.rows[p.0 as usize]
+        &self.rows[p.row()]
     }
 }
 
 impl IndexMut<Pid> for Tasks {
     #[inline]
     fn index_mut(&mut self, p: Pid) -> &mut Task {
-        &mut self.rows[p.0 as usize]
+        &mut self.rows[p.row()]
     }
 }

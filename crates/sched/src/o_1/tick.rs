@@ -2,43 +2,43 @@
 //! changes array.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::Balancing;
 use super::task::{ArrayId, Pid};
 use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Policy};
 
 impl O1 {
-    pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: u32) {
-        let curr = self.rqs[cpu as usize].curr;
-        let idle = curr == Pid::NONE;
-        match self.rules.version {
-            Version::V2_6_0 => {
-                if !idle {
+    pub(super) fn scheduler_tick(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let curr = self.rqs[cpu.index()].curr;
+        let idle = curr.is_none();
+        match self.params.version.balancing {
+            Balancing::ByNumber => {
+                if let Some(curr) = curr {
                     self.charge_tick(platform, cpu, curr);
                 }
                 self.rebalance_tick(platform, cpu, idle);
             }
-            Version::V2_6_22 => {
+            Balancing::ByWeight => {
                 let now = platform.now_ns();
-                self.rqs[cpu as usize].most_recent_timestamp = now;
-                if !idle {
+                self.rqs[cpu.index()].most_recent_timestamp = now;
+                if let Some(curr) = curr {
                     self.tasks[curr].last_ran = now;
                     self.charge_tick(platform, cpu, curr);
                 }
-                self.domains.update_cpu_load(CpuId(cpu));
-                load_balance_2_6_22::rebalance(self, platform, CpuId(cpu), idle);
+                self.domains.update_cpu_load(cpu);
+                load_balance_2_6_22::rebalance(self, platform, cpu, idle);
             }
         }
     }
 
-    /// Whoever runs when the tick comes pays a whole jiffy, however short it ran.
+    /// Charges the task that the tick finds running: a whole jiffy, however short it ran.
     #[inline]
-    pub(super) fn charge_tick(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
-        let active = ArrayId::of(self.rqs[cpu as usize].active());
+    pub(super) fn charge_tick(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
+        let active = self.rqs[cpu.index()].active();
         let task = &mut self.tasks[p];
-        if task.array != active {
+        if task.array != Some(active) {
             // It expired or yielded, and has not yet been switched away.
-            platform.resched(CpuId(cpu));
+            platform.resched(cpu);
             return;
         }
         if task.is_rt() {
@@ -50,95 +50,95 @@ impl O1 {
         task.time_slice = task.time_slice.saturating_sub(1);
         if task.time_slice == 0 {
             self.slice_end(platform, cpu, p);
-        } else if task.prio <= self.rules.level(task).interactive_prio {
+        } else if task.prio <= self.params.level(task).interactive_prio {
             self.split_slice(platform, cpu, p);
         }
     }
 
     /// `SCHED_RR`: at the end of its slice a task goes behind those of its own priority.
     /// (`SCHED_FIFO` has no slices.)
-    fn charge_round_robin(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+    fn charge_round_robin(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         task.time_slice = task.time_slice.saturating_sub(1);
         if task.time_slice == 0 {
-            task.time_slice = self.rules.task_timeslice(task);
+            task.time_slice = self.params.task_timeslice(task);
             task.first_time_slice = false;
-            platform.resched(CpuId(cpu));
+            platform.resched(cpu);
             platform.work.requeue();
-            self.move_to(p, self.rqs[cpu as usize].active());
+            self.move_to(p, self.rqs[cpu.index()].active());
         }
     }
 
     /// The slice is used up: a new one, and a new priority; then to expired, unless the task is
     /// interactive and those in expired have not been waiting too long.
     ///
-    /// The estimate does not yet know of the time run since the task was switched in (`schedule()`
-    /// takes that), so the priority lags by up to a slice.
-    fn slice_end(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+    /// The estimate does not yet include the time run since the task was switched in
+    /// (`schedule()` charges that), so the priority lags by up to a slice.
+    fn slice_end(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         platform.work.requeue();
         self.dequeue_task(p);
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
         let task = &mut self.tasks[p];
-        task.prio = self.rules.effective_prio(task);
-        task.time_slice = self.rules.task_timeslice(task);
+        task.prio = self.params.effective_prio(task);
+        task.time_slice = self.params.task_timeslice(task);
         task.first_time_slice = false;
-        let interactive = self.rules.is_interactive(task);
+        let interactive = self.params.is_interactive(task);
 
-        let rq = &mut self.rqs[cpu as usize];
+        let rq = &mut self.rqs[cpu.index()];
         if rq.expired_timestamp == 0 {
             // Even if it stays active.
             rq.expired_timestamp = platform.jiffies();
         }
-        let array = if interactive && !self.expired_starving(platform, cpu as usize) {
-            self.rqs[cpu as usize].active()
+        let array = if interactive && !self.expired_starving(platform, cpu) {
+            self.rqs[cpu.index()].active()
         } else {
             let static_prio = self.tasks[p].static_prio;
-            let rq = &mut self.rqs[cpu as usize];
+            let rq = &mut self.rqs[cpu.index()];
             rq.best_expired_prio = rq.best_expired_prio.min(static_prio);
             rq.expired()
         };
         self.enqueue_task(p, array);
     }
 
-    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like
-    /// everybody, because those in expired have waited long enough. The more tasks are runnable,
+    /// `EXPIRED_STARVING`: whether interactive tasks must wait for the end of the round like all
+    /// others, because the tasks in expired have waited long enough. The more tasks are runnable,
     /// the longer that takes.
-    pub(super) fn expired_starving(&self, platform: &Platform, cpu: usize) -> bool {
-        let rq = &self.rqs[cpu];
-        if self.rules.version == Version::V2_6_22
-            && rq.curr != Pid::NONE
-            && self.tasks[rq.curr].static_prio > rq.best_expired_prio
+    pub(super) fn expired_starving(&self, platform: &Platform, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if self.params.version.better_expired_starves
+            && let Some(curr) = rq.curr
+            && self.tasks[curr].static_prio > rq.best_expired_prio
         {
-            // Nobody waits in expired for one of worse nice value.
+            // A task in expired does not wait for one of worse nice value.
             return true;
         }
-        let limit = self.rules.starvation_limit * u64::from(self.loads.nr_running(cpu));
+        let limit = self.params.starvation_limit * u64::from(self.loads.nr_running(cpu));
         rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 
     /// Interactive tasks, whose slices may follow each other without end, take turns within them:
     /// every so often (`TIMESLICE_GRANULARITY`) one goes behind those of its own priority.
-    fn split_slice(&mut self, platform: &mut Platform, cpu: u32, p: Pid) {
+    fn split_slice(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
-        let granularity = self.rules.timeslice_granularity(task, self.online);
-        // Unsigned in the kernel too, where a slice beyond the full one (a dead child's gift) makes
-        // it wrap.
-        let used = self.rules.task_timeslice(task).wrapping_sub(task.time_slice);
+        let granularity = self.params.timeslice_granularity(task, self.online);
+        // Unsigned in the kernel too: a slice longer than the full one (with a dead child's rest)
+        // makes it wrap.
+        let used = self.params.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {
             return;
         }
-        platform.resched(CpuId(cpu));
+        platform.resched(cpu);
         platform.work.requeue();
         self.dequeue_task(p);
-        if self.rules.version == Version::V2_6_0 {
+        if self.params.version.split_renews_prio {
             let task = &mut self.tasks[p];
-            task.prio = self.rules.effective_prio(task);
+            task.prio = self.params.effective_prio(task);
         }
-        self.enqueue_task(p, self.rqs[cpu as usize].active());
+        self.enqueue_task(p, self.rqs[cpu.index()].active());
     }
 
     /// Moves `p`, which is queued, to the tail of its list in array `array`.
-    pub(super) fn move_to(&mut self, p: Pid, array: usize) {
+    pub(super) fn move_to(&mut self, p: Pid, array: ArrayId) {
         self.dequeue_task(p);
         self.enqueue_task(p, array);
     }

@@ -1,7 +1,7 @@
 //! Wakeups: `try_to_wake_up`.
 
 use super::O1;
-use super::releases::Version;
+use super::releases::WakeCpu;
 use super::task::{Activated, Pid, State};
 use schedlab_core::{CpuId, Platform, Waker};
 
@@ -15,11 +15,11 @@ impl O1 {
         }
         platform.work.enqueues += 1;
         platform.work.clock_reads += 1;
-        match self.rules.version {
-            Version::V2_6_0 => {
+        match self.params.version.wake_cpu {
+            WakeCpu::SyncPull => {
                 self.pull_to_sync_waker(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
-                if waker.is_sync() && self.tasks[p].cpu == waker.cpu().0 {
+                if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
                     // The waker has promised to sleep: no preemption, and no time for the estimator
                     // either.
                     self.enqueue_runnable(p);
@@ -28,12 +28,12 @@ impl O1 {
                 self.activate_task(p, platform.now_ns(), waker);
                 self.check_preempt(platform, p);
             }
-            Version::V2_6_22 => {
+            WakeCpu::Affine => {
                 self.wake_affine(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
-                let now = self.queue_time(platform, waker.cpu().0, self.tasks[p].cpu);
+                let now = self.queue_time(platform, waker.cpu(), self.tasks[p].cpu);
                 self.activate_task(p, now, waker);
-                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu().0) {
+                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu()) {
                     self.check_preempt(platform, p);
                 }
             }
@@ -43,8 +43,8 @@ impl O1 {
     /// `activate_task`: the time since `p` went to sleep goes into its estimate, and it is queued.
     pub(super) fn activate_task(&mut self, p: Pid, now: u64, waker: Waker) {
         let task = &mut self.tasks[p];
-        if self.rules.version == Version::V2_6_0 || !task.is_rt() {
-            self.rules.recalc_task_prio(task, now);
+        if self.params.version.requeues_every_pick || !task.is_rt() {
+            self.params.recalc_task_prio(task, now);
             if task.activated == Activated::No {
                 task.activated = match waker {
                     Waker::Interrupt { .. } => Activated::Interrupt,
@@ -62,10 +62,10 @@ impl O1 {
         }
     }
 
-    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker takes the task to its own. All
-    /// others leave it where it slept, be that CPU ever so busy.
+    /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker pulls the task to its own CPU.
+    /// Otherwise it stays where it slept, however busy that CPU is.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        let this = waker.cpu().0;
+        let this = waker.cpu();
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
             self.set_task_cpu(platform, p, this);
         }
@@ -73,31 +73,30 @@ impl O1 {
 
     /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`).
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        let (this, own) = (waker.cpu(), CpuId(self.tasks[p].cpu));
-        if this == own || !self.tasks.may_run_on(p, this.0) {
+        let (this, own) = (waker.cpu(), self.tasks[p].cpu);
+        if this == own || !self.tasks.may_run_on(p, this) {
             return;
         }
         let curr = self.rqs[this.index()].curr;
-        let leaving = if waker.is_sync() && curr != Pid::NONE {
-            // As good as asleep.
-            u64::from(self.tasks[curr].load_weight)
-        } else {
-            0
+        let leaving = match curr {
+            // It counts as asleep already.
+            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr].load_weight),
+            _ => 0,
         };
         let weight = u64::from(self.tasks[p].load_weight);
         if self.domains.wakes_here(this, own, weight, leaving) {
-            self.set_task_cpu(platform, p, this.0);
+            self.set_task_cpu(platform, p, this);
         }
     }
 
-    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` can tell it. Every queue's clock
-    /// stands still between its own ticks and `schedule()` calls, and CPUs do not trust each
-    /// other's.
-    pub(super) fn queue_time(&self, platform: &Platform, by: u32, of: u32) -> u64 {
+    /// 2.6.22: the present by the clock of queue `of`, as CPU `by` estimates it. A queue's clock
+    /// stands still between its ticks and `schedule()` calls, so it is corrected by the difference
+    /// of the two queues' clocks.
+    pub(super) fn queue_time(&self, platform: &Platform, by: CpuId, of: CpuId) -> u64 {
         if by == of {
             return platform.now_ns();
         }
-        let clock = |cpu: u32| self.rqs[cpu as usize].most_recent_timestamp;
+        let clock = |cpu: CpuId| self.rqs[cpu.index()].most_recent_timestamp;
         platform.now_ns().wrapping_sub(clock(by)).wrapping_add(clock(of))
     }
 }

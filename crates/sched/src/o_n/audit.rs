@@ -1,7 +1,7 @@
-//! What the algorithm promises, and whether its books are in order.
+//! What the algorithm promises, and checks of its books.
 
 use super::OrderN;
-use super::task::{NOWHERE, State, Task};
+use super::task::{State, Task};
 use alloc::string::String;
 use alloc::vec;
 use schedlab_core::{Load, Promises, TaskId};
@@ -14,28 +14,28 @@ impl OrderN {
     /// dead child's ticks are taken over up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
-        if self.version.keeps_the_sum() { saved.max(self.max_counter()) } else { saved }
+        if self.version.keeps_the_sum { saved.max(self.max_counter()) } else { saved }
     }
 
     /// On one CPU:
     ///
-    /// * It never idles beside a waiting task: a wakeup always beats the idle task.
+    /// * It never idles beside a waiting task: a woken task always beats the idle task.
     /// * `wait_ns`. As long as a waiting task has ticks no epoch can begin, each tick takes one
     ///   from some other task (at most one for nothing, in 2.2), and when those are used up it is
     ///   the best. If it has no ticks itself, the others' must first be used up once more, for the
-    ///   epoch that gives it some. That needs every task of the time to be counted, those already
-    ///   dead too: a newcomer from outside brings its slice along, and an endless stream of them
-    ///   starves everyone.
+    ///   epoch that gives it some. The bound counts every task of that time, dead ones too: a
+    ///   newcomer from outside brings its slice along, and an endless stream of newcomers starves
+    ///   all others.
     /// * `hog_spread_ns`. Two hogs of equal nice value get the same ticks in each epoch, and both
     ///   have used up all they had when it ends: they are apart by what they began with, and a
-    ///   slice. (Where nothing but hogs runs. The tick is charged to whoever is current: tasks that
+    ///   slice. (Where nothing but hogs runs. The tick is charged to the current task: tasks that
     ///   run between ticks can take more from one hog's time than from the other's.)
     ///
-    /// On several CPUs it promises nothing. Two tasks that wake at once can poke the same idle CPU,
-    /// and one of them waits beside another idle one until someone calls `schedule`, which a
+    /// On several CPUs it promises nothing. Two tasks that wake at once can ask the same idle CPU,
+    /// and one of them waits beside another idle one until some CPU calls `schedule`, which a
     /// real-time task need never do. And a task that is bound to a CPU can wait for ever: epochs
     /// that another CPU begins refill the task that runs on this one, and a task that still has
-    /// ticks is not compared with anybody.
+    /// ticks is not compared with any other.
     pub(super) fn promises_under(&self, load: &Load) -> Promises {
         if self.cpus.len() > 1 {
             return Promises::default();
@@ -54,7 +54,7 @@ impl OrderN {
         }
     }
 
-    /// Checks the run queue against the tasks, the tasks against the CPUs, and the counts against
+    /// Checks the runqueue against the tasks, the tasks against the CPUs, and the counts against
     /// both.
     pub(super) fn audit_all(&self) -> Result<(), String> {
         self.run_queue.audit()?;
@@ -66,7 +66,7 @@ impl OrderN {
             queued_on[self.tasks[task].processor.index()] += 1;
             if self.run_queue[task] != self.candidate(task) {
                 return Err(alloc::format!(
-                    "the run queue holds {:?}, not {:?}",
+                    "the runqueue holds {:?}, not {:?}",
                     self.run_queue[task],
                     self.candidate(task)
                 ));
@@ -74,7 +74,7 @@ impl OrderN {
         }
         if queued_on != self.queued_on {
             return Err(alloc::format!(
-                "the run queue has {queued_on:?} tasks by CPU, counted were {:?}",
+                "the runqueue has {queued_on:?} tasks by CPU, counted were {:?}",
                 self.queued_on
             ));
         }
@@ -83,9 +83,7 @@ impl OrderN {
             return Err(alloc::format!("{busy} CPUs are busy, counted were {}", self.busy_cpus));
         }
         for (number, &task) in self.task_list.iter().enumerate() {
-            if self.rest[task].list_index as usize != number
-                || self.tasks[task].state == State::Gone
-            {
+            if self.rest[task].list_index != number || self.tasks[task].state == State::Gone {
                 return Err(alloc::format!("task {} is wrong in the task list", task.0));
             }
         }
@@ -93,23 +91,20 @@ impl OrderN {
     }
 
     fn audit_task(&self, task: TaskId, row: &Task) -> Result<(), String> {
-        let current = row.on != NOWHERE;
-        if current && self.cpus[row.on.index()].current != Some(task) {
-            return Err(alloc::format!("task {} does not run on CPU {}", task.0, row.on.0));
-        }
-        if current && row.processor != row.on {
+        let current = row.on_cpu;
+        if current != (self.cpus[row.processor.index()].current == Some(task)) {
             return Err(alloc::format!(
-                "task {} runs on CPU {}, but its processor is {}",
+                "task {}: on a CPU {current}, but CPU {} runs {:?}",
                 task.0,
-                row.on.0,
-                row.processor.0
+                row.processor.0,
+                self.cpus[row.processor.index()].current
             ));
         }
-        // One that has stopped being runnable stays in the run queue until its CPU reschedules.
+        // One that has stopped being runnable stays in the runqueue until its CPU reschedules.
         let queued = self.run_queue.contains(task);
         if queued != (row.state == State::Running || current) {
             return Err(alloc::format!(
-                "task {} is {:?}, {} a CPU and {} the run queue",
+                "task {} is {:?}, {} a CPU and {} the runqueue",
                 task.0,
                 row.state,
                 if current { "on" } else { "not on" },

@@ -17,11 +17,11 @@
 //! The largest wins, the first in the list among equals. A running task stays in the list; those
 //! that run on other CPUs are passed over.
 //!
-//! When the best is 0, everybody who could run has used up his ticks: a new epoch begins. *Every*
-//! task in the system, asleep or not, keeps half of what it had left and gets a slice on top (6
-//! ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so has up
-//! to twice its slice, and that much more goodness than a hog: this is the whole interactivity
-//! heuristic.
+//! When the best is 0, all tasks that could run have used up their ticks: a new epoch begins.
+//! *Every* task in the system, asleep or not, keeps half of what it had left and gets a slice on
+//! top (6 ticks of 10 ms at nice 0, 11 at -20, 1 at 19). A task that slept through some epochs so
+//! has up to twice its slice, and that much more goodness than a hog: this is the whole
+//! interactivity heuristic.
 //!
 //! A tick takes one from the running task's counter, and asks for a reschedule only when it is 0. A
 //! woken task is compared with what the CPUs run now, and asks at most one of them. There is no
@@ -35,8 +35,8 @@
 //! # Where to look
 //!
 //! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`:
-//! which CPU a woken task asks. `version.rs`: the releases, and each difference between them by
-//! name. `run_queue.rs`: the list. `checks.rs`: promises, audit.
+//! which CPU a woken task asks. `releases.rs`: the releases, and each difference between them by
+//! name. `runqueue.rs`: the list. `audit.rs`: promises, and the checks of the books.
 
 mod audit;
 mod releases;
@@ -46,7 +46,7 @@ mod task;
 mod tests;
 mod wakeup;
 
-pub use releases::{ENTRY, Version};
+pub use releases::{ENTRY, Slices, Version};
 
 use alloc::string::String;
 use alloc::vec;
@@ -56,7 +56,7 @@ use schedlab_core::{
     BlockReason, BuildConfig, CpuId, CpuSet, Inspect, Load, Locking, Parent, Platform, Policy,
     Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
 };
-use task::{NOWHERE, REALTIME_BASE, Rest, State, Task};
+use task::{REALTIME_BASE, Rest, State, Task};
 
 /// Goodness on the CPU where a task ran last. `PROC_CHANGE_PENALTY` of i386; only in an SMP build.
 const PROC_CHANGE_PENALTY: i32 = 15;
@@ -89,13 +89,13 @@ pub struct OrderN {
     /// Every task there ever was, by number.
     tasks: TaskTable<Task>,
     rest: TaskTable<Rest>,
-    /// The tasks there are, zombies included, in any order: whom an epoch is for.
+    /// The tasks there are, zombies included, in any order: an epoch gives ticks to each.
     task_list: Vec<TaskId>,
     run_queue: RunQueue,
     cpus: Vec<Cpu>,
     /// CPUs that do not idle.
     busy_cpus: usize,
-    /// For each CPU the tasks in the run queue whose `processor` it is. (Not the kernel's;
+    /// For each CPU the tasks in the runqueue whose `processor` it is. (Not the kernel's;
     /// newcomers from outside start where there are fewest.)
     queued_on: Vec<u32>,
     /// For each CPU the other half of its hyper-threaded core. Empty where there are no such.
@@ -117,7 +117,7 @@ impl OrderN {
             cpus: vec![Cpu::default(); cpus],
             busy_cpus: 0,
             queued_on: vec![0; cpus],
-            siblings: if version.knows_siblings() {
+            siblings: if version.knows_siblings {
                 wakeup::siblings(&config.topology)
             } else {
                 Vec::new()
@@ -162,10 +162,10 @@ impl OrderN {
     #[inline]
     fn candidate(&self, task: TaskId) -> Candidate {
         let p = &self.tasks[task];
-        Candidate { task, weight: p.weight(self.version), processor: p.processor, mm: p.mm }
+        Candidate { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
     }
 
-    /// To be called when something about `task` has changed that the walk looks at.
+    /// Renews the walk's copy of `task`, of which something has changed that goodness is made of.
     #[inline]
     fn weigh_again(&mut self, task: TaskId) {
         if self.run_queue.contains(task) {
@@ -179,18 +179,18 @@ impl OrderN {
         !self.tasks[task].bound || self.rest[task].allowed.contains(cpu)
     }
 
-    /// Whether `cpu` may take `task` now: nobody else runs it.
+    /// Whether `cpu` may take `task` now: no other CPU runs it.
     #[inline]
     fn can_schedule(&self, task: TaskId, cpu: CpuId) -> bool {
-        let on = self.tasks[task].on;
-        (on == NOWHERE || on == cpu) && self.may_run(task, cpu)
+        let p = &self.tasks[task];
+        (!p.on_cpu || p.processor == cpu) && self.may_run(task, cpu)
     }
 
-    // ---- The run queue ----
+    // ---- The runqueue ----
 
     fn enqueue(&mut self, task: TaskId) {
         let candidate = self.candidate(task);
-        if self.version.enqueues_at_head() {
+        if self.version.enqueues_at_head {
             self.run_queue.push_head(candidate);
         } else {
             self.run_queue.push_tail(candidate);
@@ -215,7 +215,8 @@ impl OrderN {
 
     // ---- schedule() ----
 
-    /// Walks the run queue: the largest goodness for `cpu`, and whose it is. None is the idle task.
+    /// Walks the runqueue: the largest goodness for `cpu`, and the task that has it. None is the
+    /// idle task.
     fn walk(&self, cpu: CpuId, mm: Option<u32>) -> (i32, Option<TaskId>) {
         let mut best = NOTHING_FOUND;
         let mut next = None;
@@ -238,11 +239,11 @@ impl OrderN {
             p.counter = (p.counter >> 1) + self.version.slice(self.hz, i32::from(p.nice));
         }
         for p in self.run_queue.iter_mut() {
-            p.weight = self.tasks[p.task].weight(self.version);
+            p.weight = self.tasks[p.task].weight(&self.version);
         }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if nobody has
+    /// The best task for `cpu`, on which `prev` has run so far; with a new epoch if no task has
     /// ticks left.
     fn pick(
         &mut self,
@@ -258,7 +259,7 @@ impl OrderN {
         }
         platform.work.recalculated += self.task_list.len() as u64;
         self.recalculate();
-        if !self.version.picks_again_after_epoch() {
+        if !self.version.picks_again_after_epoch {
             return next;
         }
         platform.work.scanned += self.run_queue.len() as u64;
@@ -267,10 +268,10 @@ impl OrderN {
 
     /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
     fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
-        if self.version.has_lazy_mm() {
+        if self.version.has_lazy_mm {
             return self.cpus[cpu.index()].active_mm;
         }
-        // The one of `prev` itself: the idle task has none, and who exits has dropped his.
+        // That of `prev` itself: the idle task has none, and a task that exits has dropped its own.
         let prev = &self.tasks[prev?];
         (prev.state != State::Zombie).then_some(prev.mm)
     }
@@ -285,7 +286,7 @@ impl OrderN {
         let Some(next) = next else { return };
         let p = &mut self.tasks[next];
         here.active_mm = Some(p.mm);
-        p.on = cpu;
+        p.on_cpu = true;
         if p.processor != cpu {
             self.queued_on[p.processor.index()] -= 1;
             self.queued_on[cpu.index()] += 1;
@@ -305,16 +306,16 @@ impl OrderN {
     /// when it lost, and would now be measured with that of its successor.
     fn put_previous(&mut self, platform: &mut Platform, prev: TaskId) {
         let p = &mut self.tasks[prev];
-        p.on = NOWHERE;
+        p.on_cpu = false;
         let yielded = self.forget_yield(prev);
         let preempted = self.tasks[prev].state == State::Running && !yielded;
         let smp = self.cpus.len() > 1;
-        if preempted && smp && self.version.looks_at_all_cpus() {
+        if preempted && smp && self.version.looks_at_all_cpus {
             self.reschedule_idle(platform, prev);
         }
     }
 
-    /// Clears the mark of a task that has yielded; tells whether it was there.
+    /// Clears the mark of a task that has yielded. Returns whether it was set.
     fn forget_yield(&mut self, task: TaskId) -> bool {
         let yielded = core::mem::take(&mut self.tasks[task].yielded);
         if yielded {
@@ -323,7 +324,7 @@ impl OrderN {
         yielded
     }
 
-    /// The allowed CPU with the fewest tasks in the run queue, the lowest number among equals.
+    /// The allowed CPU with the fewest tasks in the runqueue, the lowest number among equals.
     fn emptiest(&self, allowed: &CpuSet) -> CpuId {
         let least = (self.queued_on.iter().zip(0..))
             .filter(|&(_, cpu)| allowed.contains(CpuId(cpu)))
@@ -333,7 +334,7 @@ impl OrderN {
 
     fn set_allowed(&mut self, task: TaskId, allowed: &CpuSet) {
         let cpus = self.cpus.len() as u32;
-        self.tasks[task].bound = self.version.has_affinity() && allowed.count(cpus) < cpus;
+        self.tasks[task].bound = self.version.has_affinity && allowed.count(cpus) < cpus;
         self.rest[task].allowed = allowed.clone();
     }
 }
@@ -342,16 +343,16 @@ impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         let (counter, processor) = match parent {
             Parent::External => {
-                let allowed =
-                    if self.version.has_affinity() { &attr.allowed } else { &CpuSet::All };
-                // What a parent who has slept for long gives: half of 2 * slice - 1, rounded up.
+                let allowed = if self.version.has_affinity { &attr.allowed } else { &CpuSet::All };
+                // As much as a parent that has slept for long gives: half of 2 * slice - 1, rounded
+                // up.
                 (self.slice(attr.sched.nice), self.emptiest(allowed))
             }
             Parent::Task { task: parent, cpu } => {
                 let (kept, given) = self.version.divide(self.tasks[parent].counter);
                 self.tasks[parent].counter = kept;
                 self.weigh_again(parent);
-                if kept == 0 && self.version.keeps_the_sum() {
+                if kept == 0 && self.version.keeps_the_sum {
                     platform.resched(cpu);
                 }
                 (given, self.tasks[parent].processor)
@@ -369,8 +370,7 @@ impl Scheduler for OrderN {
                 ..Task::default()
             },
         );
-        self.rest
-            .insert(task, Rest { allowed: CpuSet::All, list_index: self.task_list.len() as u32 });
+        self.rest.insert(task, Rest { allowed: CpuSet::All, list_index: self.task_list.len() });
         self.set_allowed(task, &attr.allowed);
         self.task_list.push(task);
         self.run_queue.make_room(task, self.task_list.len());
@@ -394,9 +394,9 @@ impl Scheduler for OrderN {
         };
         let p = &mut self.tasks[current];
         p.counter -= 1;
-        if p.counter < self.version.least_counter() {
+        if p.counter < self.version.least_counter {
             p.counter = 0;
-            if p.policy != Policy::Fifo || self.version.tick_asks_fifo() {
+            if p.policy != Policy::Fifo || self.version.tick_asks_fifo {
                 platform.resched(cpu);
             }
         }
@@ -427,15 +427,15 @@ impl Scheduler for OrderN {
         }
         debug_assert!(
             !platform.resched_pending(cpu),
-            "CPU {} asks itself again, though whom it has put away was worse",
+            "CPU {} asks itself again, though the task that it has put away was worse",
             cpu.0
         );
         next
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
-        if self.version.yield_counts_waiting() && self.run_queue.len() == self.busy_cpus {
-            // Nobody waits.
+        if self.version.yield_counts_waiting && self.run_queue.len() == self.busy_cpus {
+            // No task waits.
             return;
         }
         if self.tasks[task].policy == Policy::Other {
@@ -454,11 +454,11 @@ impl Scheduler for OrderN {
         let setscheduler = before != (p.policy, p.rt_priority);
         self.weigh_again(task);
         if !setscheduler {
-            // setpriority: the counter stays until the next epoch, and nobody is compared.
+            // setpriority: the counter stays until the next epoch, and no CPU is asked.
             return;
         }
         // sched_setscheduler: it is the caller that reschedules, not the task.
-        if self.version.setscheduler_moves_first() && self.run_queue.contains(task) {
+        if self.version.setscheduler_moves_first && self.run_queue.contains(task) {
             self.move_first(task);
         }
         platform.resched(by);
@@ -469,9 +469,9 @@ impl Scheduler for OrderN {
     /// help, whatever CPU idles. 2.2 has no affinity at all.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.set_allowed(task, allowed);
-        let on = self.tasks[task].on;
-        if on != NOWHERE && !self.may_run(task, on) {
-            platform.resched(on);
+        let Task { processor, on_cpu, .. } = self.tasks[task];
+        if on_cpu && !self.may_run(task, processor) {
+            platform.resched(processor);
         }
     }
 
@@ -485,7 +485,7 @@ impl Scheduler for OrderN {
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
         let inherited = self.tasks[task].counter;
         if let Some(parent) = parent
-            && self.version.keeps_the_sum()
+            && self.version.keeps_the_sum
         {
             let most = self.max_counter();
             let counter = &mut self.tasks[parent].counter;
@@ -494,8 +494,8 @@ impl Scheduler for OrderN {
         }
         self.tasks[task].state = State::Gone;
         let index = self.rest[task].list_index;
-        self.task_list.swap_remove(index as usize);
-        if let Some(&moved) = self.task_list.get(index as usize) {
+        self.task_list.swap_remove(index);
+        if let Some(&moved) = self.task_list.get(index) {
             self.rest[moved].list_index = index;
         }
     }

@@ -30,7 +30,8 @@ const DEFAULT: Release = Release {
 pub static ENTRY: Entry = Entry {
     name: "o_n",
     title: "The O(n) scheduler",
-    summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, nice, last CPU, same memory",
+    summary: "one list for all CPUs; each pick walks it for the largest goodness: ticks left, \
+              nice, last CPU, same memory",
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
@@ -49,7 +50,8 @@ pub static ENTRY: Entry = Entry {
                 "2.4.29", "2.4.30", "2.4.31", "2.4.32", "2.4.33", "2.4.34", "2.4.35", "2.4.36",
                 "2.4.37",
             ],
-            summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks alone",
+            summary: "woken tasks enter the run queue at its tail; the tick leaves FIFO tasks \
+                      alone",
             golden: &[("o_n", "2.4.22")],
             build: |config| Box::new(OrderN::new(Version::V2_4_22, config)),
             ..DEFAULT
@@ -67,26 +69,107 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// The release, oldest first. What is particular about one is asked for by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Version {
-    /// 2.2.1. (Later 2.2 releases went over to something close to 2.4's.)
-    V2_2,
-    /// 2.4.16.
-    V2_4_16,
-    /// 2.4.17 to 2.4.19.
-    V2_4_19,
-    /// 2.4.20 and after.
-    V2_4_22,
+/// A release: what differs between them, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The release.
+    pub name: &'static str,
+    /// How long slices are.
+    pub slices: Slices,
+    /// Goodness of a task that has just yielded. With 0 it takes part in the end of an epoch, with
+    /// -1 it does not.
+    pub yielded_goodness: i32,
+    /// The counter that a tick must leave for the running task to go on. With 0, n ticks last
+    /// n + 1.
+    pub least_counter: i32,
+    /// The tick asks a FIFO task without ticks to reschedule (it is normally picked again).
+    pub tick_asks_fifo: bool,
+    /// Woken tasks enter the runqueue at its head; otherwise at its tail.
+    pub enqueues_at_head: bool,
+    /// `sched_setscheduler` moves the task to the head of the runqueue.
+    pub setscheduler_moves_first: bool,
+    /// The walk is repeated after an epoch. If not, the first task without ticks in the list runs.
+    pub picks_again_after_epoch: bool,
+    /// An idle task goes on with the address space of the task before it, so that tasks of that
+    /// address space have the bonus when they come back.
+    pub has_lazy_mm: bool,
+    /// Woken and preempted tasks are compared with what all CPUs run (2.4's `reschedule_idle`);
+    /// otherwise with the waking CPU's task only.
+    pub looks_at_all_cpus: bool,
+    /// `sched_yield` does nothing when no task waits.
+    pub yield_counts_waiting: bool,
+    /// Forking leaves the sum of ticks as it is: the child gets an odd tick, a parent that is left
+    /// with none must reschedule, and it gets a dead child's back.
+    pub keeps_the_sum: bool,
+    /// There is `cpus_allowed`.
+    pub has_affinity: bool,
+    /// An idle CPU whose hyper-threaded sibling idles too is taken at once.
+    pub knows_siblings: bool,
+}
+
+/// How long slices are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slices {
+    /// 20 - nice ticks, some 200 ms at nice 0 (2.2's `priority`).
+    Priority,
+    /// About 60 ms at nice 0, whatever HZ is (2.4's `NICE_TO_TICKS`).
+    NiceToTicks,
 }
 
 impl Version {
-    /// The ticks that a task gets in each epoch: the kernel's `NICE_TO_TICKS` (2.2: `priority`).
-    ///
-    /// About 60 ms at nice 0, whatever HZ is; in 2.2 200 ms.
-    pub(super) const fn slice(self, hz: u32, nice: i32) -> i32 {
+    /// 2.4.17 to 2.4.19.
+    pub const V2_4_19: Version = Version {
+        name: "2.4.19",
+        slices: Slices::NiceToTicks,
+        yielded_goodness: -1,
+        least_counter: 1,
+        tick_asks_fifo: true,
+        enqueues_at_head: true,
+        setscheduler_moves_first: true,
+        picks_again_after_epoch: true,
+        has_lazy_mm: true,
+        looks_at_all_cpus: true,
+        yield_counts_waiting: true,
+        keeps_the_sum: true,
+        has_affinity: true,
+        knows_siblings: true,
+    };
+
+    /// 2.4.16.
+    pub const V2_4_16: Version =
+        Version { name: "2.4.16", knows_siblings: false, ..Version::V2_4_19 };
+
+    /// 2.4.20 and after.
+    pub const V2_4_22: Version = Version {
+        name: "2.4.22",
+        tick_asks_fifo: false,
+        enqueues_at_head: false,
+        setscheduler_moves_first: false,
+        ..Version::V2_4_19
+    };
+
+    /// 2.2.1. (Later 2.2 releases went over to something close to 2.4's.)
+    pub const V2_2: Version = Version {
+        name: "2.2",
+        slices: Slices::Priority,
+        yielded_goodness: 0,
+        least_counter: 0,
+        tick_asks_fifo: true,
+        enqueues_at_head: true,
+        setscheduler_moves_first: true,
+        picks_again_after_epoch: false,
+        has_lazy_mm: false,
+        looks_at_all_cpus: false,
+        yield_counts_waiting: false,
+        keeps_the_sum: false,
+        has_affinity: false,
+        knows_siblings: false,
+    };
+
+    /// The ticks that a task gets in each epoch.
+    pub(super) const fn slice(&self, hz: u32, nice: i32) -> i32 {
         let static_part = 20 - nice;
-        if matches!(self, Version::V2_2) {
+        if matches!(self.slices, Slices::Priority) {
             return static_part;
         }
         1 + match hz {
@@ -98,85 +181,10 @@ impl Version {
         }
     }
 
-    /// Goodness of a task that has just yielded. With 0 it takes part in the end of an epoch, with
-    /// -1 it does not.
-    pub(super) const fn yielded_goodness(self) -> i32 {
-        match self {
-            Version::V2_2 => 0,
-            _ => -1,
-        }
-    }
-
-    /// The counter that a tick must leave for the running task to go on.
-    pub(super) const fn least_counter(self) -> i32 {
-        match self {
-            // A task with 0 goes on, so that n ticks last n + 1.
-            Version::V2_2 => 0,
-            _ => 1,
-        }
-    }
-
-    /// Whether the tick asks a FIFO task without ticks to reschedule (it is normally picked again).
-    pub(super) const fn tick_asks_fifo(self) -> bool {
-        !matches!(self, Version::V2_4_22)
-    }
-
-    /// Whether woken tasks enter the run queue at its head.
-    pub(super) const fn enqueues_at_head(self) -> bool {
-        !matches!(self, Version::V2_4_22)
-    }
-
-    /// Whether `sched_setscheduler` moves the task to the head of the run queue.
-    pub(super) const fn setscheduler_moves_first(self) -> bool {
-        !matches!(self, Version::V2_4_22)
-    }
-
-    /// Whether the walk is done again after an epoch. If not, the first task without ticks in the
-    /// list runs.
-    pub(super) const fn picks_again_after_epoch(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
-    /// Whether an idle task goes on with the address space of the task before it, so that tasks of
-    /// that address space have the bonus when they come back.
-    pub(super) const fn has_lazy_mm(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
-    /// Whether woken and preempted tasks are compared with what all CPUs run (2.4's
-    /// `reschedule_idle`).
-    pub(super) const fn looks_at_all_cpus(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
-    /// Whether `sched_yield` does nothing when nobody waits.
-    pub(super) const fn yield_counts_waiting(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
     /// The ticks of a parent at fork: what it keeps, and what the child gets.
-    pub(super) const fn divide(self, counter: i32) -> (i32, i32) {
-        match self {
-            // An odd tick is lost.
-            Version::V2_2 => (counter >> 1, counter >> 1),
-            _ => (counter >> 1, (counter + 1) >> 1),
-        }
-    }
-
-    /// Whether forking leaves the sum of ticks as it is: a parent without any must make way, and
-    /// gets a dead child's back.
-    pub(super) const fn keeps_the_sum(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
-    /// Whether there is `cpus_allowed`.
-    pub(super) const fn has_affinity(self) -> bool {
-        !matches!(self, Version::V2_2)
-    }
-
-    /// Whether an idle CPU whose hyper-threaded sibling idles too is taken at once.
-    pub(super) const fn knows_siblings(self) -> bool {
-        matches!(self, Version::V2_4_19 | Version::V2_4_22)
+    pub(super) const fn divide(&self, counter: i32) -> (i32, i32) {
+        let odd = if self.keeps_the_sum { counter & 1 } else { 0 };
+        (counter >> 1, (counter >> 1) + odd)
     }
 }
 

@@ -1,19 +1,21 @@
-//! The run queue: one list of all runnable tasks of the machine, in no order of merit.
+//! The runqueue: one list of all runnable tasks of the machine, in no order of merit.
 //!
 //! The kernel links the tasks themselves into a ring. Here the list is an array with room at both
-//! ends, in which a task that leaves makes a hole, and which holds a copy of what goodness is made
-//! of: a walk reads memory in a row instead of following links. All else stays O(1): the holes are
-//! swept out when they are about a quarter of the list, which pays for itself.
+//! ends. A task that leaves makes a hole in it. The array holds a copy of what goodness is made of,
+//! so that a walk reads memory in a row instead of following links. All else stays O(1): the holes
+//! are swept out when they are about a quarter of the list, so that a sweep costs O(1) for each
+//! task that has left.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
-use schedlab_core::{CpuId, TaskId};
+use schedlab_core::index::TypedIndex;
+use schedlab_core::{CpuId, TaskId, TaskTable, define_index};
 
 /// A task as the walk sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Candidate {
-    /// Who.
+    /// The task.
     pub(super) task: TaskId,
     /// Goodness without the bonuses for CPU and address space.
     pub(super) weight: i32,
@@ -23,13 +25,21 @@ pub(super) struct Candidate {
     pub(super) mm: u32,
 }
 
-/// A slot that nobody stands in: of less weight than the idle task, so that the walk passes it over
-/// without asking.
-const HOLE: Candidate =
-    Candidate { task: TaskId(u32::MAX), weight: i32::MIN, processor: CpuId(u32::MAX), mm: 0 };
+/// An empty slot: of less weight than the idle task, so that the walk passes it over like a task
+/// that is not good enough. Nothing else of it counts.
+const HOLE: Candidate = Candidate { task: TaskId(0), weight: i32::MIN, processor: CpuId(0), mm: 0 };
 
-/// The slot of a task that stands in none.
-const ABSENT: u32 = u32::MAX;
+impl Candidate {
+    #[inline]
+    const fn is_hole(&self) -> bool {
+        self.weight == HOLE.weight
+    }
+}
+
+define_index! {
+    /// A slot of the list.
+    struct Slot;
+}
 
 /// All runnable tasks, the running ones included, from head to tail.
 #[derive(Clone, Debug)]
@@ -40,21 +50,19 @@ pub(super) struct RunQueue {
     tail: usize,
     /// Tasks in the list: the kernel's `nr_running`.
     len: usize,
-    /// For every task the slot that it stands in.
-    slot_of: Vec<u32>,
+    /// For every task the slot that it stands in; none = it is not in the list.
+    slot_of: TaskTable<Option<Slot>>,
 }
 
 impl RunQueue {
     /// An empty list.
     pub(super) const fn new() -> RunQueue {
-        RunQueue { slots: Vec::new(), head: 0, tail: 0, len: 0, slot_of: Vec::new() }
+        RunQueue { slots: Vec::new(), head: 0, tail: 0, len: 0, slot_of: TaskTable::new() }
     }
 
     /// Makes room for `task`, one of now `alive` tasks. Nothing else here allocates.
     pub(super) fn make_room(&mut self, task: TaskId, alive: usize) {
-        if task.index() >= self.slot_of.len() {
-            self.slot_of.resize(task.index() + 1, ABSENT);
-        }
+        self.slot_of.insert(task, None);
         if self.slots.len() < 3 * alive {
             self.slots.resize(6 * alive + 64, HOLE);
             self.sweep();
@@ -70,10 +78,10 @@ impl RunQueue {
     /// Whether `task` is in the list.
     #[inline]
     pub(super) fn contains(&self, task: TaskId) -> bool {
-        self.slot_of[task.index()] != ABSENT
+        self.slot_of[task].is_some()
     }
 
-    /// The tasks from head to tail, with holes among them, which have less weight than anybody.
+    /// The tasks from head to tail, with holes among them, which have less weight than any task.
     #[inline]
     pub(super) fn with_holes(&self) -> &[Candidate] {
         &self.slots[self.head..self.tail]
@@ -81,14 +89,14 @@ impl RunQueue {
 
     /// The tasks from head to tail.
     pub(super) fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
-        let tasks = self.with_holes().iter().filter(|&slot| *slot != HOLE);
+        let tasks = self.with_holes().iter().filter(|slot| !slot.is_hole());
         tasks.map(|slot| slot.task)
     }
 
     /// The tasks from head to tail, to bring them up to date.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Candidate> + '_ {
         let slots = self.slots[self.head..self.tail].iter_mut();
-        slots.filter(|slot| **slot != HOLE)
+        slots.filter(|slot| !slot.is_hole())
     }
 
     /// Puts a task before all others.
@@ -114,23 +122,24 @@ impl RunQueue {
     #[inline]
     fn put(&mut self, candidate: Candidate, slot: usize) {
         let task = candidate.task;
-        debug_assert!(!self.contains(task), "task {} is in the run queue", task.0);
+        debug_assert!(!self.contains(task), "task {} is in the runqueue", task.0);
         self.slots[slot] = candidate;
-        self.slot_of[task.index()] = slot as u32;
+        self.slot_of[task] = Some(Slot::new(slot));
         self.len += 1;
     }
 
     /// Takes `task`, which must be in the list, out of it.
     #[inline]
     pub(super) fn remove(&mut self, task: TaskId) -> Candidate {
-        let slot = core::mem::replace(&mut self.slot_of[task.index()], ABSENT);
-        debug_assert!(slot != ABSENT, "task {} is not in the run queue", task.0);
-        let candidate = core::mem::replace(&mut self.slots[slot as usize], HOLE);
+        let Some(slot) = self.slot_of[task].take() else {
+            unreachable!("task {} is not in the runqueue", task.0);
+        };
+        let candidate = core::mem::replace(&mut self.slots[slot.index()], HOLE);
         self.len -= 1;
-        while self.head < self.tail && self.slots[self.head] == HOLE {
+        while self.head < self.tail && self.slots[self.head].is_hole() {
             self.head += 1;
         }
-        while self.head < self.tail && self.slots[self.tail - 1] == HOLE {
+        while self.head < self.tail && self.slots[self.tail - 1].is_hole() {
             self.tail -= 1;
         }
         let holes = self.tail - self.head - self.len;
@@ -146,7 +155,7 @@ impl RunQueue {
     fn sweep(&mut self) {
         let mut kept = 0;
         for slot in self.head..self.tail {
-            if self.slots[slot] != HOLE {
+            if !self.slots[slot].is_hole() {
                 self.slots[kept] = self.slots[slot];
                 kept += 1;
             }
@@ -155,7 +164,7 @@ impl RunQueue {
         self.tail = self.head + kept;
         self.slots.copy_within(..kept, self.head);
         for slot in self.head..self.tail {
-            self.slot_of[self.slots[slot].task.index()] = slot as u32;
+            self.slot_of[self.slots[slot].task] = Some(Slot::new(slot));
         }
     }
 
@@ -166,21 +175,22 @@ impl RunQueue {
     pub(super) fn audit(&self) -> Result<(), String> {
         let mut found = 0;
         for (slot, candidate) in (self.head..).zip(self.with_holes()) {
-            if *candidate != HOLE {
-                found += 1;
-                let noted = self.slot_of[candidate.task.index()];
-                if noted as usize != slot {
-                    return Err(alloc::format!(
-                        "task {} stands in slot {slot}, not {noted}",
-                        candidate.task.0
-                    ));
-                }
+            if candidate.is_hole() {
+                continue;
+            }
+            found += 1;
+            let noted = self.slot_of[candidate.task];
+            if noted != Some(Slot::new(slot)) {
+                return Err(alloc::format!(
+                    "task {} stands in slot {slot}, not {noted:?}",
+                    candidate.task.0
+                ));
             }
         }
-        let listed = self.slot_of.iter().filter(|&&slot| slot != ABSENT).count();
+        let listed = self.slot_of.iter().filter(|(_, slot)| slot.is_some()).count();
         if found != self.len || listed != self.len {
             return Err(alloc::format!(
-                "nr_running is {}, but {found} tasks stand in the run queue and {listed} believe so",
+                "nr_running is {}, but {found} tasks stand in the list and {listed} have a slot",
                 self.len
             ));
         }
@@ -192,14 +202,16 @@ impl Index<TaskId> for RunQueue {
     type Output = Candidate;
     #[inline]
     fn index(&self, task: TaskId) -> &Candidate {
-        &self.slots[self.slot_of[task.index()] as usize]
+        let slot = self.slot_of[task].expect("the task is in the runqueue");
+        &self.slots[slot.index()]
     }
 }
 
 impl IndexMut<TaskId> for RunQueue {
     #[inline]
     fn index_mut(&mut self, task: TaskId) -> &mut Candidate {
-        &mut self.slots[self.slot_of[task.index()] as usize]
+        let slot = self.slot_of[task].expect("the task is in the runqueue");
+        &mut self.slots[slot.index()]
     }
 }
 

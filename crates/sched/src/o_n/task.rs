@@ -6,18 +6,13 @@ use schedlab_core::{CpuId, CpuSet, Policy};
 /// Goodness of real-time tasks, but for their priority.
 pub(super) const REALTIME_BASE: i32 = 1000;
 
-/// The `on` of a task that no CPU runs.
-pub(super) const NOWHERE: CpuId = CpuId(u32::MAX);
-
-/// What the kernel keeps of a task, but for what is seldom looked at.
+/// What the kernel keeps of a task: the fields that are often read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     /// Ticks left in this epoch, at least 0.
     pub(super) counter: i32,
     /// The CPU it runs on, or ran on last.
     pub(super) processor: CpuId,
-    /// The CPU whose current task it is (the kernel's `cpus_runnable`), or [`NOWHERE`].
-    pub(super) on: CpuId,
     /// Its address space.
     pub(super) mm: u32,
     /// -20..19.
@@ -30,17 +25,19 @@ pub(super) struct Task {
     pub(super) yielded: bool,
     /// Some CPUs are forbidden to it.
     pub(super) bound: bool,
+    /// It is the current task of its `processor` (the kernel's `cpus_runnable`).
+    pub(super) on_cpu: bool,
     /// It has been on a CPU.
     pub(super) has_run: bool,
 }
 
-/// What else the kernel keeps of a task.
+/// What the kernel keeps of a task: the other fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rest {
     /// `cpus_allowed`.
     pub(super) allowed: CpuSet,
-    /// Where it stands in the task list.
-    pub(super) list_index: u32,
+    /// Its index in the task list.
+    pub(super) list_index: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +56,6 @@ impl Default for Task {
         Task {
             counter: 0,
             processor: CpuId(0),
-            on: NOWHERE,
             mm: 0,
             nice: 0,
             rt_priority: 0,
@@ -67,6 +63,7 @@ impl Default for Task {
             state: State::Gone,
             yielded: false,
             bound: false,
+            on_cpu: false,
             has_run: false,
         }
     }
@@ -75,9 +72,9 @@ impl Default for Task {
 impl Task {
     /// The part of its goodness that is the same on all CPUs.
     #[inline]
-    pub(super) fn weight(&self, version: Version) -> i32 {
+    pub(super) fn weight(&self, version: &Version) -> i32 {
         if self.yielded {
-            version.yielded_goodness()
+            version.yielded_goodness
         } else if self.policy.is_realtime() {
             REALTIME_BASE + i32::from(self.rt_priority)
         } else if self.counter == 0 {

@@ -14,7 +14,7 @@ const C: TaskId = TaskId(2);
 struct Bench {
     sched: OrderN,
     platform: Platform,
-    /// Each switch: CPU, ms, to whom.
+    /// Each switch: CPU, ms, to which task.
     switches: Vec<(u32, u64, Option<TaskId>)>,
 }
 
@@ -27,7 +27,7 @@ fn bench(version: Version, cpus: u32) -> Bench {
     }
 }
 
-/// An idle CPU 0 with a task for each nice value, waiting in the run queue.
+/// An idle CPU 0 with a task for each nice value, waiting in the runqueue.
 fn waiting(version: Version, nices: &[i32]) -> Bench {
     let mut bench = bench(version, 1);
     for &nice in nices {
@@ -58,7 +58,7 @@ impl Bench {
 
     fn fork(&mut self, parent: TaskId) -> TaskId {
         let (task, attr) = self.attr(SchedAttr::nice(0));
-        let cpu = self.sched.tasks[parent].on;
+        let cpu = self.sched.tasks[parent].processor;
         self.sched.fork(&mut self.platform, task, &attr, Parent::Task { task: parent, cpu });
         task
     }
@@ -104,7 +104,7 @@ impl Bench {
     }
 
     fn block(&mut self, task: TaskId) {
-        let cpu = self.sched.tasks[task].on;
+        let cpu = self.sched.tasks[task].processor;
         self.sched.block(&mut self.platform, cpu, task, BlockReason::Interruptible);
         self.platform.resched(cpu);
     }
@@ -131,7 +131,7 @@ impl Bench {
         self.sched.run_queue.iter().collect()
     }
 
-    /// Switches on `cpu`: ms, to whom.
+    /// Switches on `cpu`: ms, to which task.
     fn on(&self, cpu: u32) -> Vec<(u64, TaskId)> {
         self.switches
             .iter()
@@ -169,7 +169,7 @@ fn example_e_goodness_on_two_cpus() {
     }
     bench.settle();
     bench.platform.clear_resched(CpuId(0));
-    // Put who runs where as the example has it.
+    // Put the tasks on the CPUs of the example.
     let (zero, one) = (bench.sched.cpus[0].current.unwrap(), bench.sched.cpus[1].current.unwrap());
     let p = *[A, B, C].iter().find(|&&task| task != zero && task != one).unwrap();
     for (task, counter, nice) in [(zero, 3, 0), (one, 1, 10), (p, 4, 5)] {
@@ -200,7 +200,7 @@ fn goodness_of_the_special_cases() {
     assert_eq!(goodness(&bench, 0), 1007);
     bench.change(A, |p| (p.policy, p.counter, p.yielded) = (Policy::Other, 6, true));
     assert_eq!(goodness(&bench, 0), -1);
-    assert_eq!(bench.sched.tasks[A].weight(Version::V2_2), 0);
+    assert_eq!(bench.sched.tasks[A].weight(&Version::V2_2), 0);
 }
 
 // ---- Epochs ----
@@ -305,12 +305,12 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.settle();
         bench.block(A);
         bench.settle();
-        // While A sleeps nobody runs; then it comes back at the same time as B, which stands before
-        // it.
+        // While A sleeps the CPU idles; then it comes back at the same time as B, which stands
+        // before it.
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();
-        assert_eq!(bench.sched.cpus[0].current, Some(first), "{version:?}");
+        assert_eq!(bench.sched.cpus[0].current, Some(first), "{}", version.name);
     }
 }
 
@@ -441,7 +441,7 @@ fn a_fifo_task_loses_to_an_equal_newcomer_until_2_4_20() {
         bench.start(SchedAttr::realtime(Policy::Fifo, 10));
         assert_eq!(bench.asks(), [0_u32; 0], "equal is not better");
         bench.run_to(100);
-        assert_eq!(bench.sched.cpus[0].current, Some(then), "{version:?}");
+        assert_eq!(bench.sched.cpus[0].current, Some(then), "{}", version.name);
         assert_eq!(bench.sched.counter(A), 0, "ticks are counted in any case");
     }
 }
@@ -629,7 +629,7 @@ fn in_2_2_a_woken_task_must_have_four_ticks_more_than_the_wakers() {
         // CPU 1's task has nothing left, but only the waker's counts.
         bench.change(bench.sched.cpus[1].current.unwrap(), |p| p.counter = 1);
         let current = bench.sched.cpus[0].current.unwrap();
-        let third = bench.order().into_iter().find(|&task| bench.sched.tasks[task].on == NOWHERE);
+        let third = bench.order().into_iter().find(|&task| !bench.sched.tasks[task].on_cpu);
         let third = third.unwrap();
         let counter = bench.sched.counter(current) + ahead;
         bench.change(third, |p| p.counter = counter);

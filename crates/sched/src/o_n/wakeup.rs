@@ -1,4 +1,4 @@
-//! Wakeup: into the run queue, and which CPU, if any, is told.
+//! Wakeup: a task enters the runqueue, and at most one CPU is asked to reschedule.
 
 use super::OrderN;
 use super::task::State;
@@ -46,28 +46,29 @@ impl OrderN {
     ) {
         self.tasks[p].state = State::Running;
         if self.run_queue.contains(p) {
-            // It has not yet got round to schedule(), and is its CPU's current task still.
+            // It has not reached schedule() yet and is still its CPU's current task.
             return;
         }
         self.enqueue(p);
         platform.work.enqueues += 1;
-        if !self.version.looks_at_all_cpus() {
+        if !self.version.looks_at_all_cpus {
             self.reschedule_idle_2_2(platform, p, here);
         } else if !(sync && self.may_run(p, here)) {
-            // After a synchronous wakeup the waker sleeps at once, and then its CPU looks at the
-            // run queue anyway.
+            // After a synchronous wakeup the waker sleeps at once, and then its CPU walks the
+            // runqueue anyway.
             self.reschedule_idle(platform, p);
         }
     }
 
-    /// Finds a CPU for `p`, which waits in the run queue, and asks it to reschedule: at most one,
-    /// and `p` is not bound to it but lies in the run queue for whoever looks first. O(CPUs).
+    /// Finds a CPU for `p`, which waits in the runqueue, and asks it to reschedule: at most one,
+    /// and `p` is not bound to it: the first CPU that walks the runqueue may take it. O(CPUs).
     ///
     /// The CPU it ran on last, if that idles; else the one that has been idle longest; else the one
     /// whose current task is most inferior to `p`; else none.
     ///
-    /// The poke is a flag, not a reservation. A CPU that was poked *is* idle until it has switched,
-    /// and a second task that wakes meanwhile may poke it too, and wait while another CPU idles.
+    /// The request is a flag, not a reservation. A CPU that was asked *is* idle until it has
+    /// switched, and a second task that wakes meanwhile may ask it too, and wait while another CPU
+    /// idles.
     ///
     /// (A UP build only compares `p` with the one current task. This comes to the same there.)
     pub(super) fn reschedule_idle(&self, platform: &mut Platform, p: TaskId) {

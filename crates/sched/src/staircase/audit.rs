@@ -7,8 +7,8 @@ use alloc::string::String;
 use schedlab_core::CpuId;
 
 impl Staircase {
-    /// Everybody is where he thinks he is, and everything that is counted is there.
-    pub(super) fn check_books(&self) -> Result<(), String> {
+    /// Checks that every task stands where its record says, and that all counts are right.
+    pub(super) fn audit_all(&self) -> Result<(), String> {
         let mut listed = 0;
         for (number, rq) in self.cpus.iter().enumerate() {
             let cpu = CpuId(number as u32);
@@ -22,7 +22,7 @@ impl Staircase {
                     }
                     let mut at = array.head(level);
                     while let Some(p) = at {
-                        let task = &self.tasks[p.index()];
+                        let task = &self.tasks[p];
                         let place = ArrayRef { cpu, object: object as u8 };
                         if !task.queued
                             || task.array != place
@@ -30,7 +30,7 @@ impl Staircase {
                             || task.cpu != cpu
                         {
                             return Err(format!(
-                                "CPU {number} array {object} level {level}: {p:?} is elsewhere: {task:?}"
+                                "CPU {number} array {object} level {level} holds {p:?}: {task:?}"
                             ));
                         }
                         weight += u64::from(task.load_weight);
@@ -49,19 +49,19 @@ impl Staircase {
                     (on_cpu, weight, idleprio)
                 ));
             }
-            if rq.curr.is_some_and(|curr| !self.tasks[curr.index()].queued) {
+            if rq.curr.is_some_and(|curr| !self.tasks[curr].queued) {
                 return Err(format!("CPU {number}: its running task is not queued"));
             }
         }
         self.domains.audit()?;
         let queued = self.tasks.iter().filter(|task| task.queued).count();
         if queued != listed as usize {
-            return Err(format!("{queued} tasks think that they are queued, {listed} are"));
+            return Err(format!("{queued} tasks are marked as queued, {listed} are"));
         }
-        if let Some((number, task)) =
-            self.tasks.iter().enumerate().find(|(_, task)| task.runnable && !task.queued)
+        if let Some((p, task)) =
+            self.tasks.enumerate().find(|(_, task)| task.runnable && !task.queued)
         {
-            return Err(format!("task {number} is runnable but not queued: {task:?}"));
+            return Err(format!("{p:?} is runnable but not queued: {task:?}"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How tasks begin, where they wake, and what they leave when they end.
+//! Fork and exit: where tasks start and wake, and what happens to their slices.
 
 use super::Staircase;
 use super::task::Pid;
@@ -18,13 +18,13 @@ impl Staircase {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }
 
-    /// The child of nobody in particular: a parent that has not run in this rotation of the CPU
-    /// would leave it a fresh staircase.
+    /// Starts a task whose parent does not matter: with a fresh staircase, as from a parent that
+    /// has not run in this rotation of the CPU.
     pub(super) fn start(&mut self, platform: &mut Platform, p: Pid) {
-        let cpu = self.tasks[p.index()].cpu;
-        self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
+        let cpu = self.tasks[p].cpu;
+        self.tasks[p].array = self.cpus[cpu.index()].active(cpu);
         self.set_quota_and_weight(p);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         // An ordinary task will be given its quota with its place.
         task.time_slice = task.quota;
         task.runnable = true;
@@ -32,7 +32,7 @@ impl Staircase {
         platform.resched(cpu);
     }
 
-    /// The child of a running task: it stands where its parent does, and has half of what that has
+    /// Starts the child of a running task: at its parent's place, with half of what the parent has
     /// left.
     pub(super) fn start_beside(
         &mut self,
@@ -41,7 +41,7 @@ impl Staircase {
         parent: Pid,
         parent_cpu: CpuId,
     ) {
-        let from = &mut self.tasks[parent.index()];
+        let from = &mut self.tasks[parent];
         let half = from.time_slice.max(0) / 2;
         let time_slice = if from.time_slice > 0 { half.max(1) } else { 0 };
         if from.time_slice > 0 {
@@ -49,7 +49,7 @@ impl Staircase {
         }
         let (bitmap, rotation, array, prio) = (from.bitmap, from.rotation, from.array, from.prio);
         let address_space = from.address_space;
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.time_slice = time_slice;
         task.first_time_slice = true;
         (task.bitmap, task.rotation, task.array, task.prio) = (bitmap, rotation, array, prio);
@@ -66,30 +66,30 @@ impl Staircase {
 
     /// `sched_exit`: what is left of a first slice goes back to the parent on the same CPU.
     pub(super) fn sched_exit(&mut self, p: Pid) {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         if !task.first_time_slice {
             return;
         }
         let (left, cpu) = (task.time_slice.max(0), task.cpu);
         if let Some(parent) = task.parent {
             let parent = self.pid(parent);
-            let parent = &mut self.tasks[parent.index()];
+            let parent = &mut self.tasks[parent];
             if parent.cpu == cpu && parent.time_slice < parent.quota {
                 parent.time_slice = (parent.time_slice + left).min(parent.quota);
             }
         }
     }
 
-    /// The CPU on which a woken task is queued: its last one, unless the waker's has so little load
-    /// that it may as well come there. No idle CPU is looked for.
+    /// The CPU on which a woken task is queued: its last one, or the waker's, if that does not
+    /// upset the balance. There is no search for an idle CPU.
     pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);
         if this_cpu == prev_cpu || !task.allowed.contains(this_cpu) {
             return prev_cpu;
         }
         let leaving = match self.cpus[this_cpu.index()].curr {
-            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr.index()].load_weight),
+            Some(curr) if waker.is_sync() => u64::from(self.tasks[curr].load_weight),
             _ => 0,
         };
         if self.domains.wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving) {
@@ -101,8 +101,8 @@ impl Staircase {
 
     /// Moves a queued task to a CPU that it may use.
     pub(super) fn move_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
-        let from = self.tasks[p.index()].cpu;
-        let to = self.first_allowed(&self.tasks[p.index()].allowed);
+        let from = self.tasks[p].cpu;
+        let to = self.first_allowed(&self.tasks[p].allowed);
         self.deactivate_task(from, p);
         self.set_task_cpu(platform, p, to);
         self.activate_task(to, p);

@@ -4,16 +4,16 @@
 //!
 //! # The algorithm (SD)
 //!
-//! Nobody estimates who is interactive. Each CPU lives through **rotations**. In a rotation every
+//! There is no estimate of interactivity. Each CPU lives through **rotations**. In a rotation every
 //! task may use certain **slots**, which are priority levels: the better its nice value, the more
 //! of them. In each it may run for one **quota** (6 ms). When the quota is used up it steps *down*
-//! to its next slot. After the last one it waits on the **expired** array until everybody on that
-//! CPU is through; then the arrays are swapped, and a new rotation begins.
+//! to its next slot. After the last one it waits on the **expired** array until all tasks of that
+//! CPU have used their slots; then the arrays are swapped, and a new rotation begins.
 //!
 //! ```text
-//! level 101  A B          A: 6 ms here, then to 103       nice 0 may use 101, 103, 105, ... 139: 20 slots
-//! level 103      C        B: the same                     nice 10 may use 103, 107, 111, ... 139: 10 slots
-//! level 105               C, A, B run at 103, ...
+//! level 101  A B      A: 6 ms here, then to 103   nice 0: 101, 103, 105, ... 139: 20 slots
+//! level 103      C    B: the same                 nice 10: 103, 107, 111, ... 139: 10 slots
+//! level 105           C, A, B run at 103, ...
 //! ```
 //!
 //! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left,
@@ -34,20 +34,22 @@
 //!
 //! # Where to look
 //!
-//! [`Scheduler::schedule`] and [`Scheduler::tick`] below are the spine; `sd.rs` has the slots and
-//! the way down, `rsdl.rs` what RSDL does instead; `task.rs` what a nice level is worth; `array.rs`
-//! the queues; `life.rs` starts, forks, exits and where tasks wake; `attributes.rs` changes of nice
-//! and policy; `moving.rs` and [`crate::classes::load_balance_2_6_22`] several CPUs.
+//! This file: the hooks, first of all [`Scheduler::schedule`] and [`Scheduler::tick`]. `sd.rs`: the
+//! slots and the way down. `rsdl.rs`: what RSDL does instead. `task.rs`: what a nice level is
+//! worth. `prio_array.rs`: the queues. `fork_exit.rs`: starts, forks, exits, and where tasks wake.
+//! `syscalls.rs`: changes of nice and policy. `move_tasks.rs` and
+//! [`crate::classes::load_balance_2_6_22`]: several CPUs.
 //!
 //! # Not here
 //!
-//! `SCHED_ISO`: nobody can ask for that policy through the interface, so its level 99 is always
-//! empty and its allowance limits nobody. Hyperthreads and NUMA.
+//! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
+//! limits no task. Hyperthreads and NUMA.
 
 mod audit;
 mod fork_exit;
 mod move_tasks;
 mod prio_array;
+mod releases;
 mod rsdl;
 mod sd;
 mod syscalls;
@@ -56,74 +58,24 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use self::prio_array::{Link, PrioArray};
+pub use self::releases::{Edition, RSDL, SD};
+
+use self::prio_array::{Link, Links, PrioArray};
 use self::task::{ArrayRef, Pid, Task};
 use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance};
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{
-    BlockReason, BuildConfig, Capabilities, Command, ControlError, CpuId, CpuSet, Entry, Inspect,
-    Load, Origin, Parent, Platform, Policy, Promises, Release, Reply, SchedAttr, Scheduler,
-    TaskAttr, TaskId, Tunable, TunableError, Waker, tunables,
-};
-
-/// SD in the registry.
-pub static SD: Entry = Entry {
-    name: "sd",
-    title: "Staircase Deadline",
-    summary: "each task steps down its own staircase of priority slots, one quota a step, once a rotation",
-    origin: Origin::Linux,
-    releases: &[Release {
-        version: "2.6.22-ck1",
-        also: &[],
-        summary: "SD as in Con Kolivas's 2.6.22-ck1",
-        golden: &[("sd", "2.6.22-ck1")],
-        hz_default: 1000,
-        hz_range: (100, 1000),
-        cpus_max: 4096,
-        policies: &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin],
-        can: Capabilities::BASIC,
-        kernel: None,
-        build: |config| Box::new(Staircase::new(Edition::Sd, config)),
-    }],
-};
-
-/// RSDL in the registry.
-pub static RSDL: Entry = Entry {
-    name: "rsdl",
-    title: "Rotating Staircase Deadline (a reconstruction)",
-    summary: "SD's predecessor, reconstructed from published descriptions, not checked against its code: levels have \
-              quotas too, and sink as a whole",
-    origin: Origin::Linux,
-    releases: &[Release {
-        version: "0.36",
-        also: &[],
-        summary: "a reconstruction of RSDL 0.20 to 0.36 (2.6.20 and 2.6.21-rc); no golden schedules",
-        golden: &[],
-        hz_default: 1000,
-        hz_range: (100, 1000),
-        cpus_max: 4096,
-        policies: &[Policy::Other, Policy::Batch, Policy::Fifo, Policy::RoundRobin],
-        can: Capabilities::BASIC,
-        kernel: Some("2.6.21"),
-        build: |config| Box::new(Staircase::new(Edition::Rsdl, config)),
-    }],
+    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable,
+    TunableError, Waker, tunables,
 };
 
 /// The level of `SCHED_ISO`; what is better is real-time.
 const ISO_PRIO: u8 = 99;
 /// The level of `SCHED_IDLEPRIO`, behind all others; also "no level".
 const MAX_PRIO: u8 = 140;
-
-/// Which of the two.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Edition {
-    /// Rotating Staircase Deadline, a reconstruction.
-    Rsdl,
-    /// Staircase Deadline, 2.6.22-ck1.
-    Sd,
-}
 
 /// A CPU.
 #[derive(Clone, Debug)]
@@ -191,8 +143,8 @@ pub struct Staircase {
     sched_iso_period: i64,
     cache_hot_time_ns: i64,
     /// The CPUs' migration threads, then all tasks by number.
-    tasks: Vec<Task>,
-    links: Vec<Link>,
+    tasks: IndexVec<Pid, Task>,
+    links: Links,
     cpus: Vec<Runqueue>,
     domains: Domains,
 }
@@ -221,7 +173,7 @@ impl Staircase {
             sched_iso_period: 5,
             cache_hot_time_ns: 2_500_000,
             tasks: config.topology.iter().map(migration_thread).collect(),
-            links: alloc::vec![Link::UNLINKED; cpus as usize],
+            links: (0..cpus).map(|_| Link::default()).collect(),
             cpus: alloc::vec![Runqueue::new(); cpus as usize],
             domains: Domains::new(&config.topology, config.hz),
         }
@@ -234,35 +186,36 @@ impl Staircase {
 
     /// The level of `task`, 0 best.
     pub fn prio(&self, task: TaskId) -> u8 {
-        self.tasks[self.pid(task).index()].prio
+        self.tasks[self.pid(task)].prio
     }
 
     /// What `task` has left of its present slot, µs.
     pub fn time_slice_us(&self, task: TaskId) -> i32 {
-        self.tasks[self.pid(task).index()].time_slice
+        self.tasks[self.pid(task)].time_slice
     }
 
     #[inline]
     fn pid(&self, task: TaskId) -> Pid {
-        Pid(task.0 + self.cpus.len() as u32)
+        Pid::new(task.index() + self.cpus.len())
     }
 
     /// None: a migration thread.
     #[inline]
     fn task_id(&self, p: Pid) -> Option<TaskId> {
-        p.0.checked_sub(self.cpus.len() as u32).map(TaskId)
+        let number = p.index().checked_sub(self.cpus.len())?;
+        Some(TaskId(number as u32))
     }
 
     #[inline]
     fn migration_thread(&self, cpu: CpuId) -> Pid {
-        Pid(cpu.0)
+        Pid::new(cpu.index())
     }
 
     // Queues.
 
     /// To the tail of its level in its array.
     fn put_in_array(&mut self, cpu: CpuId, p: Pid) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         let rq = &mut self.cpus[cpu.index()];
         debug_assert!(!task.queued && task.array.cpu == cpu);
         task.queued = true;
@@ -270,10 +223,10 @@ impl Staircase {
         rq.nr_idleprio += u32::from(task.prio == MAX_PRIO);
     }
 
-    /// Finds the task its place, and puts it there.
+    /// Chooses the level and the array of the task, and queues it there.
     fn enqueue_task(&mut self, cpu: CpuId, p: Pid) {
-        if self.tasks[p.index()].is_realtime() {
-            self.tasks[p.index()].array = self.cpus[cpu.index()].active(cpu);
+        if self.tasks[p].is_realtime() {
+            self.tasks[p].array = self.cpus[cpu.index()].active(cpu);
         } else {
             match self.edition {
                 Edition::Rsdl => self.rsdl_place(cpu, p),
@@ -284,7 +237,7 @@ impl Staircase {
     }
 
     fn dequeue_task(&mut self, cpu: CpuId, p: Pid) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         let rq = &mut self.cpus[cpu.index()];
         debug_assert!(task.queued && task.array.cpu == cpu);
         task.queued = false;
@@ -295,7 +248,7 @@ impl Staircase {
     /// Quota and weight by policy and nice level.
     fn set_quota_and_weight(&mut self, p: Pid) {
         let is_thread = self.task_id(p).is_none();
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.quota = if task.is_realtime() {
             (self.rr_interval * 1000) as i32
         } else {
@@ -312,21 +265,21 @@ impl Staircase {
     /// Becomes runnable on `cpu`.
     fn activate_task(&mut self, cpu: CpuId, p: Pid) {
         self.set_quota_and_weight(p);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.prio = task.normal_prio();
         self.enqueue_task(cpu, p);
-        self.domains.inc_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+        self.domains.inc_nr_running(cpu, u64::from(self.tasks[p].load_weight));
     }
 
-    /// Is no longer runnable. Bitmap, rotation, rest of the slice, level and array are what it
-    /// wakes up with.
+    /// Is no longer runnable. It keeps bitmap, rotation, rest of the slice, level and array until
+    /// it wakes.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
-        self.domains.dec_nr_running(cpu, u64::from(self.tasks[p.index()].load_weight));
+        self.domains.dec_nr_running(cpu, u64::from(self.tasks[p].load_weight));
     }
 
     fn set_task_cpu(&mut self, platform: &mut Platform, p: Pid, cpu: CpuId) {
-        let from = core::mem::replace(&mut self.tasks[p.index()].cpu, cpu);
+        let from = core::mem::replace(&mut self.tasks[p].cpu, cpu);
         if let Some(task) = self.task_id(p)
             && from != cpu
         {
@@ -336,14 +289,14 @@ impl Staircase {
 
     // Running.
 
-    /// `update_cpu_clock`: takes from the running task's slot what it has run. Fractions of a
-    /// microsecond are lost, and what cannot be is made a tick (at a tick) or a microsecond (at a
-    /// reschedule: so one in the nanosecond of a tick costs 1 µs).
+    /// `update_cpu_clock`: charges the running task's slot for what it has run. Fractions of a
+    /// microsecond are lost. An impossible time is charged as a tick (at a tick) or a microsecond
+    /// (at a reschedule: so a reschedule in the nanosecond of a tick costs 1 µs).
     fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
         let rq = &mut self.cpus[cpu.index()];
         rq.most_recent_timestamp = now_ns;
         let Some(curr) = rq.curr else { return };
-        let task = &mut self.tasks[curr.index()];
+        let task = &mut self.tasks[curr];
         let mut ran_ns = now_ns as i64 - task.last_ran as i64;
         if from_tick {
             if !(0..=2 * self.tick_ns).contains(&ran_ns) {
@@ -364,7 +317,7 @@ impl Staircase {
 
     /// `task_expired_entitlement`: a queued task has used its quota up.
     fn task_expired_entitlement(&mut self, cpu: CpuId, p: Pid) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.is_realtime() {
             task.time_slice += task.quota;
             self.dequeue_task(cpu, p);
@@ -377,10 +330,10 @@ impl Staircase {
         };
         self.dequeue_task(cpu, p);
         self.enqueue_task(cpu, p);
-        self.tasks[p.index()].time_slice += overrun;
+        self.tasks[p].time_slice += overrun;
     }
 
-    /// Everybody is through: the expired array becomes the active one.
+    /// All slots are used: the expired array becomes the active one.
     fn major_rotation(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].active ^= 1;
         self.new_rotation(cpu);
@@ -397,7 +350,7 @@ impl Staircase {
     /// The task that `cpu` should run; none = idle.
     fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
         if self.domains.load(cpu).nr_running() == 0 {
-            // An idle moment ends the rotation: whoever wakes next has a full staircase.
+            // An idle moment ends the rotation: the next task that wakes has a full staircase.
             match self.edition {
                 Edition::Rsdl => self.major_rotation(cpu),
                 Edition::Sd => self.new_rotation(cpu),
@@ -417,19 +370,17 @@ impl Staircase {
 
     /// `TASK_PREEMPTS_CURR`: whether `p`, queued, is better than what its CPU runs. Equals are not.
     fn preempts_curr(&self, p: Pid) -> bool {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         let rq = &self.cpus[task.cpu.index()];
         match rq.curr {
             None => true,
-            Some(curr) => {
-                task.array == rq.active(task.cpu) && task.prio < self.tasks[curr.index()].prio
-            }
+            Some(curr) => task.array == rq.active(task.cpu) && task.prio < self.tasks[curr].prio,
         }
     }
 
     fn resched_if_preempted(&self, platform: &mut Platform, p: Pid) {
         if self.preempts_curr(p) {
-            platform.resched(self.tasks[p.index()].cpu);
+            platform.resched(self.tasks[p].cpu);
         }
     }
 }
@@ -444,7 +395,7 @@ impl Scheduler for Staircase {
         let p = self.pid(task);
         if p.index() >= self.tasks.len() {
             self.tasks.resize_with(p.index() + 1, Task::default);
-            self.links.resize(p.index() + 1, Link::UNLINKED);
+            self.links.resize_with(p.index() + 1, Link::default);
         }
         let mut new = Task {
             policy: attr.sched.policy,
@@ -459,7 +410,7 @@ impl Scheduler for Staircase {
         };
         new.prio = new.static_prio;
         new.prio = new.normal_prio();
-        self.tasks[p.index()] = new;
+        self.tasks[p] = new;
         platform.work.enqueues += 1;
         match parent {
             Parent::External => self.start(platform, p),
@@ -469,18 +420,18 @@ impl Scheduler for Staircase {
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
         let p = self.pid(task);
-        self.tasks[p.index()].runnable = true;
-        if self.tasks[p.index()].queued {
-            // It has not got round to leaving its CPU.
-            self.tasks[p.index()].uninterruptible = false;
+        self.tasks[p].runnable = true;
+        if self.tasks[p].queued {
+            // It has not been switched away yet.
+            self.tasks[p].uninterruptible = false;
             return;
         }
         let cpu = self.wake_cpu(p, waker);
         self.set_task_cpu(platform, p, cpu);
         self.activate_task(cpu, p);
         platform.work.enqueues += 1;
-        self.tasks[p.index()].uninterruptible = false;
-        // A waker that is about to sleep need not be told to leave its CPU.
+        self.tasks[p].uninterruptible = false;
+        // A waker that is about to sleep leaves its CPU anyway.
         if !(waker.is_sync() && waker.cpu() == cpu) {
             self.resched_if_preempted(platform, p);
         }
@@ -488,7 +439,7 @@ impl Scheduler for Staircase {
 
     fn block(&mut self, _platform: &mut Platform, _cpu: CpuId, task: TaskId, reason: BlockReason) {
         let p = self.pid(task);
-        let row = &mut self.tasks[p.index()];
+        let row = &mut self.tasks[p];
         // It stays queued, and is charged, until its CPU reschedules.
         row.runnable = false;
         row.uninterruptible = reason == BlockReason::Uninterruptible;
@@ -501,9 +452,9 @@ impl Scheduler for Staircase {
         self.update_cpu_clock(platform.now_ns(), cpu, true);
         let curr = self.cpus[cpu.index()].curr;
         if let Some(p) = curr
-            && self.tasks[p.index()].policy != Policy::Fifo
+            && self.tasks[p].policy != Policy::Fifo
         {
-            let Task { prio, array, time_slice, .. } = self.tasks[p.index()];
+            let Task { prio, array, time_slice, .. } = self.tasks[p];
             if time_slice <= 0 {
                 platform.resched(cpu);
                 platform.work.requeue();
@@ -525,7 +476,7 @@ impl Scheduler for Staircase {
         platform.work.clock_reads += 1;
         let prev = self.cpus[cpu.index()].curr;
         if let Some(p) = prev {
-            let task = &self.tasks[p.index()];
+            let task = &self.tasks[p];
             if !task.runnable {
                 self.deactivate_task(cpu, p);
                 platform.work.dequeues += 1;
@@ -538,21 +489,21 @@ impl Scheduler for Staircase {
         }
         let active = self.cpus[cpu.index()].active;
         let next = self.pick(cpu);
-        platform.work.bitmap(next.map_or(0, |p| self.tasks[p.index()].prio));
+        platform.work.bitmap(next.map_or(0, |p| self.tasks[p].prio));
         platform.work.swaps += u64::from(self.cpus[cpu.index()].active != active);
         // What was pulled may have asked for this very reschedule.
         platform.clear_resched(cpu);
-        // Only now, so the charge has no say in the choice.
+        // Charged only now, so the charge has no influence on the pick.
         self.update_cpu_clock(now_ns, cpu, false);
         if next != prev {
             if let Some(p) = next {
-                self.tasks[p.index()].last_ran = now_ns;
+                self.tasks[p].last_ran = now_ns;
             }
             self.cpus[cpu.index()].curr = next;
         }
         let next = next?;
         if next == self.migration_thread(cpu) {
-            // It takes no time. The CPU reschedules again at once, and passes for idle till then.
+            // It takes no time. The CPU reschedules again at once, and counts as idle till then.
             self.migration_thread_runs(platform, cpu);
         }
         self.task_id(next)
@@ -566,9 +517,9 @@ impl Scheduler for Staircase {
         let p = self.pid(task);
         platform.work.requeue();
         self.dequeue_task(cpu, p);
-        if self.tasks[p.index()].is_realtime() {
+        if self.tasks[p].is_realtime() {
             self.put_in_array(cpu, p);
-        } else if self.tasks[p.index()].policy == Policy::Idle {
+        } else if self.tasks[p].policy == Policy::Idle {
             self.enqueue_task(cpu, p);
         } else {
             // It gives up the rest of its rotation.
@@ -583,19 +534,19 @@ impl Scheduler for Staircase {
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
         let p = self.pid(task);
         let (static_prio, rt_priority) = ((120 + attr.nice) as u8, attr.rt_priority as u8);
-        let row = &self.tasks[p.index()];
+        let row = &self.tasks[p];
         if (row.policy, row.rt_priority) != (attr.policy, rt_priority) {
             self.set_policy(platform, p, attr.policy, rt_priority);
         }
-        if self.tasks[p.index()].static_prio != static_prio {
+        if self.tasks[p].static_prio != static_prio {
             self.set_user_nice(platform, p, static_prio);
         }
     }
 
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let p = self.pid(task);
-        self.tasks[p.index()].allowed = allowed.clone();
-        let Task { cpu, queued, .. } = self.tasks[p.index()];
+        self.tasks[p].allowed = allowed.clone();
+        let Task { cpu, queued, .. } = self.tasks[p];
         if allowed.contains(cpu) {
             return;
         }
@@ -605,21 +556,21 @@ impl Scheduler for Staircase {
         } else if queued {
             self.move_to_allowed(platform, p);
         } else {
-            self.tasks[p.index()].cpu = self.first_allowed(allowed);
+            self.tasks[p].cpu = self.first_allowed(allowed);
         }
     }
 
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
         let p = self.pid(task);
         self.sched_exit(p);
-        self.tasks[p.index()].runnable = false;
-        if self.tasks[p.index()].queued {
-            self.deactivate_task(self.tasks[p.index()].cpu, p);
+        self.tasks[p].runnable = false;
+        if self.tasks[p].queued {
+            self.deactivate_task(self.tasks[p].cpu, p);
         }
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        self.tasks[self.pid(task).index()].cpu
+        self.tasks[self.pid(task)].cpu
     }
 
     fn control(
@@ -628,7 +579,7 @@ impl Scheduler for Staircase {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // (`rr_interval` is worked out at boot and stays.)
+            // (`rr_interval` is computed at boot and stays.)
             Command::CpuOffline(cpu) => self.domains.cpu_offline(platform, cpu),
             Command::CpuOnline(cpu) => self.domains.cpu_online(platform, cpu),
             Command::SetTunable { name, value } => self.write_tunable(name, value)?,
@@ -648,7 +599,8 @@ impl Inspect for Staircase {
             name: "cache_hot_time_ns",
             value: self.cache_hot_time_ns,
             range: (0, i64::MAX),
-            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot on real machines)",
+            help: "for how long after it ran a task's cache counts as warm, ns (measured at boot \
+                   on real machines)",
         };
         if self.edition == Edition::Rsdl {
             return alloc::vec![cache_hot_time];
@@ -658,19 +610,22 @@ impl Inspect for Staircase {
                 name: "rr_interval",
                 value: self.rr_interval,
                 range: (1, 1000),
-                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next wakeup on",
+                help: "what a slot is worth at nice -6 to 0, ms; in force for a task from its next \
+                       wakeup on",
             },
             Tunable {
                 name: "sched_interactive",
                 value: i64::from(self.sched_interactive),
                 range: (0, 1),
-                help: "1: a woken task may take slots above those that its nice level has reached in this rotation",
+                help: "1: a woken task may take slots above those that its nice level has reached \
+                       in this rotation",
             },
             Tunable {
                 name: "sched_iso_cpu",
                 value: self.sched_iso_cpu,
                 range: (0, 100),
-                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none here",
+                help: "percentage that SCHED_ISO tasks may use; without effect, as there are none \
+                       here",
             },
             Tunable {
                 name: "sched_iso_period",
@@ -694,7 +649,7 @@ impl Inspect for Staircase {
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),
-            // At worst everybody has all of this rotation before it, and all of the next. (No new
+            // At worst all others have all of this rotation before it, and all of the next. (No new
             // tasks meanwhile: they would bring new staircases into the old rotation.)
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
             // Hogs of one nice level have the same staircase. Of several, the better ones end the
@@ -709,7 +664,7 @@ impl Inspect for Staircase {
     }
 
     fn audit(&self) -> Result<(), String> {
-        self.check_books()
+        self.audit_all()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which tasks move when CPUs are balanced ([`crate::classes::load_balance_2_6_22`] says when, from
-//! where and how much).
+//! Which tasks move when CPUs are balanced. ([`crate::classes::load_balance_2_6_22`] decides when,
+//! from where and how much.)
 
 use super::prio_array::{self, PrioArray};
 use super::task::Pid;
@@ -11,7 +11,7 @@ use schedlab_core::{CpuId, Platform};
 /// preemption, only in `move_tasks`.)
 const IDLE_TASK_PRIO: u8 = 120;
 
-/// What `move_tasks` goes through: how much may still move, and what it has seen.
+/// The state of one call of `move_tasks`: how much may still move, and what it has seen.
 struct Move {
     to: CpuId,
     from: CpuId,
@@ -40,7 +40,7 @@ impl Staircase {
 
     /// `can_migrate_task`.
     fn can_migrate(&mut self, p: Pid, go: &mut Move) -> bool {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         if !task.allowed.contains(go.to) {
             return false;
         }
@@ -51,7 +51,7 @@ impl Staircase {
         source.curr != Some(p) && (self.domains.takes_cache_hot(go.to) || !cache_hot)
     }
 
-    /// Goes through one level of the source, the last first. Says whether enough has moved.
+    /// Goes through one level of the source, the last task first. Returns whether enough has moved.
     fn move_from_level(
         &mut self,
         platform: &mut Platform,
@@ -62,7 +62,7 @@ impl Staircase {
         let mut at = self.array(go.from, object).tail(level);
         while let Some(p) = at {
             at = prio_array::prev(&self.links, p);
-            let weight = i64::from(self.tasks[p.index()].load_weight);
+            let weight = i64::from(self.tasks[p].load_weight);
             let mut skip = weight > go.rem;
             if skip && level < go.to_best {
                 skip = !go.seen && level == go.from_best;
@@ -104,7 +104,7 @@ impl Staircase {
 
     /// `pull_task`.
     fn pull_task(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
-        let weight = u64::from(self.tasks[p.index()].load_weight);
+        let weight = u64::from(self.tasks[p].load_weight);
         self.dequeue_task(from, p);
         self.domains.dec_nr_running(from, weight);
         self.set_task_cpu(platform, p, to);
@@ -134,7 +134,7 @@ impl Staircase {
             );
         }
         let thread = self.migration_thread(cpu);
-        self.tasks[thread.index()].runnable = false;
+        self.tasks[thread].runnable = false;
         platform.resched(cpu);
     }
 }
@@ -156,7 +156,7 @@ impl Balanced for Staircase {
             return Moved { tasks: 0, all_pinned: false };
         }
         let source = &self.cpus[from.index()];
-        let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr.index()].prio);
+        let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr].prio);
         let from_best = self.best_prio(from);
         let mut go = Move {
             to,
@@ -170,22 +170,21 @@ impl Balanced for Staircase {
             seen: from_best == running_prio,
         };
         let active = source.active;
-        // Those who wait for the next rotation first: they are the least likely to be cache hot.
+        // First the tasks that wait for the next rotation: they are the least likely to be cache
+        // hot.
         let _ = self.move_from_array(platform, &mut go, active ^ 1, 100)
             || self.move_from_array(platform, &mut go, active, 0);
         Moved { tasks: go.pulled, all_pinned: go.pinned }
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
-        self.cpus[busiest.index()]
-            .curr
-            .is_some_and(|curr| self.tasks[curr.index()].allowed.contains(cpu))
+        self.cpus[busiest.index()].curr.is_some_and(|curr| self.tasks[curr].allowed.contains(cpu))
     }
 
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
         let thread = self.migration_thread(cpu);
-        self.tasks[thread.index()].runnable = true;
-        if !self.tasks[thread.index()].queued {
+        self.tasks[thread].runnable = true;
+        if !self.tasks[thread].queued {
             self.activate_task(cpu, thread);
             if self.preempts_curr(thread) {
                 platform.resched(cpu);

@@ -6,22 +6,22 @@
 
 use super::MAX_PRIO;
 use super::task::Pid;
+use schedlab_core::index::IndexVec;
 
 /// A task's neighbours in its list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Link {
-    next: Pid,
-    prev: Pid,
+    next: Option<Pid>,
+    prev: Option<Pid>,
 }
 
-impl Link {
-    pub(super) const UNLINKED: Link = Link { next: Pid::NONE, prev: Pid::NONE };
-}
+/// The links of all tasks.
+pub(super) type Links = IndexVec<Pid, Link>;
 
 #[derive(Clone, Copy, Debug)]
 struct List {
-    head: Pid,
-    tail: Pid,
+    head: Option<Pid>,
+    tail: Option<Pid>,
 }
 
 /// One of a CPU's two array objects.
@@ -40,7 +40,7 @@ impl PrioArray {
     pub(super) const fn new() -> PrioArray {
         PrioArray {
             bitmap: [0; 3],
-            lists: [List { head: Pid::NONE, tail: Pid::NONE }; MAX_PRIO as usize + 1],
+            lists: [List { head: None, tail: None }; MAX_PRIO as usize + 1],
             best_static_prio: MAX_PRIO - 1,
             level_quota: [0; 40],
         }
@@ -66,54 +66,50 @@ impl PrioArray {
     /// The first of a level.
     #[inline]
     pub(super) fn head(&self, level: u8) -> Option<Pid> {
-        let head = self.lists[usize::from(level)].head;
-        (head != Pid::NONE).then_some(head)
+        self.lists[usize::from(level)].head
     }
 
     /// The last of a level.
     #[inline]
     pub(super) fn tail(&self, level: u8) -> Option<Pid> {
-        let tail = self.lists[usize::from(level)].tail;
-        (tail != Pid::NONE).then_some(tail)
+        self.lists[usize::from(level)].tail
     }
 
     /// To the tail of a level.
     #[inline]
-    pub(super) fn push(&mut self, links: &mut [Link], level: u8, task: Pid) {
+    pub(super) fn push(&mut self, links: &mut Links, level: u8, task: Pid) {
         let list = &mut self.lists[usize::from(level)];
-        let prev = core::mem::replace(&mut list.tail, task);
-        links[task.index()] = Link { next: Pid::NONE, prev };
-        if prev == Pid::NONE {
-            list.head = task;
+        let prev = list.tail.replace(task);
+        links[task] = Link { next: None, prev };
+        if let Some(prev) = prev {
+            links[prev].next = Some(task);
+        } else {
+            list.head = Some(task);
             if level < MAX_PRIO {
                 self.bitmap[usize::from(level) / 64] |= 1 << (level % 64);
             }
-        } else {
-            links[prev.index()].next = task;
         }
     }
 
     /// Out of its level.
     #[inline]
-    pub(super) fn remove(&mut self, links: &mut [Link], level: u8, task: Pid) {
-        let Link { next, prev } = core::mem::replace(&mut links[task.index()], Link::UNLINKED);
+    pub(super) fn remove(&mut self, links: &mut Links, level: u8, task: Pid) {
+        let Link { next, prev } = core::mem::take(&mut links[task]);
         let list = &mut self.lists[usize::from(level)];
-        if prev == Pid::NONE {
-            list.head = next;
-        } else {
-            links[prev.index()].next = next;
+        match prev {
+            None => list.head = next,
+            Some(prev) => links[prev].next = next,
         }
-        if next == Pid::NONE {
-            list.tail = prev;
-        } else {
-            links[next.index()].prev = prev;
+        match next {
+            None => list.tail = prev,
+            Some(next) => links[next].prev = prev,
         }
-        if list.head == Pid::NONE && level < MAX_PRIO {
+        if list.head.is_none() && level < MAX_PRIO {
             self.bitmap[usize::from(level) / 64] &= !(1 << (level % 64));
         }
     }
 
-    /// Whether the bit of a level says what its list says.
+    /// Whether the bit of a level agrees with its list.
     pub(super) fn bit_agrees(&self, level: u8) -> bool {
         let bit = self.bitmap[usize::from(level) / 64] >> (level % 64) & 1 == 1;
         bit == (level < MAX_PRIO && self.head(level).is_some())
@@ -122,49 +118,48 @@ impl PrioArray {
 
 /// The task behind `task` in its list.
 #[inline]
-pub(super) fn next(links: &[Link], task: Pid) -> Option<Pid> {
-    let next = links[task.index()].next;
-    (next != Pid::NONE).then_some(next)
+pub(super) fn next(links: &Links, task: Pid) -> Option<Pid> {
+    links[task].next
 }
 
 /// The task before `task` in its list.
 #[inline]
-pub(super) fn prev(links: &[Link], task: Pid) -> Option<Pid> {
-    let prev = links[task.index()].prev;
-    (prev != Pid::NONE).then_some(prev)
+pub(super) fn prev(links: &Links, task: Pid) -> Option<Pid> {
+    links[task].prev
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use schedlab_core::index::TypedIndex;
 
     #[test]
     fn levels_are_first_in_first_out_and_found_by_their_bits() {
-        let mut links = [Link::UNLINKED; 5];
+        let mut links: Links = [Link::default(); 5].into_iter().collect();
         let mut array = PrioArray::new();
         assert_eq!(array.best_from(0), 140);
         for (task, level) in [(0, 139), (1, 120), (2, 120), (3, 120), (4, 140)] {
-            array.push(&mut links, level, Pid(task));
+            array.push(&mut links, level, Pid::new(task));
         }
         assert_eq!(
             (array.best_from(0), array.best_from(121), array.best_from(139)),
             (120, 139, 139)
         );
-        array.remove(&mut links, 120, Pid(2));
+        array.remove(&mut links, 120, Pid::new(2));
         let mut order = Vec::new();
         let mut at = array.head(120);
         while let Some(task) = at {
-            order.push(task.0);
+            order.push(task.index());
             at = next(&links, task);
         }
         assert_eq!(order, [1, 3]);
-        assert_eq!(array.tail(120).and_then(|task| prev(&links, task)), Some(Pid(1)));
-        array.remove(&mut links, 120, Pid(1));
-        array.remove(&mut links, 120, Pid(3));
-        array.remove(&mut links, 139, Pid(0));
+        assert_eq!(array.tail(120).and_then(|task| prev(&links, task)), Some(Pid::new(1)));
+        array.remove(&mut links, 120, Pid::new(1));
+        array.remove(&mut links, 120, Pid::new(3));
+        array.remove(&mut links, 139, Pid::new(0));
         assert_eq!(array.best_from(0), 140, "the idle-priority list has no bit");
-        assert_eq!(array.head(140), Some(Pid(4)));
+        assert_eq!(array.head(140), Some(Pid::new(4)));
         assert!((0..=140).all(|level| array.bit_agrees(level)));
     }
 }

@@ -4,9 +4,9 @@
 //! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139.
 //! And it charges twice: what a task runs is taken from its own quota and from that of its
 //! **level**, which is the sum of the quotas handed out there. When a level has used its quota up,
-//! everybody who is still there goes down a level, with time left or not (a **minor rotation**): so
-//! those who wait further down know when their turn comes at the latest, which is what the
-//! "deadline" in the name means. Nobody enters above the level that the rotation has reached.
+//! all tasks that are still there go down a level, with time left or not (a **minor rotation**). So
+//! it is known when tasks further down run at the latest, which is the "deadline" of the name. No
+//! task enters above the level that the rotation has reached.
 
 use super::prio_array;
 use super::task::Pid;
@@ -14,22 +14,22 @@ use super::{MAX_PRIO, Staircase};
 use schedlab_core::{CpuId, Platform};
 
 /// A quota as it is handed out: in whole ticks, rounded up, each worth what a tick charges. Quotas
-/// are used up at ticks only; if one were 6 ms where a tick is 4 ms, everybody would run 8 ms, the
-/// first few tasks of a level would use up the quota of all, and those behind them would sink with
-/// them from level to level, never to run.
+/// are used up at ticks only. If a quota were 6 ms where a tick is 4 ms, each task would run 8 ms,
+/// the first few tasks of a level would use up the quota of all, and the tasks behind them would
+/// sink with them from level to level and never run.
 pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
     let ticks = (i64::from(quota_us) * 1000 + tick_ns - 1) / tick_ns;
     (ticks * (tick_ns / 1000)) as i32
 }
 
 impl Staircase {
-    /// Where an ordinary task goes on `cpu`: the best level that it has not yet had, not above the
-    /// one that is reached.
+    /// Chooses the place of an ordinary task on `cpu`: the best level that it has not yet had, not
+    /// above the level that is reached.
     pub(super) fn rsdl_place(&mut self, cpu: CpuId, p: Pid) {
         self.carry_over_rotation(cpu, p);
         let rq = &mut self.cpus[cpu.index()];
         let (active, expired) = (rq.active(cpu), rq.expired(cpu));
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation != rq.prio_rotation {
             task.rotation = rq.prio_rotation;
             task.bitmap = 0;
@@ -60,7 +60,7 @@ impl Staircase {
     /// To the expired array, at its own level.
     pub(super) fn rsdl_expire(&mut self, cpu: CpuId, p: Pid) {
         let rq = &mut self.cpus[cpu.index()];
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         let column = task.user_prio();
         task.rotation = rq.prio_rotation;
         task.array = rq.expired(cpu);
@@ -73,7 +73,7 @@ impl Staircase {
 
     /// The second charge: to the quota of the level at which the task runs.
     pub(super) fn rsdl_charge_level(&mut self, cpu: CpuId, p: Pid, used_us: i32) {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         if !task.is_realtime() && task.array.cpu == cpu {
             let array = &mut self.cpus[cpu.index()].arrays[usize::from(task.array.object)];
             array.level_quota[usize::from(task.prio - 100)] -= i64::from(used_us);
@@ -90,7 +90,7 @@ impl Staircase {
         }
     }
 
-    /// Everybody at `level` goes down a level, in order; from the last level to the expired array.
+    /// All tasks at `level` go down a level, in order; from the last level to the expired array.
     fn minor_rotation(&mut self, cpu: CpuId, level: u8) {
         let mut at = self.cpus[cpu.index()].active_mut().head(level);
         while let Some(p) = at {
@@ -99,7 +99,7 @@ impl Staircase {
             if level == MAX_PRIO - 1 {
                 self.rsdl_expire(cpu, p);
             } else {
-                let task = &mut self.tasks[p.index()];
+                let task = &mut self.tasks[p];
                 task.prio = level + 1;
                 task.bitmap |= 1 << (level + 1 - 100);
                 let quota = &mut self.cpus[cpu.index()].active_mut().level_quota;
@@ -112,7 +112,7 @@ impl Staircase {
         }
     }
 
-    /// The task to run when no real-time task wants to, of those there are.
+    /// The task to run when no real-time task is runnable, but some other is.
     pub(super) fn rsdl_pick(&mut self, cpu: CpuId) -> Pid {
         loop {
             let level = self.cpus[cpu.index()].active_mut().best_from(100);
@@ -122,17 +122,17 @@ impl Staircase {
             }
             let rq = &mut self.cpus[cpu.index()];
             let next = rq.active_mut().head(level).expect("its bit is set");
-            if self.tasks[next.index()].time_slice <= 0 {
+            if self.tasks[next].time_slice <= 0 {
                 self.task_expired_entitlement(cpu, next);
                 continue;
             }
             rq.level_reached = rq.level_reached.max(level);
-            self.tasks[next.index()].rotation = rq.prio_rotation;
+            self.tasks[next].rotation = rq.prio_rotation;
             return next;
         }
     }
 
-    /// What RSDL forgets with each rotation.
+    /// Clears what RSDL keeps of one rotation.
     pub(super) fn rsdl_forget_rotation(&mut self, cpu: CpuId) {
         let rq = &mut self.cpus[cpu.index()];
         rq.level_reached = 100;

@@ -32,10 +32,10 @@ const fn prio_matrix() -> [u64; 40] {
 const UNSET: u8 = 0;
 
 impl Staircase {
-    /// `recalc_task_prio`: where an ordinary task goes on `cpu`, its level and its array. It may be
-    /// given a new quota.
+    /// `recalc_task_prio`: chooses the level and the array of an ordinary task on `cpu`. It may get
+    /// a new quota.
     pub(super) fn recalc_task_prio(&mut self, cpu: CpuId, p: Pid) {
-        if self.tasks[p.index()].policy == Policy::Idle {
+        if self.tasks[p].policy == Policy::Idle {
             self.place_idle(cpu, p);
             return;
         }
@@ -43,7 +43,7 @@ impl Staircase {
         let rq = &self.cpus[cpu.index()];
         let (active, expired) = (rq.active(cpu), rq.expired(cpu));
         let rotation = rq.prio_rotation;
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation == rotation && task.array == expired {
             self.queue_expired(cpu, p);
             return;
@@ -60,7 +60,7 @@ impl Staircase {
         match self.next_entitled_slot(cpu, p) {
             MAX_PRIO => self.queue_expired(cpu, p),
             slot => {
-                let task = &mut self.tasks[p.index()];
+                let task = &mut self.tasks[p];
                 task.prio = slot;
                 task.bitmap |= 1 << (slot - 100);
             }
@@ -72,7 +72,7 @@ impl Staircase {
     /// levels, in the next rotation.
     fn place_idle(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.uninterruptible {
             task.prio = MAX_PRIO - 1;
             task.array = expired;
@@ -89,15 +89,15 @@ impl Staircase {
         }
     }
 
-    /// A task that comes from another CPU within that one's present rotation counts as being within
-    /// this one's.
+    /// A task that comes from another CPU within the present rotation there counts as being within
+    /// the present rotation here.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
-        let from = self.tasks[p.index()].array.cpu;
+        let from = self.tasks[p].array.cpu;
         if from == cpu {
             return;
         }
         let (there, here) = (&self.cpus[from.index()], &self.cpus[cpu.index()]);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.rotation == there.prio_rotation {
             task.rotation = here.prio_rotation;
             task.array = if task.array == there.expired(from) {
@@ -112,7 +112,7 @@ impl Staircase {
 
     /// `task_new_array`: a fresh staircase and a full quota.
     pub(super) fn task_new_array(&mut self, cpu: CpuId, p: Pid, array: ArrayRef) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.bitmap = 0;
         task.rotation = self.cpus[cpu.index()].prio_rotation;
         task.time_slice = task.quota;
@@ -120,12 +120,12 @@ impl Staircase {
         task.first_time_slice = false;
     }
 
-    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so it
-    /// will be had twice.
+    /// `queue_expired`: to the expired array, at its first slot. That slot's bit is not set, so the
+    /// task can use it twice.
     pub(super) fn queue_expired(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         self.task_new_array(cpu, p, expired);
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.prio = if task.policy == Policy::Batch {
             task.static_prio
         } else {
@@ -138,12 +138,13 @@ impl Staircase {
     /// `next_entitled_slot`: the best level that the task may still take in this rotation; 140 =
     /// none.
     fn next_entitled_slot(&mut self, cpu: CpuId, p: Pid) -> u8 {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         let (static_prio, u) = (task.static_prio, task.user_prio());
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
         if static_prio > rq.expired_mut().best_static_prio {
-            // A better nice level is through with this rotation, so it is over for this one too.
+            // A task of a better nice level has used all its slots, so the rotation is over for
+            // this one too.
             return MAX_PRIO;
         }
         if rq.prio_level[u] == UNSET {
@@ -179,7 +180,7 @@ impl Staircase {
         if left == 0 { MAX_PRIO } else { 100 + left.trailing_zeros() as u8 }
     }
 
-    /// The task to run when no real-time task wants to, of those there are.
+    /// The task to run when no real-time task is runnable, but some other is.
     pub(super) fn pick_ordinary(&mut self, cpu: CpuId) -> Pid {
         let mut level = self.cpus[cpu.index()].active_mut().best_from(100);
         loop {
@@ -188,7 +189,7 @@ impl Staircase {
                 rq.active = 0;
                 self.new_rotation(cpu);
                 let idle_list = &self.cpus[cpu.index()].arrays[0];
-                return idle_list.head(MAX_PRIO).expect("somebody is runnable");
+                return idle_list.head(MAX_PRIO).expect("some task is runnable");
             }
             if level == MAX_PRIO {
                 self.major_rotation(cpu);
@@ -196,12 +197,12 @@ impl Staircase {
             }
             let rq = &mut self.cpus[cpu.index()];
             let next = rq.active_mut().head(level).expect("its bit is set");
-            if self.tasks[next.index()].time_slice <= 0 {
+            if self.tasks[next].time_slice <= 0 {
                 self.task_expired_entitlement(cpu, next);
                 level = self.cpus[cpu.index()].active_mut().best_from(100);
                 continue;
             }
-            let task = &mut self.tasks[next.index()];
+            let task = &mut self.tasks[next];
             task.rotation = rq.prio_rotation;
             let best = &mut rq.active_mut().best_static_prio;
             *best = (*best).min(task.static_prio);
@@ -211,7 +212,7 @@ impl Staircase {
         }
     }
 
-    /// What SD forgets with each rotation.
+    /// Clears what SD keeps of one rotation.
     pub(super) fn forget_rotation(&mut self, cpu: CpuId) {
         let rq = &mut self.cpus[cpu.index()];
         rq.prio_level = [UNSET; 40];

@@ -7,7 +7,7 @@ use schedlab_core::{Platform, Policy};
 impl Staircase {
     /// `set_user_nice`.
     pub(super) fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, static_prio: u8) {
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         if task.policy.is_realtime() {
             task.static_prio = static_prio;
             return;
@@ -17,13 +17,13 @@ impl Staircase {
         if queued {
             self.dequeue_task(cpu, p);
         }
-        self.tasks[p.index()].static_prio = static_prio;
+        self.tasks[p].static_prio = static_prio;
         self.set_quota_and_weight(p);
         if !queued {
             return;
         }
         self.enqueue_task(cpu, p);
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         self.domains.reweigh(cpu, u64::from(old_weight), u64::from(task.load_weight));
         let running = self.cpus[cpu.index()].curr == Some(p);
         if task.prio < old_prio || running && (task.prio > old_prio || task.policy == Policy::Idle)
@@ -40,12 +40,12 @@ impl Staircase {
         policy: Policy,
         rt_priority: u8,
     ) {
-        let task = &self.tasks[p.index()];
+        let task = &self.tasks[p];
         let (cpu, queued, old_prio) = (task.cpu, task.queued, task.prio);
         if queued {
             self.deactivate_task(cpu, p);
         }
-        let task = &mut self.tasks[p.index()];
+        let task = &mut self.tasks[p];
         task.policy = policy;
         task.rt_priority = rt_priority;
         task.prio = task.normal_prio();
@@ -56,7 +56,7 @@ impl Staircase {
         self.activate_task(cpu, p);
         if self.cpus[cpu.index()].curr != Some(p) {
             self.resched_if_preempted(platform, p);
-        } else if self.tasks[p.index()].prio > old_prio {
+        } else if self.tasks[p].prio > old_prio {
             platform.resched(cpu);
         }
     }

@@ -1,20 +1,12 @@
 //! What the kernel keeps of a task, and what a nice level is worth.
 
 use super::{Edition, ISO_PRIO, MAX_PRIO};
-use schedlab_core::{CpuId, CpuSet, Policy, TaskId};
+use schedlab_core::{CpuId, CpuSet, Policy, TaskId, define_index};
 
-/// A task by the number under which we keep it. Each CPU's migration thread is a task like any
-/// other: they come first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pid(pub(super) u32);
-
-impl Pid {
-    pub(super) const NONE: Pid = Pid(u32::MAX);
-
-    #[inline]
-    pub(super) const fn index(self) -> usize {
-        self.0 as usize
-    }
+define_index! {
+    /// A task of the kernel: first the migration thread of each CPU, in order, then the workload's
+    /// tasks.
+    pub(super) struct Pid;
 }
 
 /// One of a CPU's two array objects.
@@ -49,16 +41,16 @@ pub(super) struct Task {
     pub(super) static_prio: u8,
     pub(super) rt_priority: u8,
     pub(super) policy: Policy,
-    /// `TASK_RUNNING`: it wants to run.
+    /// `TASK_RUNNING`.
     pub(super) runnable: bool,
     /// It stands in `array`. The running task does too, and one that has just blocked until its CPU
     /// reschedules.
     pub(super) queued: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`.
     pub(super) uninterruptible: bool,
-    /// It still has what it was born with.
+    /// Its slice is still the one that it got at fork.
     pub(super) first_time_slice: bool,
-    /// Who gets back what it leaves of its first slice.
+    /// Its parent, which gets back what it leaves of its first slice.
     pub(super) parent: Option<TaskId>,
     pub(super) address_space: u32,
     pub(super) allowed: CpuSet,

@@ -58,7 +58,7 @@ fn sleep(sched: &mut Staircase, platform: &mut Platform, task: u32, reason: Bloc
 
 fn row(sched: &mut Staircase, task: u32) -> &mut Task {
     let p = sched.pid(TaskId(task));
-    &mut sched.tasks[p.index()]
+    &mut sched.tasks[p]
 }
 
 fn running(sched: &Staircase, cpu: CpuId) -> Option<u32> {
@@ -270,7 +270,7 @@ fn idle_priority_out_of_an_uninterruptible_sleep_is_the_last_of_the_ordinary() {
 
 #[test]
 fn a_level_from_which_nobody_was_picked_counts_as_100() {
-    // Nice 0 and nice 5 have been here; of nice 10 nobody yet. It enters at the level that nice 5
+    // Nice 0 and nice 5 have been here; of nice 10 no task yet. It enters at the level that nice 5
     // has reached.
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, SchedAttr::nice(5)]);
     sched.cpus[0].prio_level = [0; 40];
@@ -358,7 +358,7 @@ fn rsdl_nobody_enters_above_the_level_that_is_reached() {
 }
 
 #[test]
-fn knobs_are_checked() {
+fn tunables_are_checked() {
     let (mut sched, mut platform) = machine(Edition::Sd, 1, &[]);
     for (name, wrong) in [
         ("rr_interval", 0),

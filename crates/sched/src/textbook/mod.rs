@@ -5,10 +5,10 @@
 //!
 //! One **ready queue** for all CPUs. A free CPU (the lowest number first) takes the first task in
 //! it. What "first" means, whether an arrival may take a CPU away, and what the end of a quantum
-//! does, is the policy: a set of [`Rules`]. The file `rules.rs` has them, one a policy, and can be
-//! read as a table of contents of the subject.
+//! does, is the policy: a set of [`Rules`]. The file `releases.rs` has them, one a policy, and can
+//! be read as a table of contents of the subject.
 //!
-//! Ties go to the task that **joined** earlier. A woken or newly come task joins; so does one whose
+//! Ties go to the task that **joined** earlier. A woken or new task joins; so does a task whose
 //! quantum has ended. A preempted task goes back with its old time of joining, that is to the head
 //! of its equals, and keeps the rest of its quantum.
 //!
@@ -26,10 +26,11 @@
 //! Silberschatz et al. and Stallings for the policies; where the books leave a choice (what several
 //! CPUs do, who loses a tie) it was made here, and `docs/schedulers/textbook.md` says how.
 
+mod audit;
 mod ready;
-mod rules;
+mod releases;
 
-pub use rules::{
+pub use releases::{
     FB_RULES, FB1_RULES, FCFS, FCFS_RULES, Feedback, HRRN, HRRN_RULES, MLFQ, MLFQ_RULES,
     MLFQ_TEACHING_RULES, MLQ, MLQ_RULES, MLQ_SLICED_RULES, OrderBy, PRIORITY,
     PRIORITY_PREEMPTIVE_RULES, PRIORITY_RULES, RR, RR_RULES, Rules, SJF, SJF_RULES, SRTF,
@@ -45,8 +46,35 @@ use schedlab_core::{
     TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
 };
 
-/// Classes of a multilevel queue: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
-const CLASSES: usize = 3;
+/// The classes of a multilevel queue, best first. Under all other policies every task is of the
+/// first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Class {
+    /// `SCHED_OTHER`.
+    #[default]
+    Other,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+}
+
+impl Class {
+    const ALL: [Class; 3] = [Class::Other, Class::Batch, Class::Idle];
+
+    /// All classes from this one on; the first follows the last.
+    const fn and_after(self) -> [Class; Class::ALL.len()] {
+        match self {
+            Class::Other => Class::ALL,
+            Class::Batch => [Class::Batch, Class::Idle, Class::Other],
+            Class::Idle => [Class::Idle, Class::Other, Class::Batch],
+        }
+    }
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
 
 /// A quantum that never ends.
 const NO_QUANTUM: u64 = u64::MAX;
@@ -59,14 +87,15 @@ enum State {
     Running,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Task {
     state: State,
     allowed: CpuSet,
-    cpu: u32,
+    /// The CPU it runs on, or ran on last.
+    cpu: CpuId,
     /// Priority: nice + 20, smaller is better.
     priority: u64,
-    class: u32,
+    class: Class,
     /// Level of feedback.
     level: u32,
     /// When it joined the ready queue, as a running number.
@@ -74,7 +103,7 @@ struct Task {
     /// Since when it has been ready or running without having been dispatched, or last left a CPU;
     /// ns.
     ready_since_ns: u64,
-    /// Foreseen length of the burst, ns.
+    /// Length of the burst as announced ([`Clairvoyant::next_burst`]), ns.
     burst_ns: u64,
     /// Estimated length of the burst, ns.
     tau_ns: u64,
@@ -90,6 +119,29 @@ struct Task {
     allotment_left_ns: u64,
     /// Priority with aging when it was dispatched.
     dispatch_priority: u64,
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task {
+            state: State::Asleep,
+            allowed: CpuSet::All,
+            cpu: CpuId(0),
+            priority: 0,
+            class: Class::Other,
+            level: 0,
+            joined: 0,
+            ready_since_ns: 0,
+            burst_ns: 0,
+            tau_ns: 0,
+            used_ns: 0,
+            ran_ns: 0,
+            charged_ns: 0,
+            quantum_left_ns: 0,
+            allotment_left_ns: 0,
+            dispatch_priority: 0,
+        }
+    }
 }
 
 /// The numbers of a policy, all of which can be set.
@@ -113,19 +165,19 @@ pub struct Textbook {
     tunables: Tunables,
     tasks: TaskTable<Task>,
     /// The ready queue, a part for each class.
-    ready: [Ready; CLASSES],
-    /// Who runs on each CPU.
+    ready: [Ready; Class::ALL.len()],
+    /// The running task of each CPU.
     running: Vec<Option<TaskId>>,
-    /// CPUs that idle and have not been promised to an arrival.
+    /// CPUs that idle and have not been asked to reschedule for an arrival.
     free: CpuBits,
     /// CPUs that have been asked to reschedule for an arrival.
     promised: Vec<bool>,
-    /// For each CPU the task for whose sake it was last asked to reschedule, if it has not yet.
+    /// For each CPU the task for which it was last asked to reschedule, until it has.
     offered: Vec<Option<TaskId>>,
     /// The last number given at a joining.
     joined: u64,
     /// The class whose part of the cycle it is.
-    owner: u32,
+    owner: Class,
     /// Whether the periodic timers run.
     ticking: bool,
 }
@@ -154,12 +206,12 @@ impl Textbook {
             promised: alloc::vec![false; cpus as usize],
             offered: alloc::vec![None; cpus as usize],
             joined: 0,
-            owner: 0,
+            owner: Class::Other,
             ticking: false,
         }
     }
 
-    // ---- Order: who is first ----
+    // ---- Order: which task is first ----
 
     /// The rank of `task` at `now_ns`; smaller is better.
     fn rank(&self, task: TaskId, now_ns: u64) -> u64 {
@@ -177,8 +229,8 @@ impl Textbook {
         if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
-    /// Priority, one better for each aging step waited. A task that was just dispatched keeps what
-    /// it had then, until it has run for a step: else it would be preempted at once.
+    /// Priority, one better for each aging step waited. A task that was just dispatched keeps the
+    /// priority that it had then until it has run for a step: else it would be preempted at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
         let step_ns = self.tunables.aging_ns;
         if step_ns == 0 {
@@ -202,26 +254,24 @@ impl Textbook {
     }
 
     /// How good a class is at present: 0 is best.
-    fn class_rank(&self, class: u32) -> u32 {
+    fn class_rank(&self, class: Class) -> usize {
         if self.rules.sliced_classes {
-            (class + CLASSES as u32 - self.owner) % CLASSES as u32
+            (class.index() + Class::ALL.len() - self.owner.index()) % Class::ALL.len()
         } else {
-            class
+            class.index()
         }
     }
 
     /// The first of the ready queue that may run on `cpu`.
     fn first_for(&self, cpu: CpuId, now_ns: u64) -> Option<TaskId> {
-        // One that is in the queue again, but not yet off its CPU, is for that CPU only.
+        // A task that is in the queue again, but not yet off its CPU, is for that CPU only.
         let may_run = |task: TaskId| {
             let t = &self.tasks[task];
-            t.allowed.contains(cpu)
-                && (t.cpu == cpu.0 || self.running[t.cpu as usize] != Some(task))
+            t.allowed.contains(cpu) && (t.cpu == cpu || self.running[t.cpu.index()] != Some(task))
         };
-        for turn in 0..CLASSES as u32 {
-            let class =
-                if self.rules.sliced_classes { (self.owner + turn) % CLASSES as u32 } else { turn };
-            let ready = &self.ready[class as usize];
+        let best = if self.rules.sliced_classes { self.owner } else { Class::Other };
+        for class in best.and_after() {
+            let ready = &self.ready[class.index()];
             let first = if self.order_changes_with_time() {
                 let waiting = ready.iter().map(|(_, task)| task).filter(|&task| may_run(task));
                 waiting.reduce(
@@ -255,11 +305,12 @@ impl Textbook {
 
     /// Whether the waiting `task` may take the CPU from `running`.
     fn preempts(&self, task: TaskId, running: TaskId, now_ns: u64) -> bool {
-        self.rules.preemptive && self.standing(task, now_ns) < self.standing(running, now_ns)
+        self.rules.preemptive
+            && self.class_and_rank(task, now_ns) < self.class_and_rank(running, now_ns)
     }
 
-    /// Class and rank: what preemption goes by.
-    fn standing(&self, task: TaskId, now_ns: u64) -> (u32, u64) {
+    /// Class and rank: preemption compares these.
+    fn class_and_rank(&self, task: TaskId, now_ns: u64) -> (usize, u64) {
         (self.class_rank(self.tasks[task].class), self.rank(task, now_ns))
     }
 
@@ -281,7 +332,7 @@ impl Textbook {
         let t = &mut self.tasks[task];
         t.state = State::Ready;
         t.ready_since_ns = now_ns;
-        let (class, joined) = (t.class as usize, t.joined);
+        let (class, joined) = (t.class.index(), t.joined);
         let rank = if self.order_changes_with_time() { 0 } else { self.rank(task, now_ns) };
         self.ready[class].insert(task, Place { rank, joined });
     }
@@ -290,7 +341,7 @@ impl Textbook {
     /// its quantum has ended at this very nanosecond.
     fn unqueue(&mut self, task: TaskId) {
         if self.tasks[task].state == State::Ready {
-            let class = self.tasks[task].class as usize;
+            let class = self.tasks[task].class.index();
             self.ready[class].remove(task);
         }
     }
@@ -312,7 +363,7 @@ impl Textbook {
         if !self.rules.preemptive {
             return;
         }
-        let mut worst: Option<((u32, u64), CpuId)> = None;
+        let mut worst: Option<((usize, u64), CpuId)> = None;
         for cpu in (0..platform.cpus()).map(CpuId) {
             let Some(running) = self.running[cpu.index()] else {
                 continue;
@@ -321,10 +372,9 @@ impl Textbook {
                 continue;
             }
             self.charge(running, now_ns);
-            let standing = self.standing(running, now_ns);
-            if self.preempts(task, running, now_ns) && worst.is_none_or(|(most, _)| standing > most)
-            {
-                worst = Some((standing, cpu));
+            let key = self.class_and_rank(running, now_ns);
+            if self.preempts(task, running, now_ns) && worst.is_none_or(|(most, _)| key > most) {
+                worst = Some((key, cpu));
             }
         }
         if let Some((_, cpu)) = worst {
@@ -356,7 +406,7 @@ impl Textbook {
     fn full_quantum_ns(&self, task: TaskId) -> u64 {
         let t = &self.tasks[task];
         let quantum_ns = self.tunables.quantum_ns;
-        if quantum_ns == 0 || (self.rules.order_by == OrderBy::Class && t.class > 0) {
+        if quantum_ns == 0 || (self.rules.order_by == OrderBy::Class && t.class != Class::Other) {
             return NO_QUANTUM;
         }
         match self.rules.feedback {
@@ -439,16 +489,16 @@ impl Textbook {
         }
     }
 
-    /// Whose part of the cycle it is, and when it ends.
+    /// Sets the class whose part of the cycle it is, and arms the timer for the end of that part.
     fn set_owner(&mut self, platform: &mut Platform) {
         let now_ns = platform.now_ns();
         let cycle_start_ns = now_ns / self.tunables.cycle_ns * self.tunables.cycle_ns;
         let first_end_ns =
             cycle_start_ns + self.tunables.cycle_ns / 100 * self.tunables.first_part_percent;
         let (owner, end_ns) = if now_ns < first_end_ns {
-            (0, first_end_ns)
+            (Class::Other, first_end_ns)
         } else {
-            (1, cycle_start_ns + self.tunables.cycle_ns)
+            (Class::Batch, cycle_start_ns + self.tunables.cycle_ns)
         };
         self.owner = owner;
         platform.arm_timer(self.part_key(), TimerPhase::BeforeTicks, end_ns);
@@ -464,7 +514,7 @@ impl Textbook {
             self.set_level(TaskId(number as u32), 0);
         }
         for (_, task) in queued {
-            self.ready[self.tasks[task].class as usize].remove(task);
+            self.ready[self.tasks[task].class.index()].remove(task);
             let since_ns = self.tasks[task].ready_since_ns;
             self.join(task, now_ns);
             self.tasks[task].ready_since_ns = since_ns;
@@ -480,11 +530,11 @@ impl Textbook {
         }
     }
 
-    fn class_of(&self, policy: Policy) -> u32 {
+    fn class_of(&self, policy: Policy) -> Class {
         match (self.rules.order_by, policy) {
-            (OrderBy::Class, Policy::Batch) => 1,
-            (OrderBy::Class, Policy::Idle) => 2,
-            _ => 0,
+            (OrderBy::Class, Policy::Batch) => Class::Batch,
+            (OrderBy::Class, Policy::Idle) => Class::Idle,
+            _ => Class::Other,
         }
     }
 }
@@ -500,7 +550,7 @@ impl Scheduler for Textbook {
             task,
             Task {
                 allowed: attr.allowed.clone(),
-                cpu: attr.allowed.first(platform.cpus()).map_or(0, |cpu| cpu.0),
+                cpu: attr.allowed.first(platform.cpus()).unwrap_or(CpuId(0)),
                 priority: (attr.sched.nice + 20) as u64,
                 class: self.class_of(attr.sched.policy),
                 burst_ns: foreseen_ns,
@@ -557,11 +607,11 @@ impl Scheduler for Textbook {
         if let Some(next) = next {
             let priority = self.aged_priority(&self.tasks[next], now_ns);
             let t = &mut self.tasks[next];
-            self.ready[t.class as usize].remove(next);
+            self.ready[t.class.index()].remove(next);
             platform.work.dequeues += 1;
-            if t.cpu != cpu.0 {
-                platform.migrated(next, CpuId(t.cpu), cpu);
-                t.cpu = cpu.0;
+            if t.cpu != cpu {
+                platform.migrated(next, t.cpu, cpu);
+                t.cpu = cpu;
             }
             t.state = State::Running;
             t.dispatch_priority = priority;
@@ -583,8 +633,8 @@ impl Scheduler for Textbook {
             && prev != next
             && self.tasks[passed_over].state == State::Ready
         {
-            // Another task has taken the CPU that it was asked to come to; there may be one
-            // elsewhere.
+            // Another task has taken the CPU that was asked to reschedule for it; another CPU may
+            // be free.
             self.offer(platform, passed_over);
         }
         next
@@ -597,7 +647,7 @@ impl Scheduler for Textbook {
     }
 
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, _by: CpuId) {
-        let old_class = self.tasks[task].class as usize;
+        let old_class = self.tasks[task].class.index();
         let queued = self.ready[old_class].remove(task);
         let class = self.class_of(attr.policy);
         let t = &mut self.tasks[task];
@@ -609,7 +659,7 @@ impl Scheduler for Textbook {
             self.tasks[task].ready_since_ns = since_ns;
             self.offer(platform, task);
         } else if t.state == State::Running {
-            platform.resched(CpuId(t.cpu));
+            platform.resched(t.cpu);
         }
     }
 
@@ -619,7 +669,7 @@ impl Scheduler for Textbook {
             State::Asleep => {}
             State::Ready => self.offer(platform, task),
             State::Running => {
-                let cpu = CpuId(self.tasks[task].cpu);
+                let cpu = self.tasks[task].cpu;
                 if !allowed.contains(cpu) {
                     platform.resched(cpu);
                 }
@@ -628,7 +678,7 @@ impl Scheduler for Textbook {
     }
 
     fn kill(&mut self, _platform: &mut Platform, task: TaskId) {
-        let class = self.tasks[task].class as usize;
+        let class = self.tasks[task].class.index();
         self.ready[class].remove(task);
         self.tasks[task].state = State::Asleep;
     }
@@ -654,7 +704,7 @@ impl Scheduler for Textbook {
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
-        CpuId(self.tasks[task].cpu)
+        self.tasks[task].cpu
     }
 
     fn control(
@@ -757,16 +807,7 @@ impl Inspect for Textbook {
     }
 
     fn audit(&self) -> Result<(), String> {
-        for ready in &self.ready {
-            ready.audit()?;
-        }
-        for (task, t) in self.tasks.iter() {
-            let queued = t.class < CLASSES as u32 && self.ready[t.class as usize].contains(task);
-            if queued != (t.state == State::Ready) {
-                return Err(alloc::format!("task {}: {:?}, but queued: {queued}", task.0, t.state));
-            }
-        }
-        Ok(())
+        self.audit_all()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The ready queue: waiting tasks by rank, then by the time of joining.
 
 use alloc::vec::Vec;
-use schedlab_core::{TaskId, TaskTable};
+use schedlab_core::index::TypedIndex;
+use schedlab_core::{TaskId, TaskTable, define_index};
 
 /// Where a task stands: by rank (smaller first), then by when it joined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -12,12 +13,17 @@ pub struct Place {
     pub joined: u64,
 }
 
+define_index! {
+    /// A slot of the heap.
+    struct Slot;
+}
+
 /// A binary heap that knows where each task stands in it.
 #[derive(Debug, Default)]
 pub struct Ready {
     heap: Vec<(Place, TaskId)>,
-    /// Index into `heap` plus 1; 0 = not in it.
-    index: TaskTable<u32>,
+    /// Where each task stands in `heap`; none = not in it.
+    slot_of: TaskTable<Option<Slot>>,
 }
 
 impl Place {
@@ -29,23 +35,23 @@ impl Place {
 impl Ready {
     /// Makes room for `task`.
     pub fn admit(&mut self, task: TaskId) {
-        self.index.insert(task, 0);
-        self.heap.reserve(self.index.len() - self.heap.len());
+        self.slot_of.insert(task, None);
+        self.heap.reserve(self.slot_of.len() - self.heap.len());
     }
 
-    /// Whether nobody waits.
+    /// Whether no task waits.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// All that wait, in no particular order.
+    /// All waiting tasks, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Place, TaskId)> + '_ {
         self.heap.iter().copied()
     }
 
     /// Whether `task` waits.
     pub fn contains(&self, task: TaskId) -> bool {
-        self.index[task] != 0
+        self.slot_of[task].is_some()
     }
 
     /// Puts `task` in.
@@ -57,12 +63,10 @@ impl Ready {
 
     /// Takes `task` out, if it is in.
     pub fn remove(&mut self, task: TaskId) -> bool {
-        let at = self.index[task] as usize;
-        if at == 0 {
+        let Some(slot) = self.slot_of[task].take() else {
             return false;
-        }
-        let at = at - 1;
-        self.index[task] = 0;
+        };
+        let at = slot.index();
         let last = self.heap.pop().expect("the task is in it");
         if at < self.heap.len() {
             self.heap[at] = last;
@@ -84,10 +88,10 @@ impl Ready {
     fn sift_up(&mut self, mut at: usize) -> usize {
         while at > 0 && self.heap[at].0.before(self.heap[(at - 1) / 2].0) {
             self.heap.swap(at, (at - 1) / 2);
-            self.index[self.heap[at].1] = at as u32 + 1;
+            self.slot_of[self.heap[at].1] = Some(Slot::new(at));
             at = (at - 1) / 2;
         }
-        self.index[self.heap[at].1] = at as u32 + 1;
+        self.slot_of[self.heap[at].1] = Some(Slot::new(at));
         at
     }
 
@@ -104,10 +108,10 @@ impl Ready {
                 break;
             }
             self.heap.swap(at, child);
-            self.index[self.heap[at].1] = at as u32 + 1;
+            self.slot_of[self.heap[at].1] = Some(Slot::new(at));
             at = child;
         }
-        self.index[self.heap[at].1] = at as u32 + 1;
+        self.slot_of[self.heap[at].1] = Some(Slot::new(at));
     }
 
     /// Checks the heap's order and the index.
@@ -119,10 +123,11 @@ impl Ready {
             if at > 0 && place.before(self.heap[(at - 1) / 2].0) {
                 return Err(alloc::format!("ready queue: {place:?} stands below a later one"));
             }
-            if self.index[task] as usize != at + 1 {
+            if self.slot_of[task] != Some(Slot::new(at)) {
                 return Err(alloc::format!(
-                    "ready queue: task {} is not where the index says",
-                    task.0
+                    "ready queue: task {} stands in slot {at}, not {:?}",
+                    task.0,
+                    self.slot_of[task]
                 ));
             }
         }

@@ -38,13 +38,14 @@ pub mod cbs;
 pub mod push_pull;
 pub mod server;
 
-use super::rbtree::{NIL, Nodes, Root};
+use super::rbtree::{Nodes, Root};
 use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use admission::Admission;
 use alloc::string::String;
 use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
+use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, CpuSet, Errno, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
 use server::FairServer;
 
@@ -55,6 +56,22 @@ pub const TUNABLES: [&str; 2] = ["sched_deadline_period_min_us", "sched_deadline
 /// number (0 and 1 modulo 4 are the groups' quotas').
 const DL_TIMER: u32 = 2;
 const INACTIVE_TIMER: u32 = 3;
+
+schedlab_core::define_index! {
+    /// An entity of the class (`sched_dl_entity`), by the number of its thread. That of an idle
+    /// thread is its CPU's fair server.
+    struct DlEntityId;
+}
+
+impl DlEntityId {
+    fn of(pid: Pid) -> DlEntityId {
+        DlEntityId::new(pid.index())
+    }
+
+    fn pid(self) -> Pid {
+        Pid(self.index() as u32)
+    }
+}
 
 /// What the class keeps of a thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +89,7 @@ struct DlTask {
 #[derive(Clone, Copy, Debug, Default)]
 struct DlRq {
     /// Runnable tasks that are not throttled, the running one included, by deadline.
-    tree: Root,
+    tree: Root<DlEntityId>,
     /// How many those are.
     nr_running: u32,
     /// How many of them are allowed on several CPUs.
@@ -85,7 +102,7 @@ pub struct Deadline {
     rqs: Vec<DlRq>,
     /// By thread.
     tasks: Vec<DlTask>,
-    nodes: Nodes,
+    nodes: Nodes<DlEntityId>,
     admission: Admission,
     overload: Overload,
     /// Shortest and longest period, us.
@@ -188,7 +205,7 @@ impl Deadline {
         let rq = &mut self.rqs[cpu.index()];
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
-        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, DlEntityId::of(pid), task.server.deadline);
         rq.nr_running += 1;
         rq.nr_migratory += u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
         rqs.add_nr_running(cpu, 1);
@@ -198,7 +215,7 @@ impl Deadline {
     fn remove(&mut self, rqs: &mut Rqs, cpu: CpuId, pid: Pid) {
         let rq = &mut self.rqs[cpu.index()];
         self.tasks[pid.index()].queued = false;
-        self.nodes.remove(&mut rq.tree, pid.0, &mut ());
+        self.nodes.remove(&mut rq.tree, DlEntityId::of(pid));
         rq.nr_running -= 1;
         rq.nr_migratory -= u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
         rqs.sub_nr_running(cpu, 1);
@@ -207,14 +224,11 @@ impl Deadline {
 
     /// The earliest deadline among those runnable on `cpu`.
     fn earliest(&self, cpu: CpuId) -> Option<u64> {
-        match self.rqs[cpu.index()].tree.leftmost() {
-            NIL => None,
-            first => Some(self.nodes.key(first)),
-        }
+        self.rqs[cpu.index()].tree.leftmost().map(|first| self.nodes.key(first))
     }
 
     fn is_leftmost(&self, cpu: CpuId, pid: Pid) -> bool {
-        self.rqs[cpu.index()].tree.leftmost() == pid.0
+        self.rqs[cpu.index()].tree.leftmost() == Some(DlEntityId::of(pid))
     }
 
     /// Whether `pid` is out of budget and waits for its next period.
@@ -476,13 +490,10 @@ impl Class for Deadline {
         _platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
-        let first = self.rqs[cpu.index()].tree.leftmost();
-        if first == NIL {
-            return None;
-        }
-        self.tasks[first as usize].exec_start = rqs.clock(cpu);
+        let first = self.rqs[cpu.index()].tree.leftmost()?.pid();
+        self.tasks[first.index()].exec_start = rqs.clock(cpu);
         rqs.rqs[cpu.index()].post_schedule = self.overload.is_overloaded(cpu);
-        Some(Pid(first))
+        Some(first)
     }
 
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, _pid: Pid) {

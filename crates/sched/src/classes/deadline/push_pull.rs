@@ -9,7 +9,6 @@
 
 use super::Deadline;
 use super::cbs::before;
-use crate::classes::rbtree::NIL;
 use crate::classes::{Class, ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
@@ -125,16 +124,16 @@ impl Deadline {
 
     /// The earliest task of `cpu` that waits and may go elsewhere (to `target`, if given).
     fn earliest_pushable(&self, rqs: &Rqs, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
-        let mut node = self.rqs[cpu.index()].tree.leftmost();
-        while node != NIL {
-            let pid = Pid(node);
+        let mut next = self.rqs[cpu.index()].tree.leftmost();
+        while let Some(entity) = next {
+            let pid = entity.pid();
             if rqs.curr(cpu) != pid
                 && rqs.thread(pid).nr_cpus_allowed > 1
                 && target.is_none_or(|target| rqs.is_allowed(pid, target))
             {
                 return Some(pid);
             }
-            node = self.nodes.next(node);
+            next = self.nodes.next(entity);
         }
         None
     }
@@ -144,7 +143,7 @@ impl Deadline {
         platform.double_lock(from, to);
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
-        rqs.set_cpu_and_tell(platform, pid, to);
+        rqs.set_cpu_and_report(platform, pid, to);
         rqs.update_rq_clock(platform, to);
         self.enqueue_task(rqs, platform, to, pid, Enqueue::Migrated);
     }

@@ -12,7 +12,7 @@
 //! something more urgent has the CPU, which is when it can matter.
 
 use super::cbs::{before, to_ratio};
-use super::{DL_TIMER, Deadline};
+use super::{DL_TIMER, Deadline, DlEntityId};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Errno, Platform, TimerKey, TimerPhase, Tunable};
 
@@ -183,7 +183,7 @@ impl Deadline {
         let task = &mut self.tasks[pid.index()];
         task.queued = true;
         let rq = &mut self.rqs[cpu.index()];
-        self.nodes.insert(&mut rq.tree, pid.0, task.server.deadline, &mut ());
+        self.nodes.insert(&mut rq.tree, DlEntityId::of(pid), task.server.deadline);
         rq.nr_running += 1;
         self.earliest_changed(cpu);
     }
@@ -192,7 +192,7 @@ impl Deadline {
         let pid = rqs.idle_thread(cpu);
         self.tasks[pid.index()].queued = false;
         let rq = &mut self.rqs[cpu.index()];
-        self.nodes.remove(&mut rq.tree, pid.0, &mut ());
+        self.nodes.remove(&mut rq.tree, DlEntityId::of(pid));
         rq.nr_running -= 1;
         self.earliest_changed(cpu);
     }
@@ -204,7 +204,8 @@ impl Deadline {
                 name: TUNABLES[0],
                 value: self.server_runtime_ns as i64,
                 range: (0, self.server_period_ns as i64),
-                help: "what the fair class is sure to get of each period on each CPU, ns; 0 = nothing",
+                help: "what the fair class is sure to get of each period on each CPU, ns; \
+                       0 = nothing",
             },
             Tunable {
                 name: TUNABLES[1],

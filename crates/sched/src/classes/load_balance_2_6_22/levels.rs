@@ -164,7 +164,7 @@ impl Domains {
     }
 }
 
-/// How much weight should move from the busiest group to the own one. None: all is well.
+/// How much weight should move from the busiest group to the own one. None: they are balanced.
 fn imbalance(own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
     let (max, mine) = (busiest.avg_load, own.avg_load);
     let per_task = busiest.weighted / busiest.nr_running;
@@ -178,7 +178,7 @@ fn imbalance(own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64
             return Some(imbalance);
         }
     }
-    // Less than a task. Would one help all the same?
+    // Less than a task. One may help nevertheless.
     let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(SCHED_LOAD_SCALE);
     let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
     if max - mine >= per_task * factor {

@@ -1,6 +1,6 @@
 //! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
-//! CPUs. Larger ones have domains of threads, caches, packages and nodes; what is particular about
-//! those stands in [`levels`], and is less sure.
+//! CPUs. Other machines have domains of threads, caches, packages and nodes; what is particular
+//! about those stands in `levels.rs`, and is less certain.
 //!
 //! # The idea
 //!
@@ -24,13 +24,15 @@
 //! all loads, kept up to date, and a set of those CPUs that have two runnable tasks, as only they
 //! have any to give: O(CPUs / 64 + overloaded CPUs).
 
+mod audit;
 mod levels;
 
 use crate::classes::domains::{DomainParams, Domains as Tree};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use schedlab_core::topology::LevelKind;
-use schedlab_core::{CpuId, Platform, Topology};
+use schedlab_core::{CpuBits, CpuId, Platform, Topology};
 
 /// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
 const SCHED_LOAD_SCALE: u64 = 128;
@@ -87,13 +89,13 @@ impl CpuLoad {
         self.nr_running
     }
 
-    /// The load as one sees it who would take from here: rather too low.
+    /// The load of a CPU from which tasks would move: a low estimate.
     #[inline]
     fn source_load(&self, average: usize) -> u64 {
         self.cpu_load[average].min(self.raw_weighted_load)
     }
 
-    /// The load as one sees it who would add to it: rather too high.
+    /// The load of a CPU to which tasks would move: a high estimate.
     #[inline]
     fn target_load(&self, average: usize) -> u64 {
         self.cpu_load[average].max(self.raw_weighted_load)
@@ -150,14 +152,14 @@ struct Busiest {
 const AVERAGES_USED: usize = 2;
 
 /// The loads and domains of all CPUs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Domains {
     hz: u64,
     /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the
     /// sums.
     online: u32,
     loads: Vec<CpuLoad>,
-    /// Who is balanced with whom.
+    /// Which CPUs are balanced with each other.
     tree: Tree,
     /// All CPUs are one domain, a group each.
     is_flat: bool,
@@ -168,15 +170,14 @@ pub struct Domains {
     level: usize,
     /// The sums of all CPUs' source loads, by average.
     source_totals: [u64; AVERAGES_USED],
-    /// CPUs with more than one runnable task: a bit each, and how many.
-    overloaded: Vec<u64>,
-    overloaded_count: u32,
+    /// CPUs with more than one runnable task.
+    overloaded: CpuBits,
     /// CPUs that the present attempt has given up on: a mark for each, and a list for wiping it.
     excluded: Vec<bool>,
     excluded_list: Vec<CpuId>,
 }
 
-/// A scheduler whose CPUs are balanced so.
+/// A scheduler that balances its CPUs in this way.
 pub trait Balanced {
     /// Its loads and domains.
     fn domains(&mut self) -> &mut Domains;
@@ -195,8 +196,8 @@ pub trait Balanced {
     /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
 
-    /// Wakes the migration thread of `cpu`; [`Domains::take_push_cpu`] will tell it where to push a
-    /// task.
+    /// Wakes the migration thread of `cpu`; it gets the CPU to which it pushes a task from
+    /// [`Domains::take_push_cpu`].
     fn wake_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId);
 }
 
@@ -215,8 +216,7 @@ impl Domains {
             level: 0,
             tree,
             source_totals: [0; AVERAGES_USED],
-            overloaded: alloc::vec![0; cpus.div_ceil(64)],
-            overloaded_count: 0,
+            overloaded: CpuBits::new(cpus as u32),
             excluded: alloc::vec![false; cpus],
             excluded_list: Vec::with_capacity(cpus),
         };
@@ -285,8 +285,7 @@ impl Domains {
             load.nr_running += 1;
         });
         if self.loads[cpu.index()].nr_running == 2 {
-            self.overloaded[cpu.index() / 64] |= 1 << (cpu.0 % 64);
-            self.overloaded_count += 1;
+            self.overloaded.insert(cpu);
         }
     }
 
@@ -298,8 +297,7 @@ impl Domains {
             load.nr_running -= 1;
         });
         if self.loads[cpu.index()].nr_running == 1 {
-            self.overloaded[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
-            self.overloaded_count -= 1;
+            self.overloaded.remove(cpu);
         }
     }
 
@@ -329,21 +327,13 @@ impl Domains {
         });
     }
 
-    /// The overloaded CPUs among these numbers, rising.
-    fn overloaded(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
-        (from / 64..to.div_ceil(64)).flat_map(move |word| {
-            let mut bits = self.overloaded[word];
-            if word == from / 64 {
-                bits &= u64::MAX << (from % 64);
-            }
-            if word == to / 64 {
-                bits &= (1 << (to % 64)) - 1;
-            }
-            core::iter::from_fn(move || {
-                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-                bits &= bits - 1;
-                Some(word * 64 + bit)
-            })
+    /// The overloaded CPUs of a range, rising.
+    fn overloaded(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
+        let mut from = range.start;
+        core::iter::from_fn(move || {
+            let cpu = self.overloaded.next(from).filter(|cpu| cpu.0 < range.end)?;
+            from = cpu.0 + 1;
+            Some(cpu)
         })
     }
 
@@ -379,7 +369,7 @@ impl Domains {
         let this_load = rather_high(here);
         let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
         if !params.wake_affine {
-            // From node to node it comes only if there is much less to do here (`SD_WAKE_BALANCE`).
+            // Between nodes it moves only if this CPU has much less load (`SD_WAKE_BALANCE`).
             return imbalance_pct * this_load <= 100 * load;
         }
         let this_load = this_load.saturating_sub(leaving);
@@ -394,9 +384,7 @@ impl Domains {
         if !self.is_flat {
             return self.find_busiest_of_groups(this, self.level, idle);
         }
-        if self.overloaded_count == 0 {
-            return None;
-        }
+        self.overloaded.next(0)?;
         let average = idle.average();
         let this_load = self.load(this).target_load(average);
         let excluded: u64 =
@@ -405,15 +393,13 @@ impl Domains {
             - excluded;
         let mut max_load = 0;
         let mut busiest = None;
-        let cpus = self.loads.len();
         // From the next CPU upwards, and round; the first among equals.
-        for number in
-            self.overloaded(this.index() + 1, cpus).chain(self.overloaded(0, this.index()))
-        {
-            let load = self.loads[number].source_load(average);
-            if load > max_load && !self.excluded[number] {
+        let upwards = self.overloaded(this.0 + 1..self.loads.len() as u32);
+        for cpu in upwards.chain(self.overloaded(0..this.0)) {
+            let load = self.load(cpu).source_load(average);
+            if load > max_load && !self.excluded[cpu.index()] {
                 max_load = load;
-                busiest = Some(CpuId(number as u32));
+                busiest = Some(cpu);
             }
         }
         let cpu = busiest?;
@@ -437,8 +423,9 @@ impl Domains {
         None
     }
 
-    /// The imbalance is less than a task. Whether both CPUs together do more if an average task
-    /// moves all the same: a CPU with less than one task's weight idles some of the time.
+    /// The imbalance is less than a task. Returns whether both CPUs together would do more if an
+    /// average task moved nevertheless: a CPU with less than one task's weight idles some of the
+    /// time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
         let own_per_task = own.per_task();
@@ -456,31 +443,6 @@ impl Domains {
     /// The domains in words.
     pub fn describe(&self) -> String {
         self.tree.describe()
-    }
-
-    /// Checks what is kept up to date.
-    ///
-    /// # Errors
-    /// What does not add up.
-    pub fn audit(&self) -> Result<(), String> {
-        for (average, &kept) in self.source_totals.iter().enumerate() {
-            let total: u64 = self.loads.iter().map(|load| load.source_load(average)).sum();
-            if total != kept {
-                return Err(alloc::format!("source loads {average}: {total}, counted {kept}"));
-            }
-        }
-        let mut overloaded = 0;
-        for (cpu, load) in self.loads.iter().enumerate() {
-            let marked = self.overloaded[cpu / 64] >> (cpu % 64) & 1 == 1;
-            if marked != (load.nr_running > 1) {
-                return Err(alloc::format!("CPU {cpu} has the wrong mark: {load:?}"));
-            }
-            overloaded += u32::from(marked);
-        }
-        if overloaded != self.overloaded_count {
-            return Err("the CPUs with more than one task are miscounted".into());
-        }
-        Ok(())
     }
 
     /// For tests: `cpu` has so many tasks of so much weight together, and averages as given.
@@ -534,19 +496,18 @@ impl Domains {
         &mut self.domains[cpu.index() * self.tree.levels() + self.level]
     }
 
-    /// `balance_interval` times `factor` in jiffies, a part of one counted as one.
+    /// `balance_interval` times `factor` in jiffies, rounded up.
     fn interval(&mut self, cpu: CpuId, factor: u64) -> u64 {
         (u64::from(self.domain(cpu).balance_interval) * factor * self.hz).div_ceil(1000)
     }
 
-    /// All is well, or nothing can be done.
+    /// Notes that the domain is balanced, or that nothing can move.
     fn found_balanced(&mut self, cpu: CpuId, all_pinned: bool) {
         self.domain(cpu).nr_balance_failed = 0;
         self.lengthen_interval(cpu, all_pinned);
     }
 
-    /// Nothing to be done here for longer: a balanced domain, or one where affinity lets nothing
-    /// move.
+    /// Doubles the interval, of a balanced domain or of one where affinity lets nothing move.
     fn lengthen_interval(&mut self, cpu: CpuId, all_pinned: bool) {
         let max = self.params().max_interval_ms;
         let interval = &mut self.domain(cpu).balance_interval;
@@ -569,7 +530,7 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     for level in queues.domains().tree.of(cpu) {
         let domains = queues.domains();
         domains.level = level;
-        // The next time is reckoned with this interval, whatever comes of the attempt.
+        // The next time is computed with this interval, whatever the attempt changes.
         let factor = if is_idle { 1 } else { u64::from(domains.params().busy_factor) };
         let interval = domains.interval(cpu, factor);
         let mut its_turn = true;
@@ -597,7 +558,7 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     queues.domains().cpus[cpu.index()].next_balance = next;
 }
 
-/// `load_balance`: pulls to `cpu` what it should have. Whether anything came.
+/// `load_balance`: pulls tasks to `cpu`. Returns whether any came.
 fn load_balance(
     queues: &mut impl Balanced,
     platform: &mut Platform,
@@ -653,7 +614,7 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
             queues.domains().cpus[busiest.index()].push_cpu = Some(cpu);
             queues.wake_migration_thread(platform, busiest);
         }
-        // One more and a warm cache would not count: it does not for the push.
+        // More than `cache_nice_tries`, so the push takes cache-hot tasks too.
         queues.domains().domain(cpu).nr_balance_failed = cache_nice_tries + 1;
     }
     let interval = &mut queues.domains().domain(cpu).balance_interval;
@@ -665,7 +626,7 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
 }
 
 /// `idle_balance`: `cpu`, about to idle, pulls what it can get from the smallest domain that has
-/// anything. Says whether it got anything.
+/// anything. Returns whether it got anything.
 pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let jiffies = platform.jiffies();
     if queues.domains().loads.len() == 1 {
@@ -682,7 +643,7 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
         let interval = domains.interval(cpu, 1);
         next = next.min(domains.domain(cpu).last_balance + interval);
     }
-    // As an idle CPU it will want to look again soon.
+    // As an idle CPU it will look again soon.
     queues.domains().cpus[cpu.index()].next_balance = next;
     false
 }
@@ -722,6 +683,11 @@ mod tests {
             }
         }
         domains
+    }
+
+    /// The numbers of the overloaded CPUs in a range.
+    fn overloaded(domains: &Domains, range: Range<u32>) -> Vec<u32> {
+        domains.overloaded(range).map(|cpu| cpu.0).collect()
     }
 
     fn found(cpu: u32, imbalance: u64) -> Option<Busiest> {
@@ -786,12 +752,12 @@ mod tests {
     #[test]
     fn what_comes_and_goes_is_counted() {
         let mut domains = domains(&[(10, 2), (10, 1)]);
-        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0]);
+        assert_eq!(overloaded(&domains, 0..2), [0]);
         domains.inc_nr_running(CpuId(1), 5);
-        assert_eq!(domains.overloaded(0, 2).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(overloaded(&domains, 0..2), [0, 1]);
         domains.dec_nr_running(CpuId(0), 10);
         domains.dec_nr_running(CpuId(1), 5);
-        assert_eq!(domains.overloaded(0, 2).count(), 0);
+        assert_eq!(domains.overloaded(0..2).count(), 0);
         assert_eq!(domains.load(CpuId(1)).raw_weighted_load(), 10);
     }
 
@@ -802,7 +768,7 @@ mod tests {
             domains.inc_nr_running(CpuId(cpu), 1);
             domains.inc_nr_running(CpuId(cpu), 1);
         }
-        let between = |from, to| domains.overloaded(from, to).collect::<Vec<_>>();
+        let between = |from, to| overloaded(&domains, from..to);
         assert_eq!(between(0, 200), [0, 63, 64, 128, 199]);
         assert_eq!(between(1, 128), [63, 64]);
         assert_eq!(between(64, 129), [64, 128]);

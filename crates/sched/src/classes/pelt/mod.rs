@@ -14,7 +14,9 @@
 //!   ... |----#####|##########|##########|##########|###------|
 //!            d1               d2                    d3        now
 //!
-//!   sum = decay(old sum + d1, p) + (a full sum, less its p newest periods' worth of older ones) + d3
+//!   sum = decay(old sum + d1, p)
+//!         + (a full sum, less its p newest periods' worth of older ones)
+//!         + d3
 //! ```
 //!
 //! Three such sums are kept, which differ in what they count:
@@ -22,7 +24,7 @@
 //! | signal | of a task | of a queue |
 //! |---|---|---|
 //! | load | 1 while queued or running | the queued weight |
-//! | runnable | 1 while queued or running (0 when its dequeue is delayed) | number of runnable tasks |
+//! | runnable | 1 while queued or running (0 while delayed) | number of runnable tasks |
 //! | util | 1 while running | 1 while any of its tasks runs |
 //!
 //! The averages are the sums divided by what they would be had the thing been there for ever; they
@@ -81,6 +83,12 @@ impl Average {
     #[inline]
     pub fn divider(&self) -> u64 {
         PELT_MIN_DIVIDER + u64::from(self.period_contrib)
+    }
+
+    /// Whether there is anything to count up to `now_ns`: at least a us, or time that went back.
+    #[inline]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns.wrapping_sub(self.last_update_time) >= 1024
     }
 
     /// Counts the time up to `now_ns`, during which the signals stood at `load`, `runnable` and

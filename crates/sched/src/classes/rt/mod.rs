@@ -2,10 +2,10 @@
 //!
 //! # The algorithm
 //!
-//! Each CPU has a list for every priority; the head of the best list runs. A `SCHED_FIFO` task runs
-//! until it blocks, yields or is preempted by a better one; a preempted task stays at the head of
-//! its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task stays in its
-//! list.
+//! Each CPU has a list for every priority; the head of the most urgent list runs. A `SCHED_FIFO`
+//! task runs until it blocks, yields or is preempted by a more urgent one; a preempted task stays
+//! at the head of its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task
+//! stays in its list.
 //!
 //! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
 //! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
@@ -40,7 +40,7 @@ use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
-use prio_array::{Link, NOBODY, PrioLists};
+use prio_array::{Link, MAX_RT_PRIO, RtPrioArray};
 use schedlab_core::{CpuId, Parent, Platform, Policy, TimerKey};
 use throttle::Bandwidth;
 pub use throttle::TUNABLES;
@@ -50,7 +50,7 @@ pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
 /// What a release's real-time class has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RtVersion {
+pub struct RtRules {
     /// Real-time time is limited (2.6.25).
     pub throttling: bool,
     /// Throttled CPUs borrow runtime from others.
@@ -59,13 +59,12 @@ pub struct RtVersion {
     pub push_pull: bool,
 }
 
-impl RtVersion {
+impl RtRules {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtVersion =
-        RtVersion { throttling: false, runtime_share: false, push_pull: false };
+    pub const V2_6_23: RtRules =
+        RtRules { throttling: false, runtime_share: false, push_pull: false };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtVersion =
-        RtVersion { throttling: true, runtime_share: true, push_pull: true };
+    pub const V2_6_25: RtRules = RtRules { throttling: true, runtime_share: true, push_pull: true };
 }
 
 /// What the class keeps of a thread.
@@ -81,13 +80,13 @@ struct RtTask {
 #[derive(Clone, Debug)]
 struct RtRq {
     /// All queued tasks, the running one included.
-    queue: PrioLists,
+    queue: RtPrioArray,
     /// Those that could be pushed: waiting, and allowed on several CPUs.
-    pushable: PrioLists,
+    pushable: RtPrioArray,
     rt_nr_running: u32,
     /// Queued tasks that are allowed on several CPUs.
     rt_nr_migratory: u32,
-    /// The best queued priority, [`NOBODY`] if none.
+    /// The best queued priority, [`MAX_RT_PRIO`] if none.
     highest_curr: u8,
     /// Roughly the best priority among those that wait and could be pulled; see
     /// [`RealTime::prio_joined`].
@@ -107,7 +106,7 @@ struct RtRq {
 /// The real-time class on all CPUs.
 #[derive(Clone, Debug)]
 pub struct RealTime {
-    version: RtVersion,
+    rules: RtRules,
     rqs: Vec<RtRq>,
     tasks: Vec<RtTask>,
     /// Neighbours in the queue.
@@ -126,15 +125,15 @@ pub struct RealTime {
 
 impl RealTime {
     /// No real-time task anywhere but the migration threads, asleep.
-    pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
+    pub fn new(rules: RtRules, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
-            queue: PrioLists::new(),
-            pushable: PrioLists::new(),
+            queue: RtPrioArray::new(),
+            pushable: RtPrioArray::new(),
             rt_nr_running: 0,
             rt_nr_migratory: 0,
-            highest_curr: NOBODY,
-            highest_next: NOBODY,
+            highest_curr: MAX_RT_PRIO,
+            highest_next: MAX_RT_PRIO,
             overloaded: false,
             offline: false,
             throttled: false,
@@ -143,7 +142,7 @@ impl RealTime {
         };
         let threads = 2 * cpus as usize;
         RealTime {
-            version,
+            rules,
             rqs: alloc::vec![rq; cpus as usize],
             tasks: alloc::vec![RtTask::default(); threads],
             links: alloc::vec![Link::default(); threads],
@@ -270,7 +269,7 @@ impl RealTime {
             for pid in rq.queue.iter(&self.links) {
                 queued += 1;
                 migratory += u32::from(rqs.thread(pid).nr_cpus_allowed > 1);
-                if rqs.thread(pid).cpu as usize != number {
+                if rqs.thread(pid).cpu.index() != number {
                     return Err(alloc::format!(
                         "thread {} is on the real-time queue of CPU {number}",
                         pid.0
@@ -279,7 +278,8 @@ impl RealTime {
             }
             if (queued, migratory) != (rq.rt_nr_running, rq.rt_nr_migratory) {
                 return Err(alloc::format!(
-                    "CPU {number}: counted {} real-time tasks, {} movable; found {queued} and {migratory}",
+                    "CPU {number}: counted {} real-time tasks, {} movable; found {queued} and \
+                     {migratory}",
                     rq.rt_nr_running,
                     rq.rt_nr_migratory
                 ));
@@ -342,7 +342,7 @@ impl Class for RealTime {
         let (prio, curr_prio) = (rqs.thread(pid).prio, rqs.thread(rqs.curr(cpu)).prio);
         if prio < curr_prio {
             rqs.resched_curr(platform, cpu);
-        } else if prio == curr_prio && self.version.push_pull && !rqs.need_resched_here() {
+        } else if prio == curr_prio && self.rules.push_pull && !rqs.need_resched_here() {
             self.check_preempt_equal_prio(rqs, platform, cpu, pid);
         }
     }
@@ -394,7 +394,7 @@ impl Class for RealTime {
             Select::Fork => rqs.this_cpu,
             Select::Wakeup { .. } => {
                 let runs_rt = rqs.thread(rqs.curr(cpu)).class == ClassId::Rt;
-                if self.version.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
+                if self.rules.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
                     self.find_lowest_rq(rqs, pid).unwrap_or(cpu)
                 } else {
                     cpu
@@ -507,7 +507,7 @@ impl Class for RealTime {
             }
             return;
         }
-        if !self.version.push_pull {
+        if !self.rules.push_pull {
             if old_prio < prio {
                 rqs.resched_curr(platform, cpu);
             }

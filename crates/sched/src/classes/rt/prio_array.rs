@@ -1,27 +1,20 @@
-//! A queue for each of 100 priorities, and a bitmap that tells which of them hold anybody: O(1)
-//! whatever the number of tasks.
+//! `rt_prio_array`: a list for each of 100 priorities, and a bitmap of those that are not empty:
+//! O(1) whatever the number of tasks.
 
 use super::super::Pid;
 use alloc::vec::Vec;
 
-/// Priorities 0..=98 are real-time; 99 is never used, and 100 stands for "nobody".
-pub const NOBODY: u8 = 100;
-
-const NIL: u32 = u32::MAX;
+/// Priorities 0..=98 are real-time; 99 is never used, and this one means that no real-time task is
+/// queued.
+pub const MAX_RT_PRIO: u8 = 100;
 
 /// A thread's neighbours in the list it is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Link {
-    prev: u32,
-    next: u32,
+    prev: Option<Pid>,
+    next: Option<Pid>,
     prio: u8,
     linked: bool,
-}
-
-impl Default for Link {
-    fn default() -> Link {
-        Link { prev: NIL, next: NIL, prio: 0, linked: false }
-    }
 }
 
 impl Link {
@@ -32,18 +25,25 @@ impl Link {
     }
 }
 
+/// The ends of a list.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    head: Option<Pid>,
+    tail: Option<Pid>,
+}
+
 /// The lists: head and tail for each priority. The links are a table of their own, one row a
 /// thread.
 #[derive(Clone, Debug)]
-pub struct PrioLists {
-    ends: Vec<(u32, u32)>,
+pub struct RtPrioArray {
+    ends: Vec<Ends>,
     bitmap: u128,
 }
 
-impl PrioLists {
+impl RtPrioArray {
     /// All empty.
-    pub fn new() -> PrioLists {
-        PrioLists { ends: Vec::new(), bitmap: 0 }
+    pub fn new() -> RtPrioArray {
+        RtPrioArray { ends: Vec::new(), bitmap: 0 }
     }
 
     /// Whether all are empty.
@@ -52,78 +52,69 @@ impl PrioLists {
         self.bitmap == 0
     }
 
-    /// The best (smallest) priority that has anybody, [`NOBODY`] if none has.
+    /// The most urgent (smallest) priority whose list is not empty, else [`MAX_RT_PRIO`].
     #[inline]
     pub fn best(&self) -> u8 {
-        if self.bitmap == 0 { NOBODY } else { self.bitmap.trailing_zeros() as u8 }
+        if self.bitmap == 0 { MAX_RT_PRIO } else { self.bitmap.trailing_zeros() as u8 }
     }
 
-    /// The best priority after `prio` that has anybody, [`NOBODY`] if none has.
+    /// The most urgent one after `prio` whose list is not empty, else [`MAX_RT_PRIO`].
     #[inline]
     pub fn next_best(&self, prio: u8) -> u8 {
         let rest = self.bitmap & !((2u128 << prio) - 1);
-        if rest == 0 { NOBODY } else { rest.trailing_zeros() as u8 }
+        if rest == 0 { MAX_RT_PRIO } else { rest.trailing_zeros() as u8 }
     }
 
     /// The first of a priority.
     #[inline]
     pub fn head(&self, prio: u8) -> Option<Pid> {
-        if self.bitmap >> prio & 1 == 0 {
-            return None;
-        }
-        Some(Pid(self.ends[prio as usize].0))
+        self.ends.get(prio as usize)?.head
     }
 
     /// The last of a priority.
     #[inline]
     pub fn tail(&self, prio: u8) -> Option<Pid> {
-        if self.bitmap >> prio & 1 == 0 {
-            return None;
-        }
-        Some(Pid(self.ends[prio as usize].1))
+        self.ends.get(prio as usize)?.tail
     }
 
     /// The one after `pid` in its list.
     #[inline]
     pub fn next(&self, links: &[Link], pid: Pid) -> Option<Pid> {
-        let next = links[pid.index()].next;
-        (next != NIL).then_some(Pid(next))
+        links[pid.index()].next
     }
 
     /// Whether `pid` is alone in its list.
     #[inline]
     pub fn is_alone(&self, links: &[Link], pid: Pid) -> bool {
         let link = &links[pid.index()];
-        link.prev == NIL && link.next == NIL
+        link.prev.is_none() && link.next.is_none()
     }
 
     /// Puts `pid` at the end of its priority's list.
     pub fn push_back(&mut self, links: &mut [Link], pid: Pid, prio: u8) {
         if self.ends.is_empty() {
             // The first real-time task of this CPU.
-            self.ends = alloc::vec![(NIL, NIL); NOBODY as usize];
+            self.ends = alloc::vec![Ends::default(); MAX_RT_PRIO as usize];
         }
-        let (head, tail) = &mut self.ends[prio as usize];
-        links[pid.index()] = Link { prev: *tail, next: NIL, prio, linked: true };
-        if *tail == NIL {
-            *head = pid.0;
-        } else {
-            links[*tail as usize].next = pid.0;
+        let ends = &mut self.ends[prio as usize];
+        let prev = ends.tail.replace(pid);
+        links[pid.index()] = Link { prev, next: None, prio, linked: true };
+        match prev {
+            None => ends.head = Some(pid),
+            Some(prev) => links[prev.index()].next = Some(pid),
         }
-        *tail = pid.0;
         self.bitmap |= 1 << prio;
     }
 
     /// Puts `pid` at the head of its priority's list.
     pub fn push_front(&mut self, links: &mut [Link], pid: Pid, prio: u8) {
-        let old = self.head(prio);
-        let Some(old) = old else {
+        let Some(old) = self.head(prio) else {
             self.push_back(links, pid, prio);
             return;
         };
-        links[old.index()].prev = pid.0;
-        links[pid.index()] = Link { prev: NIL, next: old.0, prio, linked: true };
-        self.ends[prio as usize].0 = pid.0;
+        links[old.index()].prev = Some(pid);
+        links[pid.index()] = Link { prev: None, next: Some(old), prio, linked: true };
+        self.ends[prio as usize].head = Some(pid);
     }
 
     /// Takes `pid` out, if it is in a list.
@@ -132,23 +123,21 @@ impl PrioLists {
         if !link.linked {
             return;
         }
-        let (head, tail) = &mut self.ends[link.prio as usize];
-        if link.prev == NIL {
-            *head = link.next;
-        } else {
-            links[link.prev as usize].next = link.next;
+        let ends = &mut self.ends[link.prio as usize];
+        match link.prev {
+            None => ends.head = link.next,
+            Some(prev) => links[prev.index()].next = link.next,
         }
-        if link.next == NIL {
-            *tail = link.prev;
-        } else {
-            links[link.next as usize].prev = link.prev;
+        match link.next {
+            None => ends.tail = link.prev,
+            Some(next) => links[next.index()].prev = link.prev,
         }
-        if *head == NIL {
+        if ends.head.is_none() {
             self.bitmap &= !(1 << link.prio);
         }
     }
 
-    /// All, best priority first, each list from its head.
+    /// All, the most urgent priority first, each list from its head.
     pub fn iter<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();
         let mut at = self.head(prio);
@@ -164,9 +153,9 @@ impl PrioLists {
     }
 }
 
-impl Default for PrioLists {
-    fn default() -> PrioLists {
-        PrioLists::new()
+impl Default for RtPrioArray {
+    fn default() -> RtPrioArray {
+        RtPrioArray::new()
     }
 }
 
@@ -177,9 +166,9 @@ mod tests {
     #[test]
     fn lists_keep_their_order_and_priorities_theirs() {
         let mut links = alloc::vec![Link::default(); 6];
-        let mut lists = PrioLists::new();
-        assert_eq!(lists.best(), NOBODY);
-        assert_eq!(lists.head(NOBODY), None);
+        let mut lists = RtPrioArray::new();
+        assert_eq!(lists.best(), MAX_RT_PRIO);
+        assert_eq!(lists.head(MAX_RT_PRIO), None);
         for (pid, prio) in [(0, 50), (1, 0), (2, 50), (3, 98)] {
             lists.push_back(&mut links, Pid(pid), prio);
         }
@@ -187,7 +176,7 @@ mod tests {
         lists.push_front(&mut links, Pid(5), 3);
         let order: Vec<u32> = lists.iter(&links).map(|pid| pid.0).collect();
         assert_eq!(order, [1, 5, 4, 0, 2, 3]);
-        assert_eq!((lists.best(), lists.next_best(3), lists.next_best(98)), (0, 50, NOBODY));
+        assert_eq!((lists.best(), lists.next_best(3), lists.next_best(98)), (0, 50, MAX_RT_PRIO));
         lists.remove(&mut links, Pid(0));
         lists.remove(&mut links, Pid(1));
         lists.remove(&mut links, Pid(1));

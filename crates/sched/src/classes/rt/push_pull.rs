@@ -1,6 +1,6 @@
 //! Push and pull: keeping the most urgent real-time tasks of the machine on its CPUs (2.6.25).
 
-use super::prio_array::NOBODY;
+use super::prio_array::MAX_RT_PRIO;
 use super::{CpuPri, RealTime};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
@@ -8,7 +8,7 @@ use schedlab_core::{CpuId, Platform};
 impl RealTime {
     /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
     pub(super) fn make_pushable(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid) {
-        if !self.version.push_pull {
+        if !self.rules.push_pull {
             return;
         }
         let prio = rqs.thread(pid).prio as u8;
@@ -28,7 +28,7 @@ impl RealTime {
     /// `update_rt_migration`: a CPU is overloaded if it has a movable task and another one.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
-        let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
+        let overloaded = self.rules.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
         if overloaded == rq.overloaded {
             return;
         }
@@ -67,7 +67,7 @@ impl RealTime {
 
     /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
     pub(super) fn next_prio(&self, rqs: &Rqs, cpu: CpuId) -> u8 {
-        self.best_movable(rqs, cpu, cpu).map_or(NOBODY, |pid| rqs.thread(pid).prio as u8)
+        self.best_movable(rqs, cpu, cpu).map_or(MAX_RT_PRIO, |pid| rqs.thread(pid).prio as u8)
     }
 
     /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`; its own if that does,
@@ -137,7 +137,7 @@ impl RealTime {
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
         rqs.sub_nr_running(from, 1);
-        rqs.set_cpu_and_tell(platform, pid, to);
+        rqs.set_cpu_and_report(platform, pid, to);
         RealTime::enqueue_task(self, rqs, platform, to, pid, Enqueue::Migrated);
         rqs.add_nr_running(to, 1);
     }
@@ -170,7 +170,7 @@ impl RealTime {
                 self.move_task(rqs, platform, pid, cpu, target);
                 rqs.resched_curr(platform, target);
             }
-            // It will be pulled one day.
+            // It stays until another CPU pulls it.
             None => self.make_unpushable(cpu, pid),
         }
         true

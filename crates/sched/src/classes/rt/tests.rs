@@ -1,7 +1,7 @@
 //! The worked examples of the real-time class, and rules that no golden schedule decides.
 
-use super::RtVersion;
-use crate::cfs::{Cfs, Version, core_2_6};
+use super::RtRules;
+use crate::cfs::{Cfs, Rules, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ type Machine = Bench<ClassList<Cfs>>;
 
 fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     let config = BuildConfig::flat(cpus, 1000);
-    let mut m = Bench::new(core_2_6(Version::V2_6_32, RtVersion::V2_6_25, &config), cpus, 1000);
+    let mut m = Bench::new(core_2_6(Rules::V2_6_32, RtRules::V2_6_25, &config), cpus, 1000);
     let mut set = |name, value| m.sched.set_tunable(&mut m.platform, name, value).unwrap();
     set("sched_rt_period_us", period_us);
     set("sched_rt_runtime_us", runtime_us);

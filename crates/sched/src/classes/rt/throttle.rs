@@ -38,7 +38,7 @@ impl Bandwidth {
 
 impl RealTime {
     fn is_limited(&self) -> bool {
-        self.version.throttling && self.bandwidth.runtime_us >= 0
+        self.rules.throttling && self.bandwidth.runtime_us >= 0
     }
 
     /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from
@@ -94,7 +94,7 @@ impl RealTime {
     /// that one has not used. What was lent does not come back by itself.
     fn borrow_runtime(&mut self, cpu: CpuId) {
         let own = &self.rqs[cpu.index()];
-        if !self.version.runtime_share || own.rt_time <= own.rt_runtime {
+        if !self.rules.runtime_share || own.rt_time <= own.rt_runtime {
             return;
         }
         let cpus = self.rqs.iter().filter(|rq| !rq.offline).count() as u64;
@@ -186,7 +186,7 @@ impl RealTime {
 
     /// The tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
-        if !self.version.throttling {
+        if !self.rules.throttling {
             return Vec::new();
         }
         alloc::vec![
@@ -238,7 +238,7 @@ impl RealTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::rt::RtVersion;
+    use crate::classes::rt::RtRules;
 
     const MS: u64 = 1_000_000;
 
@@ -248,7 +248,7 @@ mod tests {
 
     /// Three CPUs of 950 ms each, CPU 0 having borrowed.
     fn borrowed() -> RealTime {
-        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
         rt.rqs[0].rt_time = 951 * MS;
         rt.borrow_runtime(CpuId(0));
         assert_eq!(runtimes(&rt), [1000, 900, 950]);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_off_line_neither_lends_nor_is_limited() {
-        let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
+        let mut rt = RealTime::new(RtRules::V2_6_25, 3, 1000);
         rt.cpu_offline(CpuId(1));
         rt.rqs[1].rt_time = 2000 * MS;
         assert!(!rt.runtime_exceeded(CpuId(1)));

@@ -5,7 +5,7 @@ mod rules_of_2_6_0;
 mod rules_of_2_6_22;
 mod stress;
 
-use super::task::{Pid, Task};
+use super::task::{ArrayId, Pid, Task};
 use super::{O1, Version};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,6 +15,8 @@ use schedlab_core::{
 };
 
 const MS: u64 = 1_000_000;
+const CPU0: CpuId = CpuId(0);
+const CPU1: CpuId = CpuId(1);
 /// A run without end.
 const EVER: u64 = u64::MAX;
 
@@ -224,7 +226,7 @@ impl Rig {
     fn recalc(&mut self, task: TaskId) {
         let now = self.platform.now_ns();
         let p = self.sched.tasks.pid(task);
-        self.sched.rules.recalc_task_prio(&mut self.sched.tasks[p], now);
+        self.sched.params.recalc_task_prio(&mut self.sched.tasks[p], now);
     }
 
     /// The weight on each CPU.
@@ -234,7 +236,7 @@ impl Rig {
     }
 
     /// The order of the tasks in list `prio` of the active array of `cpu`.
-    fn list(&self, cpu: usize, array: usize, prio: u8) -> Vec<u32> {
+    fn list(&self, cpu: usize, array: ArrayId, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();
         let rq = &self.sched.rqs[cpu];
         let mut each = |p: Pid, list: u8| {
@@ -243,7 +245,7 @@ impl Rig {
             }
             Ok(())
         };
-        rq.arrays[array].audit(&self.sched.tasks, &mut each).unwrap();
+        rq.array(array).audit(&self.sched.tasks, &mut each).unwrap();
         found
     }
 

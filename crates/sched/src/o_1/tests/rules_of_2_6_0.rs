@@ -126,14 +126,14 @@ fn the_starvation_limit_grows_with_the_number_of_tasks() {
     rig.run_to(1);
     rig.sched.rqs[0].expired_timestamp = 10;
     for (tasks, limit) in [(2, 2041), (7, 7141)] {
-        rig.sched.loads.set_for_test(0, tasks);
+        rig.sched.loads.set_for_test(CPU0, tasks);
         rig.platform.set_jiffies(10 + limit - 1);
-        assert!(!rig.sched.expired_starving(&rig.platform, 0));
+        assert!(!rig.sched.expired_starving(&rig.platform, CPU0));
         rig.platform.set_jiffies(10 + limit);
-        assert!(rig.sched.expired_starving(&rig.platform, 0));
+        assert!(rig.sched.expired_starving(&rig.platform, CPU0));
     }
     rig.sched.rqs[0].expired_timestamp = 0;
-    assert!(!rig.sched.expired_starving(&rig.platform, 0));
+    assert!(!rig.sched.expired_starving(&rig.platform, CPU0));
 }
 
 #[test]
@@ -145,9 +145,10 @@ fn three_against_two_becomes_one_against_four() {
     // The first busy attempt has seen nothing before, and only looks.
     rig.run_to(399);
     assert_eq!(rig.sched.loads.all_running(), [3, 2]);
-    assert_eq!(rig.sched.history[0].seen(0), [3, 2]);
-    assert_eq!(rig.sched.history[0].seen(1), [3, 2]);
-    assert_eq!(rig.sched.find_busiest_queue(0, false, 0), None);
+    let node = rig.sched.nodes.of(CPU0);
+    assert_eq!(rig.sched.history[node].seen(CPU0), [3, 2]);
+    assert_eq!(rig.sched.history[node].seen(CPU1), [3, 2]);
+    assert_eq!(rig.sched.find_busiest_queue(CPU0, false, node), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     // CPU 0 must see that twice. Then it takes one of a difference of 3, and at the next attempt,
@@ -180,15 +181,15 @@ fn credit_falls_when_the_estimate_is_exactly_used_up() {
     let mut rig = rig(1);
     let task = rig.hog(0);
     rig.run_to(1);
-    let rules = rig.sched.rules.clone();
+    let params = rig.sched.params.clone();
     let row = rig.row(task);
     row.sleep_avg = 5 * MS;
-    rules.charge(row, 5 * MS - 1);
+    params.charge(row, 5 * MS - 1);
     assert_eq!((row.sleep_avg, row.interactive_credit), (1, 0));
-    rules.charge(row, 1);
+    params.charge(row, 1);
     assert_eq!((row.sleep_avg, row.interactive_credit), (0, -1));
     for _ in 0..200 {
-        rules.charge(row, 0);
+        params.charge(row, 0);
     }
     assert_eq!(row.interactive_credit, -101);
 }
@@ -382,7 +383,7 @@ fn a_new_nice_value_takes_the_bonus_away() {
     assert!(rig.platform.resched_pending(CpuId(0)));
     rig.reschedule();
     assert_eq!(rig.running(0), Some(b.0));
-    // A waiting one for the worse: nobody need know.
+    // A waiting task made worse: no reschedule.
     rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(6), CpuId(0));
     assert!(!rig.platform.resched_pending(CpuId(0)));
     // From 126 to nice 1, which is 121: for the better, by the old priority.
@@ -566,7 +567,7 @@ fn the_cache_hot_test_wraps_on_32_bit_kernels() {
         // The waiting tasks' last sign of life is from 0; seen in 32 bits that was just now.
         rig.pass((1 << 32) + MS / 2);
         for _ in 0..2 {
-            rig.sched.load_balance(&mut rig.platform, 1, false);
+            rig.sched.load_balance(&mut rig.platform, CPU1, false);
         }
         assert_eq!(rig.sched.loads.all_running() == [2, 2], taken);
     }
@@ -580,46 +581,48 @@ fn an_idle_cpu_takes_one_hot_task_and_only_from_two_or_more() {
     }
     rig.reschedule();
     assert_eq!(rig.sched.loads.all_running(), [3, 0]);
-    rig.sched.load_balance(&mut rig.platform, 1, true);
+    rig.sched.load_balance(&mut rig.platform, CPU1, true);
     assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     // The tail of the list.
     assert_eq!(rig.sched.cpu_of(TaskId(2)), CpuId(1));
-    rig.sched.load_balance(&mut rig.platform, 0, true);
+    rig.sched.load_balance(&mut rig.platform, CPU0, true);
     assert_eq!(rig.sched.loads.all_running(), [2, 1]);
 }
 
 #[test]
 fn shared_views_of_the_machine_are_what_each_cpu_would_have_written_down() {
-    let cpus = 5;
+    let cpus: usize = 5;
     let nodes = Nodes::new(&schedlab_core::Topology::flat(cpus as u32));
-    let mut history = LoadHistory::new(cpus, nodes.cpus(0));
+    let mut history = LoadHistory::new(cpus as u32, nodes.cpus(nodes.of(CpuId(0))));
     let mut own = vec![vec![0; cpus]; cpus];
-    let mut loads = Loads::new(vec![0; cpus]);
+    let mut loads = Loads::new(nodes.by_cpu().to_vec());
     let mut state = 1u64;
     for _ in 0..2000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
         let random = (state >> 33) as usize;
         let cpu = random % cpus;
         if (random / 8).is_multiple_of(3) {
-            loads.set_for_test(cpu, (random / 64 % 4) as u32);
+            loads.set_for_test(CpuId(cpu as u32), (random / 64 % 4) as u32);
         }
-        history.look(cpu, &loads);
+        let this = CpuId(cpu as u32);
+        history.look(this, &loads);
         own[cpu] = loads.all_running().to_vec();
         for (cpu, own) in own.iter().enumerate() {
-            assert_eq!(history.seen(cpu), own);
+            assert_eq!(history.seen(CpuId(cpu as u32)), own);
         }
         let running = loads.all_running();
         let alone = (0..cpus)
             .filter(|&other| other != cpu && running[other] > 1)
             .max_by_key(|&other| (running[other], core::cmp::Reverse(other)));
-        assert_eq!(history.longest(cpu, &loads, &nodes), alone);
+        let longest = history.longest(this, &loads, &nodes);
+        assert_eq!(longest.map(CpuId::index), alone);
     }
 }
 
 // Tunables.
 
 #[test]
-fn knobs_are_checked_and_fixed_at_boot() {
+fn tunables_are_checked_and_fixed_at_boot() {
     let mut rig = rig(1);
     let mut set = |name, value| rig.sched.set_tunable(&mut rig.platform, name, value);
     assert_eq!(set("cache_decay_ticks", 10), Ok(()));

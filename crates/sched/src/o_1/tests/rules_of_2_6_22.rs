@@ -75,9 +75,9 @@ fn the_starvation_limit_must_be_exceeded() {
     rig.run_to(1);
     rig.sched.rqs[0].expired_timestamp = 10;
     rig.platform.set_jiffies(10 + 2000);
-    assert!(!rig.sched.expired_starving(&rig.platform, 0));
+    assert!(!rig.sched.expired_starving(&rig.platform, CPU0));
     rig.platform.set_jiffies(10 + 2001);
-    assert!(rig.sched.expired_starving(&rig.platform, 0));
+    assert!(rig.sched.expired_starving(&rig.platform, CPU0));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn nobody_waits_in_expired_for_one_of_worse_nice_value() {
     rig.run_to(1);
     for (best, starving) in [(140, false), (121, false), (120, true)] {
         rig.sched.rqs[0].best_expired_prio = best;
-        assert_eq!(rig.sched.expired_starving(&rig.platform, 0), starving);
+        assert_eq!(rig.sched.expired_starving(&rig.platform, CPU0), starving);
     }
     rig.sched.rqs[0].swap_arrays();
     assert_eq!(rig.sched.rqs[0].best_expired_prio, 140);
@@ -127,7 +127,7 @@ fn the_rest_of_a_slice_comes_back_only_on_the_same_cpu() {
         rig.run_to(1);
         let child = rig.fork(parent, 0, 9);
         rig.sched.kill(&mut rig.platform, child);
-        rig.row(child).cpu = cpu;
+        rig.row(child).cpu = CpuId(cpu);
         rig.sched.reap(&mut rig.platform, child, Some(parent));
         assert_eq!(rig.sched.time_slice(parent), expect);
     }
@@ -184,7 +184,7 @@ fn a_running_task_is_moved_and_its_time_goes_with_it() {
     rig.pass(MS / 2);
     rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
-    // It waited for 10.5 ms, whatever the clocks of the two queues say. But it arrives by the clock
+    // It waited for 10.5 ms, whatever the clocks of the two queues are. But it arrives by the clock
     // of CPU 1, which stands at 10 ms, so that the last half counts twice: the second time at
     // 38/128.
     let twice = (MS / 2) * 38 / 128;
@@ -328,12 +328,12 @@ fn active_balancing_moves_even_the_heaviest_task() {
     rig.sched.tasks.set_allowed(task, CpuSet::All);
     assert_eq!(rig.sched.tasks[rig.sched.tasks.pid(task)].load_weight, 1149);
     rig.sched.domains.ask_push_for_test(CpuId(0), CpuId(1));
-    rig.sched.wake_migration_thread(&mut rig.platform, 0);
+    rig.sched.wake_migration_thread(&mut rig.platform, CPU0);
     assert_eq!(rig.sched.loads.all_running(), [2, 1]);
     rig.reschedule();
     assert_eq!(rig.sched.cpu_of(task), CpuId(1));
     assert_eq!(rig.sched.loads.all_running(), [0, 2]);
-    assert!(!rig.sched.tasks[Tasks::migration_thread(0)].is_queued());
+    assert!(!rig.sched.tasks[Tasks::migration_thread(CPU0)].is_queued());
     let _ = p;
 }
 

@@ -46,7 +46,7 @@ pub enum Feedback {
 pub struct Rules {
     /// What waiting tasks are ordered by.
     pub order_by: OrderBy,
-    /// Bursts are estimated from earlier ones rather than foreseen.
+    /// Bursts are estimated from earlier ones rather than announced.
     pub predicted: bool,
     /// A strictly better arrival takes the CPU.
     pub preemptive: bool,
@@ -239,7 +239,8 @@ pub static RR: Entry = Entry {
 pub static MLQ: Entry = Entry {
     name: "mlq",
     title: "Multilevel queue",
-    summary: "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first served",
+    summary: "SCHED_OTHER by round robin before SCHED_BATCH before SCHED_IDLE first come, first \
+              served",
     origin: Origin::Textbook,
     releases: &[
         release("fixed", "a class runs only when all better ones are empty", |config| {

@@ -2,7 +2,7 @@
 //! asked.
 //!
 //! The list of classes is deadline, real-time, fair. What differs from the core of 2.6.3x
-//! ([`core_2_6`](crate::classes::core_2_6)):
+//! ([`core_2_6`](super::core_2_6)):
 //!
 //! * A task that blocks leaves its queue in that moment, or, if the fair class delays it, later.
 //! * `schedule()` **picks first**. A fair task that is picked while it runs is neither put away nor
@@ -11,15 +11,15 @@
 //!   of the put ask for is lost.
 //! * The stopper, above all classes, moves running tasks. Its turn lies within `schedule()`, before
 //!   the pick.
+//!
+//! The fair class is a parameter: [`FairClass6`] is what the core knows of it.
 
-use super::class::Fair;
-use super::enqueue::{Dequeue, Enqueue};
-use crate::classes;
-use crate::classes::bandwidth::{Bandwidth, Quota};
-use crate::classes::deadline::{Deadline, server};
-use crate::classes::rq::{Settings, prio_of};
-use crate::classes::rt::{self, RealTime};
-use crate::classes::{Challenge, Class, ClassId, Pid, Rqs, Select, Thread};
+use super::bandwidth::{self, Quota};
+use super::deadline::{self, Deadline, server};
+use super::domains::Domains;
+use super::rq::{Settings, prio_of};
+use super::rt::{self, RealTime, RtRules};
+use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, Thread};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -28,9 +28,267 @@ use schedlab_core::{
     TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
-/// Linux 6.6, 6.12 or 6.18.
+/// What the fair servers (6.12 on) get of each CPU: runtime and period, ns.
+const FAIR_SERVER_NS: (u64, u64) = (50_000_000, 1_000_000_000);
+
+/// The fair class of a 6.x kernel. Besides its turn among the classes it balances, keeps the groups
+/// and their quotas, and answers for the release's tunables and promises.
+///
+/// The core has read the clock of the CPU that a hook is about. The class keeps
+/// [`Rqs::nr_running`] of its own threads, as it may hold some back, and
+/// [`Thread::on_rq`](super::rq::Thread::on_rq).
+pub trait FairClass6 {
+    // ---- birth and death ----
+
+    /// Makes room for `pid`, of whatever class, which is born into `group` on `cpu`.
+    fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId);
+
+    /// `set_load_weight`: `pid`, of whatever class and on no runqueue, has the attributes `attr`.
+    fn set_load_weight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        attr: &SchedAttr,
+    );
+
+    /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; the averages that it
+    /// starts with.
+    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
+
+    /// `pid` exits.
+    fn task_dead(&mut self, pid: Pid);
+
+    /// `pid`, of whatever class, has left its CPU; it may be dead.
+    fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid);
+
+    /// Nothing of `pid`, dead, is needed any more.
+    fn reap(&mut self, pid: Pid);
+
+    // ---- the queue ----
+
+    /// `pid` joins the runqueue.
+    fn enqueue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    );
+
+    /// `pid` leaves the runqueue. False: its dequeue is delayed.
+    fn dequeue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        why: Dequeue,
+    ) -> bool;
+
+    /// Whether the dequeue of `pid` is delayed: it sleeps, and is still queued (since 6.12).
+    fn is_delayed(&self, pid: Pid) -> bool {
+        let _ = pid;
+        false
+    }
+
+    /// `pid`, whose dequeue is delayed, is woken.
+    fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// `pid`, whose dequeue is delayed, leaves the runqueue now.
+    fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let _ = (rqs, platform, pid);
+    }
+
+    /// Whether fair tasks are queued on `cpu`, be they delayed.
+    fn is_wanted(&self, cpu: CpuId) -> bool;
+
+    // ---- running ----
+
+    /// `pick_task`: who is next on `cpu`, if anybody is queued. Nothing is switched.
+    fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// [`pick_task`](FairClass6::pick_task); if nobody is queued, balances (`newidle_balance`).
+    fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
+
+    /// `pid` stops running, and goes on waiting if it is still on the runqueue.
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `set_next_task`: `pid` runs.
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `prev` stops running and `next` runs, both fair.
+    fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
+
+    /// The tick found `pid` running.
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// `pid`, running, calls `sched_yield(2)`. The core asks for the reschedule afterwards.
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// `pid` has become runnable where `curr` runs, both fair: is that one to be preempted? `fork`:
+    /// it is new.
+    fn wakeup_preempt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        pid: Pid,
+        fork: bool,
+    );
+
+    /// `pid`, on the runqueue, has another nice value.
+    fn prio_changed(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        old_nice: i32,
+        nice: i32,
+    );
+
+    /// Whether `pid`, whose nice value has changed, is checked as at a wakeup.
+    fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
+
+    /// `update_curr` of `pid`, which runs.
+    fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
+    /// What the class has run on `cpu` in all, as last charged, ns.
+    fn exec_clock(&self, cpu: CpuId) -> u64;
+
+    // ---- CPUs ----
+
+    /// Where a task starts that is nobody's child.
+    fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
+
+    /// `select_task_rq` at a fork by a task on `cpu`.
+    fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, cpu: CpuId) -> CpuId;
+
+    /// `select_task_rq` at a wakeup.
+    fn select_at_wakeup(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid, waker: Waker)
+    -> CpuId;
+
+    /// `set_task_cpu`: `pid`, of whatever class and on no runqueue, belongs to `to` from now on.
+    /// `waking`: it was asleep.
+    fn set_task_cpu(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        to: CpuId,
+        waking: bool,
+    );
+
+    /// Another class, or the rqs, has moved `pid` to `to`.
+    fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
+
+    /// Takes `pid`, fair and not running, off its CPU; it belongs to `to` from now on.
+    fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
+
+    // ---- balancing ----
+
+    /// So many more threads of whatever class on `cpu`.
+    fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);
+
+    /// Another class has counted a thread more on `cpu`.
+    fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
+
+    /// `cpu` idles from now on.
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId);
+
+    /// `sched_balance_trigger`: the tick, after the running thread's class has had it.
+    fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
+
+    /// A CPU has gone off line or come back, and [`Rqs::domains`] has been built anew.
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform);
+
+    /// See [`Inspect::describe_domains`].
+    fn describe_domains(&self, rqs: &Rqs) -> String;
+
+    // ---- groups ----
+
+    /// Whether there is such a group.
+    fn has_group(&self, group: GroupId) -> bool;
+
+    /// A new group below `parent`.
+    fn group_new(&mut self, parent: GroupId, shares: u64) -> GroupId;
+
+    /// Writes the shares of `group`.
+    fn group_set_shares(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    );
+
+    /// Whether `group` counts as `SCHED_IDLE` (`cpu.idle`).
+    fn is_idle_group(&self, group: GroupId) -> bool;
+
+    /// Writes `cpu.idle` of `group`.
+    fn group_set_idle(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    );
+
+    /// Writes the quota of `group`.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    fn group_set_quota(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String>;
+
+    /// What `group` has used and suffered.
+    fn group_stats(&self, group: GroupId) -> GroupStats;
+
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId);
+
+    /// A timer of the quotas has fired.
+    fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
+
+    /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
+    fn throttled_hierarchy(&self, pid: Pid) -> bool;
+
+    // ---- the administrator ----
+
+    /// Whether fair servers, in place of real-time throttling, keep real-time tasks from starving
+    /// the others (since 6.12).
+    fn has_fair_server(&self) -> bool;
+
+    /// The class's tunables.
+    fn tunables(&self) -> Vec<Tunable>;
+
+    /// Writes a tunable; name and range have been checked.
+    fn set_tunable(&mut self, name: &str, value: i64);
+
+    /// What holds for fair tasks.
+    fn promises(&self, load: &Load) -> Promises;
+
+    /// Checks the class's books.
+    ///
+    /// # Errors
+    /// What does not add up.
+    fn audit(&self, rqs: &Rqs) -> Result<(), String>;
+}
+
+/// A 6.x kernel with the fair class `F`.
 #[derive(Debug)]
-pub struct Eevdf {
+pub struct Core6<F> {
     /// Threads and runqueues.
     pub core: Rqs,
     /// `SCHED_DEADLINE`.
@@ -38,10 +296,52 @@ pub struct Eevdf {
     /// `SCHED_FIFO`, `SCHED_RR`.
     pub rt: RealTime,
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE`.
-    pub fair: Fair,
+    pub fair: F,
 }
 
-impl Eevdf {
+/// Calls a hook of the class of a thread that is not idle.
+macro_rules! class {
+    ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
+        match $class {
+            ClassId::Fair => $self.fair.$hook(&mut $self.core, $($arg),*),
+            ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
+            ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
+            ClassId::Idle => unreachable!("the idle threads are asked nothing"),
+        }
+    };
+}
+
+/// Calls a hook of the class of a thread, if that is the real-time or the deadline class. (The fair
+/// class and the idle threads have nothing to do there.)
+macro_rules! urgent_class {
+    ($self:ident, $class:expr, $hook:ident($($arg:expr),*)) => {
+        match $class {
+            ClassId::Rt => $self.rt.$hook(&mut $self.core, $($arg),*),
+            ClassId::Deadline => $self.deadline.$hook(&mut $self.core, $($arg),*),
+            ClassId::Fair | ClassId::Idle => {}
+        }
+    };
+}
+
+impl<F: FairClass6> Core6<F> {
+    /// An idle machine of these domains.
+    pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
+        let cpus = domains.cpus();
+        let real_time = RtRules {
+            throttling: !fair.has_fair_server(),
+            // RT_RUNTIME_SHARE is off since 5.10.
+            runtime_share: false,
+            push_pull: true,
+        };
+        let mut deadline = Deadline::new(cpus);
+        if fair.has_fair_server() {
+            let fits = deadline.set_fair_server(FAIR_SERVER_NS.0, FAIR_SERVER_NS.1);
+            debug_assert!(fits.is_ok(), "5 % of an empty machine");
+        }
+        let rt = RealTime::new(real_time, cpus, hz);
+        Core6 { core: Rqs::new(domains), deadline, rt, fair }
+    }
+
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
@@ -49,99 +349,74 @@ impl Eevdf {
 
     /// `activate_task`. The fair and the deadline class count `nr_running` themselves, as they may
     /// hold a task back.
-    fn activate(&mut self, platform: &mut Platform, pid: Pid, why: classes::Enqueue) {
-        let Self { core: rqs, deadline, rt, fair } = self;
-        let cpu = rqs.cpu_of(pid);
-        match rqs.thread(pid).class {
-            ClassId::Fair => {
-                let initial = why == classes::Enqueue::New;
-                fair.enqueue_task(rqs, platform, pid, Enqueue { initial });
-            }
-            ClassId::Rt => {
-                rt.enqueue_task(rqs, platform, cpu, pid, why);
-                fair.add_nr_running(rqs, cpu, 1);
-            }
-            ClassId::Deadline => {
-                deadline.enqueue_task(rqs, platform, cpu, pid, why);
-                fair.note_overload(rqs, cpu);
-            }
-            ClassId::Idle => unreachable!("idle threads are not queued"),
+    fn activate(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        class!(self, class, enqueue_task(platform, cpu, pid, why));
+        match class {
+            ClassId::Rt => self.fair.add_nr_running(&mut self.core, cpu, 1),
+            ClassId::Deadline => self.fair.note_overload(&self.core, cpu),
+            ClassId::Fair | ClassId::Idle => {}
         }
-        rqs.thread_mut(pid).on_rq = true;
+        self.core.thread_mut(pid).on_rq = true;
     }
 
     /// `deactivate_task`. False: the fair class has delayed it.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
-        let Self { core: rqs, deadline, rt, fair } = self;
-        let cpu = rqs.cpu_of(pid);
-        let listed = if why.sleep { classes::Dequeue::Sleep } else { classes::Dequeue::Save };
-        match rqs.thread(pid).class {
-            ClassId::Fair => return fair.dequeue_task(rqs, platform, pid, why),
-            ClassId::Rt => {
-                rt.dequeue_task(rqs, platform, cpu, pid, listed);
-                rqs.sub_nr_running(cpu, 1);
-            }
-            ClassId::Deadline => {
-                deadline.dequeue_task(rqs, platform, cpu, pid, listed);
-            }
-            ClassId::Idle => unreachable!("idle threads are not queued"),
+        let cpu = self.core.cpu_of(pid);
+        let class = self.class_of(pid);
+        let left = class!(self, class, dequeue_task(platform, cpu, pid, why));
+        if class == ClassId::Fair {
+            return left;
         }
-        rqs.thread_mut(pid).on_rq = false;
+        if class == ClassId::Rt {
+            self.core.sub_nr_running(cpu, 1);
+        }
+        self.core.thread_mut(pid).on_rq = false;
         true
     }
 
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core: rqs, deadline, rt, fair } = self;
-        match rqs.thread(pid).class {
-            ClassId::Fair => fair.put_prev_task(rqs, platform, pid),
-            ClassId::Rt => rt.put_prev_task(rqs, platform, cpu, pid),
-            ClassId::Deadline => deadline.put_prev_task(rqs, platform, cpu, pid),
-            ClassId::Idle => {}
+        if self.class_of(pid) != ClassId::Idle {
+            class!(self, self.class_of(pid), put_prev_task(platform, cpu, pid));
         }
     }
 
     fn set_next(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
-        let Self { core: rqs, deadline, rt, fair } = self;
-        match rqs.thread(pid).class {
-            ClassId::Fair => fair.set_next_task(rqs, platform, pid),
-            ClassId::Rt => rt.set_curr_task(rqs, platform, cpu, pid),
-            ClassId::Deadline => deadline.set_curr_task(rqs, platform, cpu, pid),
-            ClassId::Idle => {}
+        if self.class_of(pid) != ClassId::Idle {
+            class!(self, self.class_of(pid), set_curr_task(platform, cpu, pid));
         }
     }
 
     /// `wakeup_preempt`: `pid` has become runnable on its CPU. A better class preempts; within one
     /// the class says.
     fn wakeup_preempt(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
-        let Self { core: rqs, deadline, rt, fair } = self;
-        let cpu = rqs.cpu_of(pid);
-        let curr = rqs.curr(cpu);
-        match (rqs.thread(pid).class, rqs.thread(curr).class) {
-            (ClassId::Fair, ClassId::Fair) => {
-                fair.wakeup_preempt(rqs, platform, curr, pid, challenge == Challenge::Fork);
-            }
-            (ClassId::Rt, ClassId::Rt) => rt.check_preempt_curr(rqs, platform, cpu, pid, challenge),
-            (ClassId::Deadline, ClassId::Deadline) => {
-                deadline.check_preempt_curr(rqs, platform, cpu, pid, challenge);
-            }
-            (new, old) if new > old => rqs.resched_curr(platform, cpu),
-            (ClassId::Fair, _) if deadline.has_fair_server() => {
-                deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(rqs, platform, cpu);
-            }
-            _ => {}
+        let cpu = self.core.cpu_of(pid);
+        let curr = self.core.curr(cpu);
+        let (new, old) = (self.class_of(pid), self.class_of(curr));
+        if new > old {
+            self.core.resched_curr(platform, cpu);
+        } else if new == old && new == ClassId::Fair {
+            let fork = challenge == Challenge::Fork;
+            self.fair.wakeup_preempt(&mut self.core, platform, curr, pid, fork);
+        } else if new == old {
+            urgent_class!(self, new, check_preempt_curr(platform, cpu, pid, challenge));
+        } else if new == ClassId::Fair && self.deadline.has_fair_server() {
+            self.defer_fair_server(platform, cpu);
         }
+    }
+
+    /// Something more urgent has `cpu`, and fair tasks wait there.
+    fn defer_fair_server(&mut self, platform: &mut Platform, cpu: CpuId) {
+        let exec_ns = self.fair.exec_clock(cpu);
+        self.deadline.fair_server_charge(&mut self.core, platform, cpu, exec_ns);
+        self.deadline.fair_server_defer(&self.core, platform, cpu);
     }
 
     /// What the real-time or the deadline class may want to do after a wakeup.
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
-        let Self { core: rqs, deadline, rt, .. } = self;
-        let cpu = rqs.cpu_of(pid);
-        match rqs.thread(pid).class {
-            ClassId::Rt => rt.task_woken(rqs, platform, cpu, pid),
-            ClassId::Deadline => deadline.task_woken(rqs, platform, cpu, pid),
-            _ => {}
-        }
+        let cpu = self.core.cpu_of(pid);
+        urgent_class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
         self.tell_moves();
     }
 
@@ -183,11 +458,11 @@ impl Eevdf {
         if self.class_of(pid) == ClassId::Fair {
             self.fair.detach_task(&mut self.core, platform, pid, to);
         } else {
-            self.deactivate(platform, pid, Dequeue::default());
+            self.deactivate(platform, pid, Dequeue::Save);
             self.fair.set_task_cpu(&mut self.core, platform, pid, to, false);
         }
         self.core.update_rq_clock(platform, to);
-        self.activate(platform, pid, classes::Enqueue::Migrated);
+        self.activate(platform, pid, Enqueue::Migrated);
         self.wakeup_preempt(platform, pid, Challenge::Other);
     }
 
@@ -203,11 +478,7 @@ impl Eevdf {
         let is_stopper = self.core.is_migration_thread(prev);
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
-            let Self { core: rqs, deadline, rt, .. } = self;
-            match prev_class {
-                ClassId::Rt => rt.pre_schedule(rqs, platform, cpu, prev),
-                _ => deadline.pre_schedule(rqs, platform, cpu, prev),
-            }
+            urgent_class!(self, prev_class, pre_schedule(platform, cpu, prev));
             self.tell_moves();
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
@@ -220,8 +491,8 @@ impl Eevdf {
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
             (true, true) => fair.switch(rqs, platform, prev, next),
-            (true, false) => fair.put_prev_task(rqs, platform, prev),
-            (false, true) => fair.set_next_task(rqs, platform, next),
+            (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
+            (false, true) => fair.set_curr_task(rqs, platform, cpu, next),
             (false, false) => {}
         }
         rqs.set_curr(cpu, next);
@@ -253,8 +524,7 @@ impl Eevdf {
         }
         if let Some(pid) = urgent.or_else(|| rt.pick_next_task(rqs, platform, cpu)) {
             if deadline.has_fair_server() && fair.is_wanted(cpu) {
-                deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
-                deadline.fair_server_defer(rqs, platform, cpu);
+                self.defer_fair_server(platform, cpu);
             }
             return (pid, false);
         }
@@ -286,14 +556,14 @@ impl Eevdf {
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.deactivate(platform, pid, Dequeue::default());
+            self.deactivate(platform, pid, Dequeue::Save);
         }
         if running {
             self.put_prev(platform, cpu, pid);
         }
         change(self, platform);
         if queued {
-            self.activate(platform, pid, classes::Enqueue::Restored);
+            self.activate(platform, pid, Enqueue::Restored);
         }
         if running {
             self.set_next(platform, cpu, pid);
@@ -330,6 +600,12 @@ impl Eevdf {
         ]
     }
 
+    /// # Errors
+    /// If there is no such group.
+    fn check_group(&self, group: GroupId) -> Result<(), String> {
+        if self.fair.has_group(group) { Ok(()) } else { Err("no such group".into()) }
+    }
+
     /// Where `pid` may go that may not stay where it is.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -337,7 +613,7 @@ impl Eevdf {
     }
 }
 
-impl Scheduler for Eevdf {
+impl<F: FairClass6> Scheduler for Core6<F> {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         self.core.make_room(task);
         let pid = self.core.pid(task);
@@ -373,10 +649,10 @@ impl Scheduler for Eevdf {
         };
         self.core.act_on(cpu);
         self.core.external = parent == Parent::External;
-        self.core.thread_mut(pid).cpu = cpu.0;
+        self.core.thread_mut(pid).cpu = cpu;
         self.rt.thread_born(&self.core, platform, pid, parent);
-        let known = self.fair.check_group(attr.group).is_ok();
-        self.fair.thread_born(pid, if known { attr.group.0 } else { 0 }, cpu);
+        let known = self.fair.has_group(attr.group);
+        self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
@@ -384,12 +660,12 @@ impl Scheduler for Eevdf {
                 _ if attr.allowed.contains(cpu) => cpu,
                 _ => self.fallback_cpu(pid),
             };
-            self.core.thread_mut(pid).cpu = chosen.0;
+            self.core.thread_mut(pid).cpu = chosen;
             self.fair.came_to_cpu(pid, chosen);
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         self.fair.wake_up_new(&self.core, pid);
-        self.activate(platform, pid, classes::Enqueue::New);
+        self.activate(platform, pid, Enqueue::New);
         self.wakeup_preempt(platform, pid, Challenge::Fork);
         self.task_woken(platform, pid);
     }
@@ -425,7 +701,7 @@ impl Scheduler for Eevdf {
             self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
         }
-        self.activate(platform, pid, classes::Enqueue::Wakeup);
+        self.activate(platform, pid, Enqueue::Wakeup);
         if !running {
             self.wakeup_preempt(platform, pid, Challenge::Wakeup { sync });
         }
@@ -438,7 +714,7 @@ impl Scheduler for Eevdf {
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
-        self.deactivate(platform, pid, Dequeue { sleep: true, special, ..Dequeue::default() });
+        self.deactivate(platform, pid, if special { Dequeue::Special } else { Dequeue::Sleep });
         if reason == BlockReason::Dead {
             self.fair.task_dead(pid);
             if self.class_of(pid) == ClassId::Deadline {
@@ -585,11 +861,7 @@ impl Scheduler for Eevdf {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
         if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
-            self.deactivate(
-                platform,
-                pid,
-                Dequeue { sleep: true, special: true, ..Dequeue::default() },
-            );
+            self.deactivate(platform, pid, Dequeue::Special);
         }
         self.core.thread_mut(pid).runnable = false;
         if self.class_of(pid) == ClassId::Deadline {
@@ -607,7 +879,7 @@ impl Scheduler for Eevdf {
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         if key == rt::PERIOD_TIMER {
             self.rt.period_timer(&mut self.core, platform);
-        } else if Bandwidth::is_timer(key) {
+        } else if bandwidth::is_timer(key) {
             self.fair.bandwidth_timer(&mut self.core, platform, key);
         } else {
             let Self { core: rqs, deadline, fair, .. } = self;
@@ -664,17 +936,17 @@ fn busy(message: String) -> ControlError {
     Errno::Busy.because(message).into()
 }
 
-impl Inspect for Eevdf {
+impl<F: FairClass6> Inspect for Core6<F> {
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
-        self.fair.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
-        Ok(self.fair.group_stats(group.0))
+        self.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
+        Ok(self.fair.group_stats(group))
     }
 
     fn tunables(&self) -> Vec<Tunable> {
         let mut all = self.fair.tunables();
         all.extend(self.limit_tunables());
         all.extend(self.deadline.tunables());
-        if self.fair.version.has_fair_server() {
+        if self.fair.has_fair_server() {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
@@ -685,7 +957,7 @@ impl Inspect for Eevdf {
     }
 
     fn describe_domains(&self) -> Option<String> {
-        Some(super::domains::describe(&self.core.domains))
+        Some(self.fair.describe_domains(&self.core))
     }
 
     fn audit(&self) -> Result<(), String> {
@@ -697,7 +969,7 @@ impl Inspect for Eevdf {
                 .iter()
                 .enumerate()
                 .filter(|(number, thread)| {
-                    thread.cpu == cpu.0
+                    thread.cpu == cpu
                         && thread.on_rq
                         && thread.class != ClassId::Idle
                         && !self.deadline.is_throttled(Pid(*number as u32))
@@ -718,7 +990,7 @@ impl Inspect for Eevdf {
     }
 }
 
-impl Eevdf {
+impl<F: FairClass6> Core6<F> {
     fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
         self.deadline.cpu_offline()?;
         self.core.set_online(cpu, false);
@@ -737,8 +1009,8 @@ impl Eevdf {
     }
 
     fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
-        self.fair.check_group(parent)?;
-        Ok(GroupId(self.fair.group_new(parent.0, shares)))
+        self.check_group(parent)?;
+        Ok(self.fair.group_new(parent, shares))
     }
 
     fn set_shares(
@@ -747,14 +1019,14 @@ impl Eevdf {
         group: GroupId,
         shares: u64,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group has no shares".into());
         }
-        if self.fair.groups[group.index()].idle {
+        if self.fair.is_idle_group(group) {
             return Err("the shares of an idle group cannot be written".into());
         }
-        self.fair.group_set_shares(&mut self.core, platform, group.0, shares);
+        self.fair.group_set_shares(&mut self.core, platform, group, shares);
         Ok(())
     }
 
@@ -764,8 +1036,8 @@ impl Eevdf {
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
-        self.fair.group_set_quota(&mut self.core, platform, group.0, quota)
+        self.check_group(group)?;
+        self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
 
     fn set_idle(
@@ -774,11 +1046,11 @@ impl Eevdf {
         group: GroupId,
         idle: bool,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         if group == GroupId::ROOT {
             return Err("the root group cannot be idle".into());
         }
-        self.fair.group_set_idle(&mut self.core, platform, group.0, idle);
+        self.fair.group_set_idle(&mut self.core, platform, group, idle);
         Ok(())
     }
 
@@ -788,10 +1060,10 @@ impl Eevdf {
         task: TaskId,
         group: GroupId,
     ) -> Result<(), String> {
-        self.fair.check_group(group)?;
+        self.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group.0);
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.
@@ -835,7 +1107,7 @@ impl Eevdf {
             values[which] = value as u64;
             return self.deadline.set_fair_server(values[0], values[1]).map_err(|_| busy());
         }
-        if classes::deadline::TUNABLES.contains(&name) {
+        if deadline::TUNABLES.contains(&name) {
             self.deadline.set_tunable(name, value);
             return Ok(());
         }

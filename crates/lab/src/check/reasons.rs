@@ -1,0 +1,76 @@
+//! Whether the account that a scheduler gives of a pick is true: whom its reasons name is who is
+//! picked.
+
+use schedlab_core::{Account, Question, RuleDoc, TaskId, Who};
+
+/// Checks the accounts of one reschedule, which picked `next`, against the scheduler's `rules`. The
+/// last account of a pick counts; a scheduler may have looked several times.
+///
+/// # Errors
+/// What is not true.
+pub fn check(rules: &[&RuleDoc], accounts: &[Account], next: Option<TaskId>) -> Result<(), String> {
+    for account in accounts {
+        let known = rules.iter().find(|known| known.rule == account.rule);
+        match known {
+            Some(known) if known.question == account.question => {}
+            Some(known) => {
+                let (asked, question) = (account.question.name(), known.question.name());
+                return Err(format!("rule {} decides {question}, not {asked}", known.name));
+            }
+            None => return Err(format!("rule {} is not described", account.rule.0)),
+        }
+    }
+    let pick = accounts.iter().rev().find(|account| account.question == Question::Pick);
+    let pick = pick.ok_or("it gives no account of its pick")?;
+    let best = pick.evidence.best().map_err(|group| {
+        format!("its candidates in group {} have no single best: {pick:?}", group.0)
+    })?;
+    if best != next.map(Who::Task) {
+        return Err(format!("{next:?} is picked, and its reasons name {best:?}: {pick:?}"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_core::{Candidate, Evidence};
+
+    schedlab_core::define_rules! {
+        /// Two rules.
+        static RULES {
+            1 FIRST Pick "first": "The first runs.";
+            2 HERE SelectCpu "here": "It stays here.";
+        }
+    }
+
+    fn account(rule: schedlab_core::Rule, ranks: &[i64]) -> Account {
+        let candidates = ranks
+            .iter()
+            .zip(0..)
+            .map(|(&rank, task)| Candidate::task(TaskId(task), [rank, 0, 0, 0]))
+            .collect();
+        Account { question: Question::Pick, rule, evidence: Evidence { terms: vec![], candidates } }
+    }
+
+    #[test]
+    fn whom_the_reasons_name_must_be_who_is_picked() {
+        let rules: Vec<&RuleDoc> = RULES.iter().collect();
+        let check = |accounts: &[Account], next: Option<u32>| {
+            check(&rules, accounts, next.map(TaskId))
+                .map_err(|what| what.chars().take(20).collect())
+        };
+        assert_eq!(check(&[account(FIRST, &[2, 1])], Some(1)), Ok(()));
+        assert_eq!(check(&[account(FIRST, &[])], None), Ok(()));
+        let wrong: [(&[Account], Option<u32>, &str); 5] = [
+            (&[account(FIRST, &[2, 1])], Some(0), "Some(TaskId(0)) is p"),
+            (&[account(FIRST, &[1])], None, "None is picked, and "),
+            (&[account(FIRST, &[1, 1])], Some(0), "its candidates in gr"),
+            (&[account(HERE, &[1])], Some(0), "rule here decides se"),
+            (&[], None, "it gives no account "),
+        ];
+        for (accounts, next, message) in wrong {
+            assert_eq!(check(accounts, next), Err(String::from(message)));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Running means over the behaviour of a task. Wakeup preemption and synchronous wakeups use them.
+
+/// The means of a task. All zero for a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Averages {
+    /// How long it runs between the wakeups that it issues, ns. A small value means that it does
+    /// little but wake others, and may be preempted for easily.
+    pub avg_wakeup: u64,
+    /// `sum_exec` at the last wakeup that it issued, ns; 0 = none since it last slept.
+    pub last_wakeup: u64,
+    /// `sum_exec` when it was itself last woken, ns.
+    pub start_runtime: u64,
+    /// How long it runs on after a wakeup that it issued, ns.
+    pub avg_overlap: u64,
+    /// How long it runs at a time, ns.
+    pub avg_running: u64,
+}
+
+impl Averages {
+    /// The task, which has run `ran_ns` in all, goes to sleep.
+    #[inline]
+    pub fn sleeps(&mut self, ran_ns: u64, wakeup_granularity_ns: u64) {
+        if self.last_wakeup != 0 {
+            update_avg(&mut self.avg_overlap, ran_ns.wrapping_sub(self.last_wakeup));
+            self.last_wakeup = 0;
+        } else {
+            update_avg(&mut self.avg_wakeup, wakeup_granularity_ns);
+        }
+    }
+
+    /// The task, which has run `ran_ns` in all, wakes another.
+    pub fn wakes_other(&mut self, ran_ns: u64) {
+        let since = if self.last_wakeup != 0 { self.last_wakeup } else { self.start_runtime };
+        update_avg(&mut self.avg_wakeup, ran_ns.wrapping_sub(since));
+        self.last_wakeup = ran_ns;
+    }
+
+    /// The task is put away after a run of `ran_ns`; `runnable` is false if it has blocked.
+    #[inline]
+    pub fn put(&mut self, ran_ns: u64, runnable: bool, migration_cost_ns: i64) {
+        update_avg(&mut self.avg_running, ran_ns);
+        if runnable {
+            let limit = 2i64.wrapping_mul(migration_cost_ns) as u64;
+            update_avg(&mut self.avg_overlap, ran_ns.min(limit));
+        } else {
+            update_avg(&mut self.avg_running, 0);
+        }
+    }
+}
+
+/// `update_avg`: an eighth of the way to the sample, rounded down.
+#[inline]
+fn update_avg(avg: &mut u64, sample: u64) {
+    let diff = sample.wrapping_sub(*avg) as i64;
+    *avg = avg.wrapping_add((diff >> 3) as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_round_down() {
+        let mut avg = 1_000_000;
+        update_avg(&mut avg, 0);
+        assert_eq!(avg, 875_000);
+        let mut avg = 1;
+        update_avg(&mut avg, 0);
+        assert_eq!(avg, 0);
+    }
+}

@@ -1,0 +1,54 @@
+//! Buddies: entities that are picked before the leftmost one, if they are not far ahead of it.
+//!
+//! `next` is an entity that was woken, `last` one that a wakeup preempted and whose data are still
+//! in the cache. Each queue has one of each; a task's groups are buddies in the queues above.
+
+use super::Cfs;
+use super::ids::EntityId;
+
+impl Cfs {
+    /// `set_next_buddy`: `e` and its groups become `next` of their queues. Not for `SCHED_IDLE`
+    /// tasks.
+    pub(super) fn set_next_buddy(&mut self, e: EntityId) {
+        if self.entities[e].is_idle_policy {
+            return;
+        }
+        let mut level = Some(e);
+        while let Some(e) = level {
+            let entity = &self.entities[e];
+            self.queues[entity.cfs_rq].next = Some(e);
+            level = entity.parent;
+        }
+    }
+
+    /// `set_last_buddy`: `e` and its groups become `last` of their queues. Not for `SCHED_IDLE`
+    /// tasks.
+    pub(super) fn set_last_buddy(&mut self, e: EntityId) {
+        if self.entities[e].is_idle_policy {
+            return;
+        }
+        let mut level = Some(e);
+        while let Some(e) = level {
+            let entity = &self.entities[e];
+            self.queues[entity.cfs_rq].last = Some(e);
+            level = entity.parent;
+        }
+    }
+
+    /// `clear_buddies`: `e` and its groups are buddies no longer.
+    #[inline]
+    pub(super) fn clear_buddies(&mut self, e: EntityId) {
+        let mut level = Some(e);
+        while let Some(e) = level {
+            let entity = &self.entities[e];
+            let queue = &mut self.queues[entity.cfs_rq];
+            if queue.last == Some(e) {
+                queue.last = None;
+            }
+            if queue.next == Some(e) {
+                queue.next = None;
+            }
+            level = entity.parent;
+        }
+    }
+}

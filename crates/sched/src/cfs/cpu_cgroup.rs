@@ -1,0 +1,134 @@
+//! The files of the `cpu` controller: groups are made, get shares and quotas, and tasks are moved
+//! between them.
+
+use super::Cfs;
+use super::ids::CfsRqId;
+use super::load_weight::LoadWeight;
+use super::task_group::{SHARES, TaskGroup};
+use crate::classes::bandwidth::Quota;
+use crate::classes::{Pid, Rqs};
+use alloc::string::String;
+use alloc::vec::Vec;
+use schedlab_core::{CpuId, GroupId, GroupStats, Platform};
+
+impl Cfs {
+    /// `sched_create_group`.
+    pub(super) fn sched_create_group(
+        &mut self,
+        parent: GroupId,
+        shares: u64,
+    ) -> Result<GroupId, String> {
+        if !self.rules.groups {
+            return Err(alloc::format!(
+                "CFS of {} is built without task groups here",
+                self.rules.name
+            ));
+        }
+        let Some(above) = self.groups.get(parent) else {
+            return Err("the parent group does not exist".into());
+        };
+        let Some(depth) = above.depth.checked_add(1) else {
+            return Err("groups are nested too deeply".into());
+        };
+        let shares = shares.clamp(*SHARES.start(), *SHARES.end());
+        self.limits.group_made(parent);
+        Ok(self.groups.push(TaskGroup {
+            parent: Some(parent),
+            shares,
+            depth,
+            queues: Vec::new(),
+            absent_weight: alloc::vec![shares; self.leaf_cpus.len()],
+        }))
+    }
+
+    /// `sched_group_set_shares`: every CPU's entity gets the full shares, until they are next
+    /// divided.
+    pub(super) fn sched_group_set_shares(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) -> Result<(), String> {
+        if group == GroupId::ROOT {
+            return Err("the root group has no shares".into());
+        }
+        let Some(row) = self.groups.get_mut(group) else {
+            return Err("no such group".into());
+        };
+        let shares = shares.clamp(*SHARES.start(), *SHARES.end());
+        if row.shares == shares {
+            return Ok(());
+        }
+        row.shares = shares;
+        row.absent_weight.fill(shares);
+        let load = LoadWeight::computed(shares, self.rules.inverse);
+        for place in 0..row.queues.len() {
+            let q = self.groups[group].queues[place].1;
+            self.queues[q].shares = 0;
+            if let Some(e) = self.queues[q].entity {
+                self.reweight_entity(rqs, platform, e, load);
+            }
+        }
+        Ok(())
+    }
+
+    /// `moved_group_fair`: a task, off its queue, joins another group and is placed there as a
+    /// newcomer.
+    pub(super) fn moved_group_fair(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        group: GroupId,
+    ) -> Result<(), String> {
+        if !self.groups.contains(group) {
+            return Err("no such group".into());
+        }
+        let e = self.entity_of(pid);
+        self.set_task_rq(e, group, rqs.cpu_of(pid));
+        let q = self.entities[e].cfs_rq;
+        self.update_curr(rqs, platform, q);
+        self.place_entity(q, e, true);
+        Ok(())
+    }
+
+    /// `tg_set_cfs_bandwidth`.
+    pub(super) fn tg_set_cfs_bandwidth(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), String> {
+        if self.rules.bandwidth.is_none() {
+            return Err(alloc::format!(
+                "CFS of {} has no quotas: they came with 3.2 (cfs@3.2)",
+                self.rules.name
+            ));
+        }
+        let Some(row) = self.groups.get(group) else {
+            return Err("no such group".into());
+        };
+        let queues = row.queues.iter().map(|&(_, q)| q);
+        self.limits.set_quota(platform, group, quota, queues)?;
+        while let Some(q) = self.limits.first_throttled(group) {
+            self.unthrottle_cfs_rq(rqs, platform, q);
+        }
+        Ok(())
+    }
+
+    /// `cpu.stat`: what a group has used, and how long it was throttled.
+    pub(super) fn cpu_stat(&self, group: GroupId) -> Result<GroupStats, String> {
+        let Some(row) = self.groups.get(group) else {
+            return Err("no such group".into());
+        };
+        let used = |q: CfsRqId| self.queues[q].exec_clock;
+        let usage_ns = if group == GroupId::ROOT {
+            (0..self.queues_on.len() as u32).map(|cpu| used(CfsRqId::root(CpuId(cpu)))).sum()
+        } else {
+            row.queues.iter().map(|&(_, q)| used(q)).sum()
+        };
+        Ok(GroupStats { usage_ns, ..self.limits.stats(group) })
+    }
+}

@@ -1,0 +1,100 @@
+//! CPU power: how much a group of CPUs can do for ordinary tasks.
+
+use super::lb_env::SCHED_LOAD_SCALE;
+use crate::classes::Rqs;
+use crate::classes::domains::Domains;
+use alloc::vec::Vec;
+use schedlab_core::CpuId;
+
+/// The power of all groups of all domains.
+#[derive(Clone, Debug)]
+pub struct CpuPower {
+    /// By level: the power of each group, at its first CPU.
+    power: Vec<Vec<u64>>,
+    /// By level: how many CPUs have other than the power of one.
+    weak_groups: Vec<u32>,
+}
+
+impl CpuPower {
+    /// The power at boot: no real-time task takes anything of it. Threads of a core have their part
+    /// of what the core is worth; a group of several CPUs has the sum of its parts.
+    pub fn at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> CpuPower {
+        let mut power: Vec<Vec<u64>> = Vec::new();
+        for number in 0..domains.levels() {
+            let level = domains.level(number);
+            let of_group = |cpu: CpuId| match domains.child(cpu, number) {
+                None if !is_online(cpu) => SCHED_LOAD_SCALE,
+                None if level.params.share_cpupower => {
+                    u64::from(level.params.smt_gain) / level.span(cpu).cpus.len() as u64
+                }
+                None => SCHED_LOAD_SCALE,
+                Some(child) => {
+                    let groups = &domains.level(child).span(cpu).groups;
+                    groups.iter().map(|group| power[child][group[0].index()]).sum()
+                }
+            };
+            let row = (0..domains.cpus()).map(CpuId).map(of_group).collect();
+            power.push(row);
+        }
+        let is_weak = |power: &&u64| **power != SCHED_LOAD_SCALE;
+        let weak_groups =
+            power.iter().map(|level| level.iter().filter(is_weak).count() as u32).collect();
+        CpuPower { power, weak_groups }
+    }
+
+    /// The power of a group of CPUs, as of when its first CPU last looked.
+    #[inline]
+    pub fn of_group(&self, level: usize, group: &[CpuId]) -> u64 {
+        self.power[level][group[0].index()]
+    }
+
+    /// The power of a single CPU: that of its group in its smallest domain (or at `level`, if it
+    /// has none).
+    #[inline]
+    pub fn of_cpu(&self, domains: &Domains, level: usize, cpu: CpuId) -> u64 {
+        let lowest = domains.of(cpu).next().unwrap_or(level);
+        self.power[lowest][cpu.index()]
+    }
+
+    /// Whether every group of a level has the power of one CPU.
+    #[inline]
+    pub fn is_uniform(&self, level: usize) -> bool {
+        self.weak_groups[level] == 0
+    }
+
+    /// Pretends that so many groups of a level are weak. Returns how many are.
+    #[cfg(test)]
+    pub fn replace_weak_groups(&mut self, level: usize, weak: u32) -> u32 {
+        core::mem::replace(&mut self.weak_groups[level], weak)
+    }
+
+    /// `update_group_power`: what real-time tasks leave of the power of `cpu`'s group.
+    pub fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
+        let power = match rqs.domains.child(cpu, level) {
+            None => update_cpu_power(rqs, level, cpu),
+            Some(child) => {
+                let groups = &rqs.domains.level(child).span(cpu).groups;
+                groups.iter().map(|group| self.of_group(child, group)).sum()
+            }
+        };
+        let whole = |power: u64| u32::from(power == SCHED_LOAD_SCALE);
+        let old = core::mem::replace(&mut self.power[level][cpu.index()], power);
+        self.weak_groups[level] += whole(old);
+        self.weak_groups[level] -= whole(power);
+    }
+}
+
+/// `update_cpu_power`.
+fn update_cpu_power(rqs: &mut Rqs, level: usize, cpu: CpuId) -> u64 {
+    let domain = rqs.domains.level(level);
+    let mut power = SCHED_LOAD_SCALE;
+    if domain.params.share_cpupower {
+        power = u64::from(domain.params.smt_gain) / domain.span(cpu).cpus.len() as u64;
+    }
+    rqs.rt_avg_decay(cpu);
+    let rq = &rqs.rqs[cpu.index()];
+    let total = rqs.rt_avg_period_ns + rq.clock.wrapping_sub(rq.age_stamp);
+    let available = total.saturating_sub(rq.rt_avg);
+    let scale = available / (total >> 10).max(1);
+    ((power * scale) >> 10).max(1)
+}

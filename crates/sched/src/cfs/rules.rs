@@ -1,0 +1,135 @@
+//! The rules of a release: what differs from release to release, as named properties of one
+//! algorithm. [`releases`](super::releases) has the records.
+
+use super::features::Feature;
+use crate::classes::bandwidth::BandwidthVersion;
+
+/// How the inverse of a computed weight is formed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InverseRule {
+    /// 2^32 over the weight plus one.
+    OfNext,
+    /// 2^32 over the weight.
+    OfSame,
+}
+
+/// What a queue's period, in which everybody is to run once, is with more than `nr_latency` tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeriodRule {
+    /// floor(latency * tasks / nr_latency).
+    StretchLatency,
+    /// min_granularity * tasks.
+    MinGranularityEach,
+}
+
+/// How a slice, and a newcomer's first debit, are computed from the period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceRule {
+    /// Slice: floor(period * weight / load), the own level only. Debit: floor(period * 1024 /
+    /// load), whatever the own weight.
+    Divide,
+    /// Slice: scaled at every level of groups. Debit: the slice in virtual time.
+    ScaleEveryLevel,
+}
+
+/// Where a newcomer, and a sleeper that wakes, is placed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlaceRule {
+    /// A newcomer is put exactly there, even if it (or its parent) was further on.
+    pub initial_is_exact: bool,
+    /// Groups that wake get credit too, not only tasks.
+    pub groups_get_credit: bool,
+    /// The normalised credit (feature `NORMALIZED_SLEEPER`) is for `SCHED_IDLE` tasks too.
+    pub normalize_idle_too: bool,
+}
+
+/// By how much a woken entity must be behind the running one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GranRule {
+    /// The granularity in the virtual time of the running entity, if its weight is not 1024.
+    /// Compared as unsigned.
+    OfRunning,
+    /// The same, only if it is heavier than 1024.
+    OfHeavyRunning,
+    /// Less the longer the running one has run, the sooner the woken one wakes others; in the
+    /// virtual time of the woken entity.
+    Adaptive,
+}
+
+/// Which entities become buddies, to be picked before the leftmost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buddies {
+    /// None.
+    None,
+    /// The woken one (`next`) and the running one (`last`), at every wakeup; `next` is preferred.
+    EveryWakeup,
+    /// The preempted one (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
+    /// preferred.
+    Preempted,
+}
+
+/// The rules and defaults of a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// The release.
+    pub name: &'static str,
+    /// `sched_latency_ns` before scaling by the number of CPUs.
+    pub latency_ns: u64,
+    /// `sched_min_granularity_ns` before scaling.
+    pub min_granularity_ns: u64,
+    /// `sched_wakeup_granularity_ns` before scaling.
+    pub wakeup_granularity_ns: u64,
+    /// `nr_latency` until latency or granularity is written.
+    pub nr_latency: u64,
+    /// `sched_child_runs_first`.
+    pub child_runs_first: bool,
+    /// Feature bits that can be set, with their defaults.
+    pub features: &'static [(Feature, bool)],
+    /// Inverses.
+    pub inverse: InverseRule,
+    /// Periods.
+    pub period: PeriodRule,
+    /// Slices.
+    pub slice: SliceRule,
+    /// Placing.
+    pub place: PlaceRule,
+    /// Wakeup granularity.
+    pub gran: GranRule,
+    /// Buddies.
+    pub buddies: Buddies,
+    /// A wakeup tries each level from the common one upward until one preempts; otherwise the
+    /// common one only.
+    pub tries_levels_upward: bool,
+    /// The wakeup check stops where a reschedule is pending, and follows the order of 2.6.32
+    /// otherwise.
+    pub checks_pending: bool,
+    /// A fork always makes its CPU reschedule.
+    pub resched_after_fork: bool,
+    /// The tick also reschedules for an entity that is far behind.
+    pub tick_compares_leftmost: bool,
+    /// A slice that is over clears the buddies.
+    pub tick_clears_buddies: bool,
+    /// A running `SCHED_IDLE` task gives way to every woken one.
+    pub idle_policy_gives_way: bool,
+    /// A woken `SCHED_IDLE` task never preempts.
+    pub idle_policy_never_preempts: bool,
+    /// `min_vruntime` moves on only when time is charged, and then also when none has passed;
+    /// otherwise at dequeues too.
+    pub min_vruntime_on_charge_only: bool,
+    /// The weight of `SCHED_IDLE` is 2, its inverse a slip.
+    pub old_idle_weight: bool,
+    /// Task groups.
+    pub groups: bool,
+    /// Limits on the CPU time of groups, and which.
+    pub bandwidth: Option<BandwidthVersion>,
+    /// Makes CPU-bound tasks less nice ([`interactive`](super::interactive)).
+    pub interactive: bool,
+    /// Balances many CPUs, and divides the groups' shares over them.
+    pub many_cpus: bool,
+    /// The boot factor counts no more CPUs than this.
+    pub factor_cpus_max: u32,
+    /// Times that were never written follow the number of CPUs on line when one comes or goes.
+    pub rescales: bool,
+    /// The balancer counts what it moves as nothing when no group exists (2.6.32 to 2.6.34).
+    pub over_pulls: bool,
+}

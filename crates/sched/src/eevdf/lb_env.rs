@@ -1,0 +1,167 @@
+//! What balancing keeps from one pass to the next, and what one pass is.
+
+use super::domains::{self, Near};
+use crate::classes::Pid;
+use crate::classes::domains::Domains;
+use alloc::vec::Vec;
+use schedlab_core::{CpuId, Platform};
+
+/// What balancing keeps.
+#[derive(Debug)]
+pub struct Balance {
+    pub(super) cpus: Vec<CpuBalance>,
+    /// How many levels of domains there are.
+    pub(super) levels: usize,
+    /// By CPU and level.
+    domains: Vec<DomainState>,
+    /// By level and CPU: affinity has kept the group whose first CPU it is from being balanced
+    /// within.
+    pub(super) imbalanced: Vec<bool>,
+    /// By shared cache: how many CPUs a wakeup looks at when it searches for an idle one
+    /// (`nr_idle_scan`).
+    pub nr_idle_scan: Vec<u32>,
+    /// Some CPU has more than one task, as last written: set when one comes to have two, taken back
+    /// by balancing only.
+    pub overloaded: bool,
+    /// By CPU: when it last went idle, ns.
+    pub(super) idle_since_ns: Vec<u64>,
+    /// For passing to balancing without allocating.
+    pub(super) taken: Vec<Pid>,
+    /// By CPU: this pass has given up on it.
+    pub(super) dropped: Vec<bool>,
+}
+
+/// What balancing keeps of each CPU.
+#[derive(Clone, Debug)]
+pub(super) struct CpuBalance {
+    /// Its fair tasks, the latest queued or run first: head and tail.
+    pub(super) newest: Option<Pid>,
+    /// See `newest`.
+    pub(super) oldest: Option<Pid>,
+    /// The jiffy from which it looks whether to balance.
+    pub(super) next_balance: u64,
+}
+
+/// What a CPU keeps of its balancing of a domain.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct DomainState {
+    /// The jiffy in which it last balanced.
+    pub last_balance: u64,
+    /// `balance_interval`, ms.
+    pub interval: u32,
+    /// `nr_balance_failed`: balancings in a row that should have moved something and did not.
+    pub failures: u32,
+}
+
+/// In what state a CPU balances (`cpu_idle_type`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CpuIdleType {
+    /// It has something to run.
+    NotIdle,
+    /// It idles.
+    Idle,
+    /// It is about to idle.
+    NewlyIdle,
+}
+
+/// What is evened out (`migration_type`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MigrationType {
+    /// Weight times time.
+    Load,
+    /// Utilisation.
+    Util,
+    /// The number of tasks.
+    Task,
+}
+
+/// A CPU's attempt to balance a domain (`struct lb_env`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LbEnv {
+    /// Who balances, and gets what is moved.
+    pub here: CpuId,
+    /// The level of the domain.
+    pub level: usize,
+    /// In what state it is.
+    pub why: CpuIdleType,
+    /// What is evened out.
+    pub kind: MigrationType,
+    /// What is still to be moved.
+    pub imbalance: i64,
+    /// No task that was looked at may run here.
+    pub all_pinned: bool,
+    /// Some task that was looked at may not.
+    pub some_pinned: bool,
+}
+
+impl LbEnv {
+    /// One that has yet to look.
+    pub fn new(here: CpuId, level: usize, why: CpuIdleType) -> LbEnv {
+        LbEnv {
+            here,
+            level,
+            why,
+            kind: MigrationType::Task,
+            imbalance: 0,
+            all_pinned: false,
+            some_pinned: false,
+        }
+    }
+}
+
+impl Balance {
+    /// Nothing has been balanced yet.
+    pub fn new(domains: &Domains, near: &Near) -> Balance {
+        let cpus = domains.cpus() as usize;
+        let cpu = CpuBalance { newest: None, oldest: None, next_balance: 0 };
+        let levels = domains.levels();
+        let mut balance = Balance {
+            cpus: alloc::vec![cpu; cpus],
+            levels,
+            domains: alloc::vec![DomainState::default(); cpus * levels],
+            imbalanced: alloc::vec![false; cpus * levels],
+            nr_idle_scan: alloc::vec![0; cpus],
+            overloaded: false,
+            idle_since_ns: alloc::vec![0; cpus],
+            taken: Vec::with_capacity(64),
+            dropped: alloc::vec![false; cpus],
+        };
+        balance.restart(domains, near, 0);
+        balance
+    }
+
+    /// The domains are new: their intervals begin anew.
+    pub(super) fn restart(&mut self, domains: &Domains, near: &Near, jiffies: u64) {
+        for cpu in (0..domains.cpus()).map(CpuId) {
+            self.cpus[cpu.index()].next_balance = jiffies;
+            self.nr_idle_scan[near.llc_id(cpu)] = near.llc_size(domains, cpu);
+            for level in domains.of(cpu) {
+                let interval = domains::min_interval(domains.level(level).span(cpu));
+                *self.domain(cpu, level) =
+                    DomainState { last_balance: jiffies, interval, failures: 0 };
+            }
+        }
+    }
+
+    /// What `cpu` keeps of its domain of this level.
+    #[inline]
+    pub(super) fn domain(&mut self, cpu: CpuId, level: usize) -> &mut DomainState {
+        &mut self.domains[cpu.index() * self.levels + level]
+    }
+
+    /// The next tick of `cpu` looks whether to balance: only `SCHED_IDLE` tasks are left.
+    pub(super) fn balance_soon(&mut self, platform: &Platform, cpu: CpuId) {
+        self.cpus[cpu.index()].next_balance = platform.jiffies();
+    }
+
+    /// Balancings of the domain by `cpu` in a row that should have moved something and did not.
+    #[inline]
+    pub(super) fn failures(&self, cpu: CpuId, level: usize) -> u32 {
+        self.domains[cpu.index() * self.levels + level].failures
+    }
+
+    /// The mark of the group of this level that begins with `first`.
+    pub(super) fn imbalanced_mark(&mut self, level: usize, first: CpuId) -> &mut bool {
+        &mut self.imbalanced[first.index() * self.levels + level]
+    }
+}

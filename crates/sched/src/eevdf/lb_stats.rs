@@ -1,0 +1,155 @@
+//! Groups of CPUs in numbers: what balancing and forks compare.
+
+use super::cfs_rq::{CfsRqId, CfsRqs};
+use crate::classes::Rqs;
+use schedlab_core::CpuId;
+
+/// The capacity of one CPU.
+pub(super) const CAPACITY: u64 = 1024;
+/// How busy a group is (`enum group_type`), the worst last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) enum GroupType {
+    /// It has spare capacity.
+    #[default]
+    HasSpare,
+    /// It has no capacity to spare, and no more tasks than CPUs.
+    FullyBusy,
+    /// It is a core whose threads share what one could have alone.
+    SmtBalance,
+    /// Affinity has kept it from being balanced within.
+    Imbalanced,
+    /// It has more tasks than CPUs, and no time to spare.
+    Overloaded,
+}
+
+/// A group of CPUs as balancing sees it (`sg_lb_stats`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Stats {
+    /// How busy it is.
+    pub(super) kind: GroupType,
+    /// Its CPUs (`group_weight`).
+    pub(super) weight: u64,
+    /// Sum of load averages.
+    pub(super) load: u64,
+    /// Sum of utilisations.
+    pub(super) util: u64,
+    /// Sum of runnable averages.
+    pub(super) runnable: u64,
+    /// Threads of all classes, delayed ones included.
+    pub(super) nr_running: u64,
+    /// Fair tasks that really want to run.
+    pub(super) h_nr_runnable: u64,
+    /// CPUs that idle.
+    pub(super) idle_cpus: u64,
+    /// The threads of one rqs.
+    pub(super) is_core: bool,
+    /// Some CPU has more than one thread.
+    pub(super) has_waiting: bool,
+}
+
+/// What a look at all groups of a domain brings (`sd_lb_stats`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Survey {
+    /// The own group.
+    pub local: Stats,
+    /// All groups together: their CPUs, load, utilisation and whether anybody waits.
+    pub whole: Stats,
+    /// The number of the busiest of the other groups that have something to give, and what it does.
+    pub busiest: Option<(usize, Stats)>,
+}
+
+/// `idle_cpu`: whether `cpu` runs its idle thread and nothing is queued.
+#[inline]
+pub(super) fn is_idle_cpu(rqs: &Rqs, cpu: CpuId) -> bool {
+    rqs.nr_running[cpu.index()] == 0 && rqs.is_idle_thread(rqs.curr(cpu))
+}
+
+impl Stats {
+    /// What `cpus` do together. Those that are `dropped` count as empty.
+    pub(super) fn sum_up(rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
+        let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
+        for &cpu in cpus.iter().filter(|cpu| !dropped[cpu.index()]) {
+            let queue = &cfs_rqs[CfsRqId::of_cpu(cpu)];
+            let nr_running = rqs.nr_running[cpu.index()];
+            sum.load += queue.avg.load_avg;
+            sum.util += queue.cpu_util();
+            sum.runnable += queue.avg.runnable_avg;
+            sum.nr_running += u64::from(nr_running);
+            sum.h_nr_runnable += u64::from(queue.h_nr_runnable);
+            sum.has_waiting |= nr_running > 1;
+            sum.idle_cpus += u64::from(is_idle_cpu(rqs, cpu));
+        }
+        sum
+    }
+
+    /// Overloaded, fully busy, or with spare capacity.
+    pub(super) fn type_by_numbers(&self, imbalance_pct: u32) -> GroupType {
+        let pct = u64::from(imbalance_pct);
+        let capacity = CAPACITY * self.weight;
+        let crowded = capacity * pct < self.runnable * 100;
+        let (has, uses) = (capacity * 100, self.util * pct);
+        if self.nr_running > self.weight && (has < uses || crowded) {
+            GroupType::Overloaded
+        } else if self.nr_running >= self.weight && (crowded || has <= uses) {
+            GroupType::FullyBusy
+        } else {
+            GroupType::HasSpare
+        }
+    }
+
+    /// Sums over several groups.
+    pub(super) fn of_sums(weight: u64, load: u64, util: u64, has_waiting: bool) -> Stats {
+        Stats { weight, load, util, has_waiting, ..Stats::default() }
+    }
+
+    /// The sums of both.
+    pub(super) fn add(&mut self, other: &Stats) {
+        self.weight += other.weight;
+        self.load += other.load;
+        self.util += other.util;
+        self.has_waiting |= other.has_waiting;
+    }
+
+    /// Load as if it were one CPU.
+    pub(super) fn avg_load(&self) -> u64 {
+        self.load / self.weight
+    }
+
+    /// The same, where the kernel has worked it out.
+    pub(super) fn known_load(&self) -> u64 {
+        if self.kind == GroupType::Overloaded { self.avg_load() } else { 0 }
+    }
+
+    /// Whether this group is a better source than `best`, found earlier.
+    pub(super) fn is_busier_than(&self, best: &Stats) -> bool {
+        if self.kind != best.kind {
+            return self.kind > best.kind;
+        }
+        let by_spare = || {
+            self.idle_cpus < best.idle_cpus
+                || (self.idle_cpus == best.idle_cpus && self.nr_running > best.nr_running)
+        };
+        match self.kind {
+            GroupType::Overloaded => self.avg_load() > best.avg_load(),
+            // Affinity is the trouble: one is as good as another.
+            GroupType::Imbalanced => false,
+            GroupType::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
+            // Their average loads are not worked out and all count as 0: the last one looked at, or
+            // a core of threads.
+            GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core,
+            GroupType::HasSpare => by_spare(),
+        }
+    }
+
+    /// Whether this group is idler than `best`, found earlier.
+    pub(super) fn is_idler_than(&self, best: &Stats) -> bool {
+        match self.kind {
+            kind if kind != best.kind => kind < best.kind,
+            GroupType::HasSpare => {
+                self.idle_cpus > best.idle_cpus
+                    || (self.idle_cpus == best.idle_cpus && self.util < best.util)
+            }
+            _ => self.avg_load() < best.avg_load(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Who may interrupt whom: protection of the running entity, buddies, wakeup preemption, yielding.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::entity::EntityId;
+use super::releases::Version;
+use crate::classes::{ClassId, Pid, Rqs};
+use schedlab_core::{CpuId, Platform, Policy};
+
+impl Fair {
+    // ---- protection ----
+
+    /// Protects `e`, which is about to run, from being passed before its request is served (6.18:
+    /// or before the shortest of the others' requests would be).
+    #[inline]
+    pub(super) fn set_protection(&mut self, q: CfsRqId, e: EntityId) {
+        if !self.version.protects_until() {
+            let entity = &mut self.se[e];
+            entity.set_vprot(entity.deadline);
+            return;
+        }
+        let others = if self.features().run_to_parity {
+            self.cfs_rqs[q].min_slice_waiting(&self.se)
+        } else {
+            self.tunables.base_slice_unscaled
+        };
+        let entity = &mut self.se[e];
+        let mut until = entity.deadline;
+        if others < entity.slice {
+            until = until.earlier(entity.vruntime.plus(entity.vt(u64::from(others))));
+        }
+        entity.set_vprot(until);
+    }
+
+    /// Whether the running `e` is protected.
+    #[inline]
+    pub(super) fn is_protected(&self, e: EntityId) -> bool {
+        let entity = &self.se[e];
+        if self.version.protects_until() {
+            entity.vruntime.is_before(entity.vprot())
+        } else {
+            entity.vprot() == entity.deadline
+        }
+    }
+
+    /// Ends the protection of the running `e`.
+    fn cancel_protection(&mut self, e: EntityId) {
+        if self.is_protected(e) {
+            let until_now = self.version.protects_until();
+            let entity = &mut self.se[e];
+            entity.set_vprot(if until_now { entity.vruntime } else { entity.deadline.plus(1) });
+        }
+    }
+
+    /// 6.18 protects without `RUN_TO_PARITY` too, if for less.
+    #[inline]
+    pub(super) fn protection_counts(&self) -> bool {
+        self.features().run_to_parity || self.version.protects_until()
+    }
+
+    // ---- buddies ----
+
+    /// Makes `e` and its ancestors next buddies, as far up as they are queued and not idle.
+    pub(super) fn set_next_buddy(&mut self, first: Option<EntityId>) {
+        let mut next = first;
+        while let Some(e) = next {
+            if !self.se[e].on_rq || self.info[e].idle {
+                return;
+            }
+            let info = &self.info[e];
+            self.cfs_rqs[info.cfs_rq].next = Some(e);
+            next = info.parent;
+        }
+    }
+
+    /// `e` is no longer next buddy, and neither are those of its ancestors that became so with it.
+    #[inline]
+    pub(super) fn clear_buddies(&mut self, e: EntityId) {
+        let mut next = Some(e);
+        while let Some(e) = next {
+            let info = &self.info[e];
+            let queue = &mut self.cfs_rqs[info.cfs_rq];
+            if queue.next != Some(e) {
+                return;
+            }
+            queue.next = None;
+            next = info.parent;
+        }
+    }
+
+    // ---- wakeup preemption ----
+
+    /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both
+    /// fair.
+    pub(super) fn check_preempt_wakeup(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        task: Pid,
+        fork: bool,
+    ) {
+        let cpu = rqs.cpu_of(curr);
+        if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
+            return;
+        }
+        if self.is_throttled_hierarchy(task) {
+            return;
+        }
+        if self.features().next_buddy && !fork && !self.is_delayed_task(task) {
+            self.set_next_buddy(Some(self.se_of(task)));
+        }
+        let (c, p) = self.find_matching(self.se_of(curr), self.se_of(task));
+        let (c_idle, p_idle) = (self.info[c].idle, self.info[p].idle);
+        if c_idle && !p_idle {
+            if self.version > Version::V6_6 {
+                self.cancel_protection(c);
+            }
+            rqs.resched_curr(platform, cpu);
+            return;
+        }
+        if c_idle != p_idle || rqs.thread(task).policy != Policy::Other {
+            return;
+        }
+        let q = self.cfs_rq_of(c);
+        self.update_curr(rqs, platform, q);
+        let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
+        let wins = match self.version {
+            Version::V6_6 => self.pick_eevdf(q, true) == Some(p),
+            Version::V6_12 => {
+                let sums = self.cfs_rqs[q].sums(&self.se);
+                let [pe, ce] = [p, c].map(|e| &self.se[e]);
+                if short
+                    && sums.eligible(pe.vruntime)
+                    && (pe.deadline.is_before(ce.deadline) || !sums.eligible(ce.vruntime))
+                {
+                    self.cancel_protection(c);
+                }
+                self.pick_eevdf(q, true) == Some(p)
+            }
+            Version::V6_18 => {
+                let wins = self.pick_eevdf(q, !short) == Some(p);
+                if short && wins {
+                    self.cancel_protection(c);
+                } else if short {
+                    // Protected still, but no longer than the shortest request would take.
+                    let shortest = self.cfs_rqs[q].min_slice(&self.se);
+                    let curr = &mut self.se[c];
+                    let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
+                    curr.set_vprot(curr.vprot().earlier(until));
+                }
+                wins
+            }
+        };
+        if wins {
+            rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    /// The ancestors of `a` and `b` (or they themselves) that stand on the same queue.
+    fn find_matching(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+        let (mut a, mut b) = (a, b);
+        let above = |e: EntityId| self.parent_of(e).unwrap_or(e);
+        let depth = |e: EntityId| self.info[e].depth;
+        if self.cfs_rq_of(a) == self.cfs_rq_of(b) {
+            return (a, b);
+        }
+        while depth(a) > depth(b) {
+            a = above(a);
+        }
+        while depth(b) > depth(a) {
+            b = above(b);
+        }
+        while self.cfs_rq_of(a) != self.cfs_rq_of(b) {
+            a = above(a);
+            b = above(b);
+        }
+        (a, b)
+    }
+
+    /// [`check_preempt_wakeup`](Fair::check_preempt_wakeup) for a task that balancing has brought.
+    pub(super) fn check_preempt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        task: Pid,
+        fork: bool,
+    ) {
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Fair => self.check_preempt_wakeup(rqs, platform, curr, task, fork),
+            ClassId::Rt | ClassId::Deadline => {}
+        }
+    }
+
+    // ---- yielding ----
+
+    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
+    /// its deadline off).
+    pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if rqs.nr_running[rqs.cpu_of(task).index()] == 1 {
+            return;
+        }
+        let e = self.se_of(task);
+        let q = self.cfs_rq_of(e);
+        self.clear_buddies(e);
+        self.update_curr(rqs, platform, q);
+        let request = self.se[e].vslice();
+        if !self.version.yield_forfeits() {
+            let entity = &mut self.se[e];
+            entity.deadline = entity.deadline.plus(request);
+        } else if self.cfs_rqs[q].eligible(&self.se, self.se[e].vruntime) {
+            let entity = &mut self.se[e];
+            entity.vruntime = entity.deadline;
+            entity.deadline = entity.vruntime.plus(request);
+            self.cfs_rqs[q].follow_curr(&self.se);
+        }
+    }
+}
