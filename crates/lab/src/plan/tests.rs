@@ -1,8 +1,12 @@
 //! Plans are written, read, checked and run.
 
 use super::*;
-use crate::select;
-use schedlab_core::{Event, Observer};
+use crate::select::{self, Choice};
+use schedlab_core::{BlockReason, Capabilities, CpuId, Entry, Event, Observer, Origin, Parent};
+use schedlab_core::{
+    Platform, Policy, Question, Release, Rule, Scheduler, TaskAttr, TaskId, Waker,
+};
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 const TEXT: &str = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000},
@@ -171,6 +175,78 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
             assert_eq!(run.report, prepared.run(scheduler).expect("it runs").report);
         }
     }
+}
+
+/// One CPU, first come first served: a scheduler of the caller's own, which no plan can name.
+#[derive(Default)]
+struct Own {
+    queue: VecDeque<TaskId>,
+    current: Option<TaskId>,
+}
+
+static OWN: Entry = Entry {
+    name: "own",
+    title: "first come first served",
+    summary: "for this test",
+    origin: Origin::Own,
+    releases: &[Release {
+        version: "1",
+        also: &[],
+        summary: "",
+        golden: &[],
+        hz_default: 100,
+        hz_range: (100, 100),
+        cpus_max: 1,
+        policies: &[Policy::Other],
+        can: Capabilities { groups: true, ..Capabilities::BASIC },
+        kernel: Some("1.0"),
+        build: |_| Box::new(Own::default()),
+    }],
+};
+
+impl Scheduler for Own {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, _: &TaskAttr, _: Parent) {
+        self.queue.push_back(task);
+        platform.resched(CpuId(0));
+    }
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, _: Waker) {
+        self.queue.push_back(task);
+        platform.resched(CpuId(0));
+    }
+    fn block(&mut self, _: &mut Platform, _: CpuId, _: TaskId, _: BlockReason) {
+        self.current = None;
+    }
+    fn kill(&mut self, _: &mut Platform, task: TaskId) {
+        self.queue.retain(|&other| other != task);
+    }
+    fn schedule(&mut self, platform: &mut Platform, _: CpuId) -> Option<TaskId> {
+        platform.because(Question::Pick, Rule(1), |why| {
+            why.term("nr_running", self.queue.len() as i64);
+        });
+        self.current = self.current.or_else(|| self.queue.pop_front());
+        self.current
+    }
+    fn cpu_of(&self, _: TaskId) -> CpuId {
+        CpuId(0)
+    }
+}
+
+#[test]
+fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
+    let own = Contender::from(Choice { entry: &OWN, release: &OWN.releases[0] });
+    let mut plan = workload(&["cfs"]);
+    let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
+    plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
+    for reasons in [false, true] {
+        plan.record.reasons = reasons;
+        let prepared = plan.prepare().expect("it is in order");
+        let (run, counter) = prepared.run_with(&own, Counter::default()).expect("it runs");
+        assert_eq!(run.report.end.at_ns, 100_000_000);
+        assert_eq!(counter.decided > 0, reasons);
+    }
+    plan.machine.cpus = Some(2);
+    let error = plan.prepare().expect("cfs can").run(&own).expect_err("it has one CPU");
+    assert_eq!(error.to_string(), "it cannot run w.json: it has only one CPU");
 }
 
 #[test]
