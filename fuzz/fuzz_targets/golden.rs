@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
         Ok(file) => {
             let ids: Vec<GroupId> = (1..=file.groups.len() as u32).map(GroupId).collect();
             let workload = file.workload(&ids, Conventions::default());
-            assert_eq!(workload.expect("it was checked").thread_count(), file.threads.len());
+            assert_eq!(workload.expect("it was checked").task_count(), file.threads.len());
         }
         Err(error) => {
             let _ = error.to_string();

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use schedlab_machine::{Config, Machine};
 use schedlab_core::Policy;
 use schedlab_sched::round_robin::{RoundRobin, Version};
-use schedlab_workload::{Options, Target, Vm, rt_app};
+use schedlab_workload::{Options, Target, Kernel, rt_app};
 
 const TARGET: Target = Target { cpus: 1, limited: true };
 
@@ -27,10 +27,10 @@ fuzz_target!(|text: &str| {
         return;
     }
     model.global.duration_ns = Some(1_000_000);
-    let vm = Vm::new(model, &TARGET, Options { log_lines: 10, ..Options::default() })
+    let vm = rt_app::prepare(&model, &TARGET, Options { log_lines: 10, ..Options::default() })
         .expect("it was checked");
     let scheduler = RoundRobin::new(Version::V1_0);
     let mut machine = Machine::new(Config::idealised(1, 100), scheduler, vm, ());
     let _ = machine.run(1_000_000).map_err(|stop| stop.to_string());
-    let _ = machine.workload().who_waits().to_string();
+    let _ = machine.workload().wait_graph().to_string();
 });

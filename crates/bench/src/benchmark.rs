@@ -3,8 +3,11 @@
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_core::{Policy, TaskId};
 use schedlab_machine::costs::CallCosts;
+pub use schedlab_measure::Better;
 use schedlab_measure::Stats;
-use schedlab_workload::os::{Os, PartId, Profile, Random};
+use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What a benchmark is run on, as far as its programs can tell.
 #[derive(Clone, Debug)]
@@ -21,8 +24,8 @@ pub struct Conditions {
 
 impl Conditions {
     /// An empty operating system under these conditions.
-    pub fn os(&self) -> Os {
-        Os::new(self.profile, self.costs, self.seed)
+    pub fn os(&self) -> Kernel {
+        Kernel::new(self.profile, self.costs, self.seed)
     }
 
     /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn
@@ -49,7 +52,7 @@ pub struct End<'a> {
     /// beside others.
     pub part: PartId,
     /// The programs and what they shared.
-    pub os: &'a Os,
+    pub os: &'a Kernel,
     /// What each task got.
     pub stats: &'a Stats,
 }
@@ -108,17 +111,6 @@ impl Table {
     }
 }
 
-/// Which of two values is the better one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Better {
-    /// The lower.
-    Lower,
-    /// The higher.
-    Higher,
-    /// It says nothing by itself.
-    Neither,
-}
-
 /// A number that a benchmark found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
@@ -166,8 +158,34 @@ impl Findings {
     }
 }
 
+/// A benchmark to run: one of [`ALL`](crate::ALL), or one that was put together.
+#[derive(Clone)]
+pub enum Chosen {
+    /// One of those that are always there.
+    Listed(&'static dyn Benchmark),
+    /// One that lives as long as somebody has it.
+    Owned(Arc<dyn Benchmark>),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Benchmark;
+
+    fn deref(&self) -> &(dyn Benchmark + 'static) {
+        match self {
+            Chosen::Listed(benchmark) => *benchmark,
+            Chosen::Owned(benchmark) => &**benchmark,
+        }
+    }
+}
+
+impl From<&'static dyn Benchmark> for Chosen {
+    fn from(benchmark: &'static dyn Benchmark) -> Chosen {
+        Chosen::Listed(benchmark)
+    }
+}
+
 /// A benchmark.
-pub trait Benchmark: Sync {
+pub trait Benchmark: Send + Sync {
     /// What it is called, as the real program is.
     fn name(&self) -> &'static str;
 
@@ -181,7 +199,7 @@ pub trait Benchmark: Sync {
     }
 
     /// What can be set, under the names that the real program has.
-    fn parameters(&self) -> &'static [Parameter];
+    fn parameters(&self) -> &[Parameter];
 
     /// The policies that its tasks have at some time; a scheduler without them cannot run it.
     fn policies(&self, values: &Values) -> Vec<Policy> {
@@ -210,6 +228,6 @@ pub trait Benchmark: Sync {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue>;
 }

@@ -8,10 +8,10 @@
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts;
+use crate::programs;
 use schedlab_core::SchedAttr;
-use schedlab_workload::os::{
-    ChannelId, Context, LatchId, Objects, Os, Program, SemaphoreId, Spawn, Step,
+use schedlab_workload::programs::{
+    ChannelId, Context, Kernel, LatchId, Objects, Program, SemaphoreId, SemaphoreKind, Spawn, Step,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -56,8 +56,8 @@ impl Member {
         Member {
             up: objects.socket(),
             down: objects.socket(),
-            queue: objects.semaphore(0),
-            seen: objects.semaphore(0),
+            queue: objects.semaphore(SemaphoreKind::Syscall, 0),
+            seen: objects.semaphore(SemaphoreKind::Syscall, 0),
             // Nobody has more than one message under way.
             queued: RefCell::new(VecDeque::with_capacity(users)),
             under_way: RefCell::new(VecDeque::with_capacity(users)),
@@ -95,7 +95,7 @@ impl Benchmark for Chat {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let (rooms, users) = (values.whole("rooms"), values.whole("users"));
         if rooms * users * 4 > TASKS_MAX {
@@ -108,7 +108,7 @@ impl Benchmark for Chat {
             rooms,
             users,
             messages: values.whole("messages"),
-            clients: SchedAttr::nice(parts::nice(values, "nice")?),
+            clients: SchedAttr::nice(programs::nice(values, "nice")?),
             start: os.objects().latch(),
             start_ns: Cell::new(0),
             end_ns: Cell::new(0),

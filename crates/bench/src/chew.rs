@@ -4,11 +4,11 @@
 //! A gap of more than 1 ms between two looks is a time off the CPU.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS, US_NS};
 use schedlab_core::{SchedAttr, TaskId};
 use schedlab_measure::Histogram;
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ const GAP_NS: u64 = MS_NS;
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("processes", (1, 10_000), "2", "how many of it are started").positional(),
     Parameter::whole("nice", (0, 19), "0", "nice value (it is started with nice(1))"),
-    common::seconds("10"),
-    common::hogs("0"),
+    units::seconds("10"),
+    units::hogs("0"),
 ];
 
 /// A time off the CPU.
@@ -48,13 +48,18 @@ impl Benchmark for Chew {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let gaps = Rc::new(RefCell::new(vec![]));
         let nice = values.whole("nice") as i32;
         for _ in 0..values.whole("processes") {
             os.start(0, Spawn::new("chew", process(gaps.clone())).attr(SchedAttr::nice(nice)));
         }
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(nice, &gaps.borrow(), end);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
@@ -106,11 +111,11 @@ fn findings(nice: i32, gaps: &[Gap], end: &End<'_>) -> Findings {
         Figure::lower("longest time off the CPU", "ms", ms(out.moments().max as f64)),
         Figure::lower("median time off the CPU", "ms", percentile(&out, 50)),
         Figure::lower("99th percentile of times off the CPU", "ms", percentile(&out, 99)),
-        Figure::lower("mean time off the CPU", "ms", ms(common::mean(out.moments()))),
-        Figure::plain("mean time on the CPU", "ms", ms(common::mean(ran.moments()))),
+        Figure::lower("mean time off the CPU", "ms", ms(units::mean(out.moments()))),
+        Figure::plain("mean time on the CPU", "ms", ms(units::mean(ran.moments()))),
         Figure::plain("times off the CPU", "", gaps.len() as f64),
         // One that never came back has no gap to show.
-        Figure::lower("longest wait", "ms", ms(common::longest_wait_ns(end, "chew") as f64)),
+        Figure::lower("longest wait", "ms", ms(units::longest_wait_ns(end, "chew") as f64)),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

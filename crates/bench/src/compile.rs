@@ -7,8 +7,8 @@
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts::{self, Noted};
-use schedlab_workload::os::{ChannelId, Context, DiskId, Os, Program, Spawn, Step};
+use crate::programs::{self, Noted};
+use schedlab_workload::programs::{ChannelId, Context, DiskId, Kernel, Program, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -92,7 +92,12 @@ impl Benchmark for Compile {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let (objects, directories) = (values.whole("objects"), values.whole("directories"));
         if directories > objects {
             return Err(BadValue::new(
@@ -115,7 +120,7 @@ impl Benchmark for Compile {
         let responses = Noted::default();
         os.start(0, Spawn::new("make", top(tree.clone())));
         if values.flag("editor") {
-            let editor = parts::editor(100 * MS, 3 * MS, responses.clone());
+            let editor = programs::editor(100 * MS, 3 * MS, responses.clone());
             os.start(0, Spawn::new("editor", editor));
         }
         // Thirty times what one CPU needs for it.
@@ -141,7 +146,7 @@ fn findings(tree: &Tree, responses: &Noted) -> Findings {
     };
     let time_s = end_ns as f64 / 1e9;
     let mut figures = vec![Figure::lower("time", "s", time_s)];
-    figures.extend(parts::summary(responses, "editor response"));
+    figures.extend(programs::summary(responses, "editor response"));
     let printed =
         format!("make -j{}\nreal\t{}m{:.3}s\n", tree.jobs, end_ns / 60_000_000_000, time_s % 60.0);
     Findings { printed, figures, tables: vec![table] }

@@ -5,11 +5,11 @@
 //! several samples. It does nothing else: 2 us a cycle.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, SECOND_NS, US_NS};
 use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr, TaskId};
 use schedlab_measure::{Histogram, Moments};
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -66,7 +66,7 @@ const PARAMETERS: &[Parameter] = &[
     .short('h'),
     Parameter::flag("nanosleep", "use clock_nanosleep: what is modelled in any case").short('n'),
     Parameter::flag("mlockall", "lock memory: nothing is ever paged out here").short('m'),
-    common::hogs("0"),
+    units::hogs("0"),
 ];
 
 /// What all threads know.
@@ -184,7 +184,7 @@ impl Benchmark for Cyclictest {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.policy.is_realtime() && options.prio == 0 {
@@ -213,7 +213,7 @@ impl Benchmark for Cyclictest {
             Results { threads: vec![empty; options.threads as usize], all: Histogram::new() };
         let results = Rc::new(RefCell::new(results));
         os.start(0, Spawn::new("cyclictest", parent(options, results.clone())));
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let finish = move |end: &End<'_>| findings(&options, &results.borrow(), end);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
     }
@@ -317,7 +317,7 @@ fn findings(options: &Options, results: &Results, _end: &End<'_>) -> Findings {
     let percentile = |percent| results.all.percentile(percent, 100).unwrap_or(0) as f64;
     let figures = vec![
         Figure::lower("largest latency", "us", all.max as f64),
-        Figure::lower("mean latency", "us", common::mean(all)),
+        Figure::lower("mean latency", "us", units::mean(all)),
         Figure::lower("median latency", "us", percentile(50)),
         Figure::lower("99th percentile of latency", "us", percentile(99)),
         Figure::plain("samples", "", all.count as f64),

@@ -6,10 +6,10 @@
 //! scheduler gives each its share, and loops beside them theirs.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::fmt::Write;
 
 /// See the module.
@@ -24,8 +24,8 @@ const PARAMETERS: &[Parameter] = &[
     )
     .positional(),
     Parameter::whole("sleep", (1, 100_000), "7", "sleep between two bursts, ms"),
-    common::seconds("60"),
-    common::hogs("0"),
+    units::seconds("60"),
+    units::hogs("0"),
 ];
 
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Benchmark for Fiftyp {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let options = Options {
             processes: values.whole("processes"),
@@ -60,7 +60,7 @@ impl Benchmark for Fiftyp {
             length_ns: values.whole("seconds") * SECOND_NS,
         };
         os.start(0, Spawn::new("parent", parent(options)));
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         // All that start end after their time; those that get no CPU do not end.
         let forks_ns = options.processes * conditions.costs.fork_ns;
         let limit_ns = options.length_ns + 2 * options.sleep_ns + forks_ns;
@@ -103,22 +103,18 @@ fn process(options: Options, burn_ns: u64) -> impl Program + 'static {
 fn findings(end: &End<'_>) -> Findings {
     let mut printed = String::new();
     let mut cpu = Moments::default();
-    for (task, stats) in common::named(end, "fiftyp") {
+    for (task, stats) in units::named(end, "fiftyp") {
         let _ = writeln!(printed, "pid {}: {:.3} s of CPU time", task.0, stats.cpu_ns as f64 / 1e9);
         cpu.note(stats.cpu_ns);
     }
-    let longest_s = |name| common::longest_wait_ns(end, name) as f64 / 1e9;
+    let longest_s = |name| units::longest_wait_ns(end, name) as f64 / 1e9;
     let figures = vec![
-        Figure::lower("spread of CPU time", "% of mean", common::spread_percent(&cpu)),
-        Figure::plain("mean CPU time", "s", common::mean(&cpu) / 1e9),
+        Figure::lower("spread of CPU time", "% of mean", units::spread_percent(&cpu)),
+        Figure::plain("mean CPU time", "s", units::mean(&cpu) / 1e9),
         Figure::lower("longest wait", "s", longest_s("fiftyp")),
-        Figure::plain("CPU time of all", "%", common::share_percent(end, "fiftyp")),
-        Figure::higher(
-            "CPU time of the loops beside",
-            "%",
-            common::share_percent(end, common::HOG),
-        ),
-        Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
+        Figure::plain("CPU time of all", "%", units::share_percent(end, "fiftyp")),
+        Figure::higher("CPU time of the loops beside", "%", units::share_percent(end, units::HOG)),
+        Figure::lower("longest wait of a loop beside", "s", longest_s(units::HOG)),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

@@ -7,8 +7,8 @@
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts::{self, Noted, Pace};
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use crate::programs::{self, Noted, Pace};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -69,15 +69,20 @@ impl Benchmark for Game {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let objects = os.objects();
-        let display_ns = parts::ms(values, "display");
+        let display_ns = programs::ms(values, "display");
         let display = (display_ns > 0).then(|| (objects.socket(), objects.socket()));
         let wine = values.flag("wine").then(|| (objects.socket(), objects.socket()));
         let time_s = values.whole("time");
         let shape = Rc::new(Shape {
-            frame_ns: parts::ms(values, "frame"),
-            deviation_ns: parts::ms(values, "deviation"),
+            frame_ns: programs::ms(values, "frame"),
+            deviation_ns: programs::ms(values, "deviation"),
             display,
             wine,
             wine_calls: values.whole("wine-calls"),
@@ -97,11 +102,11 @@ impl Benchmark for Game {
         }
         let pace = Rc::new(Pace::default());
         if values.flag("audio") {
-            let audio = parts::periodic(2_500_000, 50_000_000, pace.clone());
+            let audio = programs::periodic(2_500_000, 50_000_000, pace.clone());
             os.start(0, Spawn::new("audio", audio));
         }
         for _ in 0..values.whole("hogs") {
-            os.start(0, Spawn::new("hog", parts::hog()));
+            os.start(0, Spawn::new("hog", programs::hog()));
         }
         let limit_ns = Some(time_s * SECOND_NS);
         Ok(Prepared { limit_ns, finish: Box::new(move |_| findings(&shape, &pace.starts)) })
@@ -123,7 +128,7 @@ fn findings(shape: &Shape, audio: &Noted) -> Findings {
         ),
         Figure::lower("frame time 99 %", "ms", late_ms),
     ];
-    figures.extend(parts::summary(audio, "audio latency"));
+    figures.extend(programs::summary(audio, "audio latency"));
     let mut table = Table::new("frames", &["second", "frames"]);
     for (second, &count) in seconds.iter().enumerate() {
         table.push((second + 1).to_string(), vec![count as f64]);

@@ -8,7 +8,7 @@
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_core::{Policy, SchedAttr};
-use schedlab_workload::os::{ChannelId, Context, Objects, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Objects, Program, Spawn, Step};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -98,7 +98,7 @@ impl Benchmark for Hackbench {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let (groups, fds) = (values.whole("groups"), values.whole("fds"));
         if groups * fds * 2 > WORKERS_MAX {

@@ -8,9 +8,9 @@
 //! turn longer.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use crate::units::{self, MS_NS, SECOND_NS};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 
 /// See the module.
 pub struct Irman2;
@@ -25,8 +25,8 @@ const PARAMETERS: &[Parameter] = &[
         "how long who has a token burns, ms of the clock",
     )
     .short('b'),
-    common::seconds("120"),
-    common::hogs("1"),
+    units::seconds("120"),
+    units::hogs("1"),
 ];
 
 #[derive(Clone, Copy)]
@@ -50,7 +50,12 @@ impl Benchmark for Irman2 {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let options = Options {
             processes: values.whole("processes") as usize,
             active: values.whole("active") as usize,
@@ -77,7 +82,7 @@ fn parent(options: Options) -> impl Program + 'static {
         if hogs < options.hogs {
             hogs += 1;
             // A hog burns piece after piece without a pause.
-            return Step::Fork(Box::new(Spawn::new(common::HOG, common::hog())));
+            return Step::Fork(Box::new(Spawn::new(units::HOG, units::hog())));
         }
         if made < options.processes {
             let to = (made + options.active.max(1)) % options.processes;
@@ -106,10 +111,10 @@ fn process(options: Options, from: ChannelId, to: ChannelId) -> impl Program + '
 }
 
 fn findings(end: &End<'_>) -> Findings {
-    let hog_percent = common::share_percent(end, common::HOG);
-    let ring_percent = common::share_percent(end, "irman2");
-    let longest_s = common::longest_wait_ns(end, common::HOG) as f64 / 1e9;
-    let turns: u64 = common::named(end, "irman2").map(|(_, stats)| stats.wakeups).sum();
+    let hog_percent = units::share_percent(end, units::HOG);
+    let ring_percent = units::share_percent(end, "irman2");
+    let longest_s = units::longest_wait_ns(end, units::HOG) as f64 / 1e9;
+    let turns: u64 = units::named(end, "irman2").map(|(_, stats)| stats.wakeups).sum();
     let printed = format!(
         "the loop got {hog_percent:.2} % of the CPU time and waited up to {longest_s:.3} s; the ring got {ring_percent:.2} %\n"
     );

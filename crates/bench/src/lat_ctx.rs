@@ -6,10 +6,10 @@
 //! again. Where neither costs anything, the result is 0 and nothing is printed.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS, US_NS};
 use schedlab_core::{CpuId, CpuSet};
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -51,8 +51,17 @@ const PARAMETERS: &[Parameter] = &[
         "DEFAULT",
         "placement (LMBENCH_SCHED): the kernel's, all on CPU 0, a CPU a ring, a CPU a process",
     ),
-    common::hogs("0"),
+    units::hogs("0"),
 ];
+
+/// Where the processes run: what the parameter `sched` says.
+#[derive(Clone, Copy)]
+enum Placement {
+    Kernel,
+    Single,
+    Balanced,
+    Unique,
+}
 
 #[derive(Clone, Copy)]
 struct Options {
@@ -61,7 +70,7 @@ struct Options {
     parallelism: u64,
     warmup_ns: u64,
     repetitions: usize,
-    sched: &'static str,
+    placement: Placement,
     cpus: u32,
     /// Summing the working set while it is in the nearest cache, ns.
     sum_ns: u64,
@@ -70,11 +79,11 @@ struct Options {
 impl Options {
     /// A process of ring `ring`, with its working set and where it may run.
     fn spawn(&self, program: impl Program + 'static, ring: u64, process: u64) -> Spawn {
-        let cpu = match self.sched {
-            "SINGLE" => Some(0),
-            "BALANCED" => Some(ring),
-            "UNIQUE" => Some(ring * self.processes + process),
-            _ => None,
+        let cpu = match self.placement {
+            Placement::Kernel => None,
+            Placement::Single => Some(0),
+            Placement::Balanced => Some(ring),
+            Placement::Unique => Some(ring * self.processes + process),
         };
         let spawn = Spawn::new("lat_ctx", program).footprint_kib(self.size_kib);
         match cpu {
@@ -113,7 +122,7 @@ impl Benchmark for LatCtx {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let size_kib = values.whole("size") as u32;
         let options = Options {
@@ -122,7 +131,12 @@ impl Benchmark for LatCtx {
             parallelism: values.whole("parallelism"),
             warmup_ns: values.whole("warmup") * US_NS,
             repetitions: values.whole("repetitions") as usize,
-            sched: values.word("sched"),
+            placement: match values.word("sched") {
+                "SINGLE" => Placement::Single,
+                "BALANCED" => Placement::Balanced,
+                "UNIQUE" => Placement::Unique,
+                _ => Placement::Kernel,
+            },
             cpus: conditions.cpus,
             sum_ns: u64::from(size_kib) * conditions.costs.touch_kib_ns,
         };
@@ -131,7 +145,7 @@ impl Benchmark for LatCtx {
         }
         let times = Rc::new(RefCell::new(Times::default()));
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn,
         // and there are as many again to find the length. The rest is for switches, and for what
         // runs beside it.
@@ -338,7 +352,7 @@ mod tests {
             parallelism: 1,
             warmup_ns: 0,
             repetitions: 3,
-            sched: "DEFAULT",
+            placement: Placement::Kernel,
             cpus: 1,
             sum_ns: 0,
         };

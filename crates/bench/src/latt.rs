@@ -6,10 +6,10 @@
 //! buffer), looks again and answers.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ const PARAMETERS: &[Parameter] = &[
         "buffer that a client compresses, KiB; 0: no work",
     )
     .short('x'),
-    common::seconds("30"),
+    units::seconds("30"),
     Parameter::whole("hogs", (0, 100_000), "4", "the program under load: so many endless loops")
         .positional(),
 ];
@@ -76,7 +76,12 @@ impl Benchmark for Latt {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let until_ns = values.whole("seconds") * SECOND_NS;
         let options = Options {
             clients: values.whole("clients") as usize,
@@ -95,7 +100,7 @@ impl Benchmark for Latt {
         let shared = Shared { stamps: vec![0; options.clients], delays: Delays::default() };
         let shared = Rc::new(RefCell::new(shared));
         os.start(0, Spawn::new("latt", parent(options, shared.clone())));
-        common::start_hogs(os, hogs);
+        units::start_hogs(os, hogs);
         // When the load ends, a round may be under way: the clients' work, beside the loops.
         let round_ns = (options.clients as u64 * options.work_ns + SECOND_NS) * (1 + hogs);
         let sleep_ns = (options.min_ms + options.max_ms) * MS_NS;
@@ -195,7 +200,7 @@ fn findings(options: &Options, delays: &Delays) -> Findings {
         options.min_ms, options.max_ms, options.clients, delays.wakeup.count
     );
     for (title, moments) in [("Wakeup", &delays.wakeup), ("Work", &delays.work)] {
-        let deviation_us = common::deviation(moments) / 1e3;
+        let deviation_us = units::deviation(moments) / 1e3;
         let of_mean_us = deviation_us / (moments.count.max(1) as f64).sqrt();
         let _ = write!(
             printed,
@@ -203,17 +208,17 @@ fn findings(options: &Options, delays: &Delays) -> Findings {
              \tMax\t\t{:8.0} usec\n\tAvg\t\t{:8.0} usec\n\tStdev\t\t{deviation_us:8.0} usec\n\
              \tStdev mean\t{of_mean_us:8.0} usec\n",
             moments.max as f64 / 1e3,
-            common::mean(moments) / 1e3,
+            units::mean(moments) / 1e3,
         );
     }
     let us = |ns: f64| ns / 1e3;
     let figures = vec![
-        Figure::lower("mean wakeup delay", "us", us(common::mean(&delays.wakeup))),
+        Figure::lower("mean wakeup delay", "us", us(units::mean(&delays.wakeup))),
         Figure::lower("largest wakeup delay", "us", us(delays.wakeup.max as f64)),
-        Figure::lower("deviation of wakeup delay", "us", us(common::deviation(&delays.wakeup))),
-        Figure::lower("mean work delay", "us", us(common::mean(&delays.work))),
+        Figure::lower("deviation of wakeup delay", "us", us(units::deviation(&delays.wakeup))),
+        Figure::lower("mean work delay", "us", us(units::mean(&delays.work))),
         Figure::lower("largest work delay", "us", us(delays.work.max as f64)),
-        Figure::lower("deviation of work delay", "us", us(common::deviation(&delays.work))),
+        Figure::lower("deviation of work delay", "us", us(units::deviation(&delays.work))),
         Figure::plain("entries", "", delays.wakeup.count as f64),
     ];
     Findings { printed, figures, ..Findings::default() }

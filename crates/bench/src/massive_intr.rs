@@ -6,11 +6,11 @@
 //! others never ran.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_core::{SchedAttr, TaskId};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{Context, LatchId, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, LatchId, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ const PARAMETERS: &[Parameter] = &[
         "0",
         "nice value of all (the real program is started with nice(1))",
     ),
-    common::hogs("0"),
+    units::hogs("0"),
 ];
 
 #[derive(Clone, Copy)]
@@ -68,7 +68,12 @@ impl Benchmark for MassiveIntr {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let options = Options {
             nproc: values.whole("nproc"),
             runtime_s: values.whole("runtime"),
@@ -83,7 +88,7 @@ impl Benchmark for MassiveIntr {
             Spawn::new("massive_intr", parent).attr(SchedAttr::nice(values.whole("nice") as i32)),
         );
         let hogs = values.whole("hogs");
-        common::start_hogs(os, hogs);
+        units::start_hogs(os, hogs);
         // A starved process ends when the others have left; then it has one round to finish.
         let rounds_ns = options.nproc * (options.work_ns + options.sleep_ns) * (1 + hogs);
         let limit_ns = 2 * options.runtime_s * SECOND_NS + 60 * SECOND_NS + rounds_ns;
@@ -163,13 +168,13 @@ fn findings(counts: &[(TaskId, u64)], end: &End<'_>) -> Findings {
         let _ = writeln!(printed, "{:06}\t{count:08}", task.0);
     }
     let rounds: Moments = counts.iter().map(|&(_, count)| count).collect();
-    let mut cpu: Vec<u64> = common::named(end, "worker").map(|(_, stats)| stats.cpu_ns).collect();
+    let mut cpu: Vec<u64> = units::named(end, "worker").map(|(_, stats)| stats.cpu_ns).collect();
     cpu.sort_unstable_by(|a, b| b.cmp(a));
     let all_ns = cpu.iter().sum::<u64>().max(1) as f64;
     let luckiest = |count: usize| 100.0 * cpu.iter().take(count).sum::<u64>() as f64 / all_ns;
     let figures = vec![
-        Figure::lower("spread of rounds", "% of mean", common::spread_percent(&rounds)),
-        Figure::higher("mean rounds", "", common::mean(&rounds)),
+        Figure::lower("spread of rounds", "% of mean", units::spread_percent(&rounds)),
+        Figure::higher("mean rounds", "", units::mean(&rounds)),
         Figure::higher(
             "fewest rounds",
             "",
@@ -178,7 +183,7 @@ fn findings(counts: &[(TaskId, u64)], end: &End<'_>) -> Findings {
         Figure::lower("most rounds", "", rounds.max as f64),
         Figure::lower("CPU time of the luckiest 4", "%", luckiest(4)),
         Figure::lower("CPU time of the luckiest 8", "%", luckiest(8)),
-        Figure::lower("longest wait", "s", common::longest_wait_ns(end, "worker") as f64 / 1e9),
+        Figure::lower("longest wait", "s", units::longest_wait_ns(end, "worker") as f64 / 1e9),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

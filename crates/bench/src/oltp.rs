@@ -7,9 +7,11 @@
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts::{self, Noted};
+use crate::programs::{self, Noted};
 use schedlab_machine::costs::CallCosts;
-use schedlab_workload::os::{ChannelId, Context, LogId, MutexId, Os, Program, Spawn, Step};
+use schedlab_workload::programs::{
+    ChannelId, Context, Kernel, LogId, MutexId, MutexKind, Program, Spawn, Step,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -143,7 +145,7 @@ impl Benchmark for Oltp {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let CallCosts { socket_write_ns, socket_read_ns, .. } = conditions.costs;
         let (warm_s, time_s) = (values.whole("warmup-time"), values.whole("time"));
@@ -153,12 +155,14 @@ impl Benchmark for Oltp {
             statements: if read_only { READ_ONLY } else { READ_WRITE },
             client_ns: (values.real("client") * 1e3) as u64,
             spin_ns: (values.real("spin") * 1e3) as u64,
-            flush_ns: if read_only { 0 } else { parts::ms(values, "flush") },
+            flush_ns: if read_only { 0 } else { programs::ms(values, "flush") },
             socket_write_ns,
             socket_read_ns,
-            mutex: objects.mutex(false),
+            mutex: objects.mutex(MutexKind::Barging),
             log: objects.log(),
-            rows: (0..values.whole("table-size")).map(|_| objects.mutex(true)).collect(),
+            rows: (0..values.whole("table-size"))
+                .map(|_| objects.mutex(MutexKind::HandedOver))
+                .collect(),
             from_ns: warm_s * SECOND_NS,
             latencies: Noted::default(),
             seconds: RefCell::new(vec![0; time_s as usize]),
@@ -217,7 +221,7 @@ fn findings(shape: &Shape) -> Findings {
         rate * statements as f64,
     );
     let per_second: Vec<f64> = seconds.iter().map(|&count| count as f64).collect();
-    let (_, variance) = parts::mean_and_variance(&per_second);
+    let (_, variance) = programs::mean_and_variance(&per_second);
     let figures = vec![
         Figure::higher("transactions a second", "1/s", rate),
         Figure::lower("SD over seconds", "1/s", variance.sqrt()),

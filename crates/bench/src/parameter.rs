@@ -3,6 +3,7 @@
 //! Wherever a number can be given, a list can: `50,100`, or `25..200:25` for 25, 50, ... 200. Each
 //! value then is a run of its own.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Lists longer than this are refused.
@@ -27,15 +28,20 @@ pub enum Kind {
     },
     /// One of some words.
     Word(&'static [&'static str]),
+    /// CPUs and ranges of them joined by `+`, as 0+2+4-7, or [`ALL_CPUS`].
+    Cpus,
     /// Given or not.
     Flag,
 }
 
+/// Every CPU, for [`Kind::Cpus`].
+pub const ALL_CPUS: &str = "all";
+
 /// Something that can be set.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
     /// The option's name: `groups` is set by `--groups`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The option of one letter that the real program has for it.
     pub short: Option<char>,
     /// Whether the real program takes it without an option's name.
@@ -56,7 +62,7 @@ pub enum Value {
     /// A number.
     Real(f64),
     /// A word.
-    Word(&'static str),
+    Word(Cow<'static, str>),
     /// Whether a flag was given.
     Flag(bool),
 }
@@ -98,7 +104,7 @@ impl Parameter {
         about: &'static str,
     ) -> Parameter {
         Parameter {
-            name,
+            name: Cow::Borrowed(name),
             short: None,
             positional: false,
             kind: Kind::Whole { least, most },
@@ -115,7 +121,7 @@ impl Parameter {
         about: &'static str,
     ) -> Parameter {
         Parameter {
-            name,
+            name: Cow::Borrowed(name),
             short: None,
             positional: false,
             kind: Kind::Real { least, most },
@@ -131,27 +137,55 @@ impl Parameter {
         default: &'static str,
         about: &'static str,
     ) -> Parameter {
-        Parameter { name, short: None, positional: false, kind: Kind::Word(words), default, about }
+        Parameter {
+            name: Cow::Borrowed(name),
+            short: None,
+            positional: false,
+            kind: Kind::Word(words),
+            default,
+            about,
+        }
     }
 
     /// Given or not.
     pub const fn flag(name: &'static str, about: &'static str) -> Parameter {
-        Parameter { name, short: None, positional: false, kind: Kind::Flag, default: "", about }
+        Parameter {
+            name: Cow::Borrowed(name),
+            short: None,
+            positional: false,
+            kind: Kind::Flag,
+            default: "",
+            about,
+        }
+    }
+
+    /// CPUs: every one if nobody sets it.
+    pub const fn cpus(name: &'static str, about: &'static str) -> Parameter {
+        Parameter {
+            name: Cow::Borrowed(name),
+            short: None,
+            positional: false,
+            kind: Kind::Cpus,
+            default: ALL_CPUS,
+            about,
+        }
     }
 
     /// Also settable by an option of one letter.
-    pub const fn short(self, letter: char) -> Parameter {
-        Parameter { short: Some(letter), ..self }
+    pub const fn short(mut self, letter: char) -> Parameter {
+        self.short = Some(letter);
+        self
     }
 
     /// Also settable without an option's name.
-    pub const fn positional(self) -> Parameter {
-        Parameter { positional: true, ..self }
+    pub const fn positional(mut self) -> Parameter {
+        self.positional = true;
+        self
     }
 
     /// Reads one value.
     fn read_one(&self, text: &str) -> Result<Value, BadValue> {
-        let bad = |message: String| BadValue::new(self.name, message);
+        let bad = |message: String| BadValue::new(&self.name, message);
         match self.kind {
             Kind::Whole { least, most } => match text.parse::<u64>() {
                 Ok(value) if (least..=most).contains(&value) => Ok(Value::Whole(value)),
@@ -166,10 +200,16 @@ impl Parameter {
                 Err(_) => Err(bad(format!("\"{text}\" is no number; give {least} to {most}"))),
             },
             Kind::Word(words) => match words.iter().find(|&&word| word == text) {
-                Some(word) => Ok(Value::Word(word)),
+                Some(&word) => Ok(Value::Word(Cow::Borrowed(word))),
                 None => {
                     Err(bad(format!("\"{text}\" is not known; give one of {}", words.join(", "))))
                 }
+            },
+            Kind::Cpus => match cpus(text) {
+                Some(_) => Ok(Value::Word(Cow::Owned(text.into()))),
+                None => Err(bad(format!(
+                    "\"{text}\" names no CPUs; give {ALL_CPUS}, 3, 0-3 or 0+2+4-7"
+                ))),
             },
             Kind::Flag => match text {
                 "" | "false" => Ok(Value::Flag(false)),
@@ -193,7 +233,7 @@ impl Parameter {
                 _ => values.push(self.read_one(part)?),
             }
             if values.len() > LIST_MAX {
-                return Err(BadValue::new(self.name, format!("more than {LIST_MAX} values")));
+                return Err(BadValue::new(&self.name, format!("more than {LIST_MAX} values")));
             }
         }
         Ok(values)
@@ -203,7 +243,7 @@ impl Parameter {
     fn read_range(&self, part: &str, from: &str, rest: &str) -> Result<Vec<Value>, BadValue> {
         let bad = |message: &str| {
             BadValue::new(
-                self.name,
+                &self.name,
                 format!("\"{part}\" {message}; a range is FROM..TO:STEP, as 25..200:25"),
             )
         };
@@ -226,9 +266,27 @@ impl Parameter {
     }
 }
 
+/// The CPUs that `0+2+4-7` names, in rising order within each part; none of [`ALL_CPUS`].
+pub(crate) fn cpus(text: &str) -> Option<Vec<u32>> {
+    const CPUS_MAX: u32 = schedlab_core::topology::CPUS_MAX;
+    if text == ALL_CPUS {
+        return Some(vec![]);
+    }
+    let mut cpus = vec![];
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= CPUS_MAX {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
 /// What the parameters of a benchmark were set to: one value each.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Values(Vec<(&'static str, Value)>);
+pub struct Values(Vec<(Cow<'static, str>, Value)>);
 
 impl Values {
     /// What holds if nobody sets anything.
@@ -237,7 +295,7 @@ impl Values {
     /// If a parameter's default does not do; a test sees that all do.
     pub fn defaults(parameters: &[Parameter]) -> Values {
         let default = |parameter: &Parameter| match parameter.read_one(parameter.default) {
-            Ok(value) => (parameter.name, value),
+            Ok(value) => (parameter.name.clone(), value),
             Err(error) => panic!("the default: {error}"),
         };
         Values(parameters.iter().map(default).collect())
@@ -269,8 +327,8 @@ impl Values {
     }
 
     /// All of them, in the order of the parameters.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.0.iter().map(|(name, value)| (*name, value))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 
     /// The value of a parameter.
@@ -308,7 +366,7 @@ impl Values {
     ///
     /// # Panics
     /// As [`get`](Values::get), or if it is none.
-    pub fn word(&self, name: &str) -> &'static str {
+    pub fn word(&self, name: &str) -> &str {
         match self.get(name) {
             Value::Word(value) => value,
             other => panic!("{name} is {other}, no word"),

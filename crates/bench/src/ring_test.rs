@@ -4,9 +4,9 @@
 //! time.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{ChannelId, Context, Os, Program, Spawn, Step};
+use crate::units::{self, SECOND_NS};
+use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -18,8 +18,8 @@ const TOKEN_BYTES: u32 = 4;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("tasks", (1, 100_000), "10", "processes of the ring").positional(),
-    common::seconds("5"),
-    common::hogs("0"),
+    units::seconds("5"),
+    units::hogs("0"),
 ];
 
 impl Benchmark for RingTest {
@@ -35,7 +35,12 @@ impl Benchmark for RingTest {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let tasks = values.whole("tasks") as usize;
         let pipes: Vec<ChannelId> = (0..tasks).map(|_| os.objects().pipe()).collect();
         let hops = Rc::new(Cell::new(0));
@@ -43,7 +48,7 @@ impl Benchmark for RingTest {
             let (from, to) = (pipes[number], pipes[(number + 1) % tasks]);
             os.start(0, Spawn::new("ring", process(number == 0, from, to, hops.clone())));
         }
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(tasks, hops.get(), end);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
@@ -76,15 +81,11 @@ fn findings(tasks: usize, hops: u64, end: &End<'_>) -> Findings {
     let figures = vec![
         Figure::higher("hops a second", "1/s", a_second),
         Figure::lower("time of a hop", "us", hop_us),
-        Figure::higher(
-            "CPU time of the loops beside",
-            "%",
-            common::share_percent(end, common::HOG),
-        ),
+        Figure::higher("CPU time of the loops beside", "%", units::share_percent(end, units::HOG)),
         Figure::lower(
             "longest wait in the ring",
             "us",
-            common::longest_wait_ns(end, "ring") as f64 / 1e3,
+            units::longest_wait_ns(end, "ring") as f64 / 1e3,
         ),
     ];
     Findings { printed, figures, ..Findings::default() }

@@ -10,11 +10,13 @@
 //! * **Pipe** (`--pipe`): no work; transfers between message thread and workers are counted.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS, US_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, MS_NS, SECOND_NS, US_NS};
 use schedlab_measure::histogram::percentile_of_sorted;
 use schedlab_measure::{Histogram, TaskStats};
-use schedlab_workload::os::{Context, MutexId, Os, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::programs::{
+    Context, Kernel, MutexId, MutexKind, Program, SemaphoreId, SemaphoreKind, Spawn, Step,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -78,7 +80,7 @@ const PARAMETERS: &[Parameter] = &[
     )
     .short('p'),
     Parameter::flag("no-locking", "work without the lock of the CPU").short('L'),
-    common::hogs("0"),
+    units::hogs("0"),
 ];
 
 #[derive(Clone, Copy)]
@@ -136,7 +138,10 @@ struct Futex {
 
 impl Futex {
     fn new(os: &mut Context<'_>) -> Futex {
-        Futex { semaphore: os.objects().semaphore(0), posted: Cell::new(false) }
+        Futex {
+            semaphore: os.objects().semaphore(SemaphoreKind::Syscall, 0),
+            posted: Cell::new(false),
+        }
     }
 
     fn post(&self) -> Step {
@@ -222,7 +227,7 @@ impl Benchmark for Schbench {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let options = Options::new(values, conditions);
         if options.message_threads * options.threads > 1_000_000 {
@@ -242,9 +247,9 @@ impl Benchmark for Schbench {
         };
         let measured = Rc::new(RefCell::new(measured));
         let locks: Rc<[MutexId]> =
-            (0..conditions.cpus).map(|_| os.objects().mutex(false)).collect();
+            (0..conditions.cpus).map(|_| os.objects().mutex(MutexKind::Barging)).collect();
         os.start(0, Spawn::new("schbench", parent(options, measured.clone(), locks)));
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let limit_ns = options.warmup_ns + options.runtime_s * SECOND_NS;
         let finish = move |end: &End<'_>| findings(&options, &measured.borrow(), end);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
@@ -550,7 +555,7 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
 fn run_delay_us(end: &End<'_>, name: &str) -> f64 {
     let delay =
         |(_, stats): (_, &TaskStats)| stats.wait_ns as f64 / stats.switches_in.max(1) as f64 / 1e3;
-    let delays: Vec<f64> = common::named(end, name).map(delay).collect();
+    let delays: Vec<f64> = units::named(end, name).map(delay).collect();
     delays.iter().sum::<f64>() / delays.len().max(1) as f64
 }
 

@@ -7,9 +7,9 @@
 //! up.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, MS_NS, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
-use schedlab_workload::os::{Context, Os, Program, Spawn, Step};
+use crate::units::{self, MS_NS, SECOND_NS};
+use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::fmt::Write;
 
 /// See the module.
@@ -19,8 +19,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::whole("processes", (1, 100_000), "3", "processes").positional(),
     Parameter::whole("sleep", (1, 1_000_000), "6000", "sleep before a burst, ms"),
     Parameter::whole("burn", (1, 1_000_000), "3000", "CPU time of a burst, ms"),
-    common::seconds("60"),
-    common::hogs("1"),
+    units::seconds("60"),
+    units::hogs("1"),
 ];
 
 impl Benchmark for Thud {
@@ -36,12 +36,17 @@ impl Benchmark for Thud {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let (sleep_ns, burn_ns) = (values.whole("sleep") * MS_NS, values.whole("burn") * MS_NS);
         for _ in 0..values.whole("processes") {
             os.start(0, Spawn::new("thud", process(sleep_ns, burn_ns)));
         }
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })
     }
@@ -57,8 +62,8 @@ fn process(sleep_ns: u64, burn_ns: u64) -> impl Program + 'static {
 
 fn findings(end: &End<'_>) -> Findings {
     let mut printed = String::new();
-    for name in ["thud", common::HOG] {
-        for (task, stats) in common::named(end, name) {
+    for name in ["thud", units::HOG] {
+        for (task, stats) in units::named(end, name) {
             let (cpu_s, wait_s) = (stats.cpu_ns as f64 / 1e9, stats.wait_max_ns as f64 / 1e9);
             let _ = writeln!(
                 printed,
@@ -67,15 +72,11 @@ fn findings(end: &End<'_>) -> Findings {
             );
         }
     }
-    let longest_s = |name| common::longest_wait_ns(end, name) as f64 / 1e9;
+    let longest_s = |name| units::longest_wait_ns(end, name) as f64 / 1e9;
     let figures = vec![
-        Figure::lower("longest wait of a loop beside", "s", longest_s(common::HOG)),
-        Figure::higher(
-            "CPU time of the loops beside",
-            "%",
-            common::share_percent(end, common::HOG),
-        ),
-        Figure::plain("CPU time of thud", "%", common::share_percent(end, "thud")),
+        Figure::lower("longest wait of a loop beside", "s", longest_s(units::HOG)),
+        Figure::higher("CPU time of the loops beside", "%", units::share_percent(end, units::HOG)),
+        Figure::plain("CPU time of thud", "%", units::share_percent(end, "thud")),
         Figure::lower("longest wait of thud", "s", longest_s("thud")),
     ];
     Findings { printed, figures, ..Findings::default() }

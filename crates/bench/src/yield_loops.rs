@@ -2,10 +2,10 @@
 //! O(1) scheduler (2002).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
-use crate::common::{self, SECOND_NS};
 use crate::parameter::{BadValue, Parameter, Values};
+use crate::units::{self, SECOND_NS};
 use schedlab_measure::Moments;
-use schedlab_workload::os::{Context, Os, Spawn, Step};
+use schedlab_workload::programs::{Context, Kernel, Spawn, Step};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -15,8 +15,8 @@ pub struct YieldLoops;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("tasks", (1, 100_000), "4", "tasks").positional(),
-    common::seconds("1"),
-    common::hogs("0"),
+    units::seconds("1"),
+    units::hogs("0"),
 ];
 
 impl Benchmark for YieldLoops {
@@ -32,7 +32,12 @@ impl Benchmark for YieldLoops {
         PARAMETERS
     }
 
-    fn prepare(&self, values: &Values, _: &Conditions, os: &mut Os) -> Result<Prepared, BadValue> {
+    fn prepare(
+        &self,
+        values: &Values,
+        _: &Conditions,
+        os: &mut Kernel,
+    ) -> Result<Prepared, BadValue> {
         let tasks = values.whole("tasks") as usize;
         let yields = Rc::new(RefCell::new(vec![0u64; tasks]));
         for number in 0..tasks {
@@ -43,7 +48,7 @@ impl Benchmark for YieldLoops {
             };
             os.start(0, Spawn::new("yield", program));
         }
-        common::start_hogs(os, values.whole("hogs"));
+        units::start_hogs(os, values.whole("hogs"));
         let limit_ns = values.whole("seconds") * SECOND_NS;
         let finish = move |end: &End<'_>| findings(&yields.borrow(), end);
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(finish) })
@@ -62,12 +67,8 @@ fn findings(yields: &[u64], end: &End<'_>) -> Findings {
     let figures = vec![
         Figure::higher("switches a second", "1/s", switches as f64 / seconds),
         Figure::higher("yields a second", "1/s", each.sum as f64 / seconds),
-        Figure::lower("spread of yields", "% of mean", common::spread_percent(&each)),
-        Figure::higher(
-            "CPU time of the loops beside",
-            "%",
-            common::share_percent(end, common::HOG),
-        ),
+        Figure::lower("spread of yields", "% of mean", units::spread_percent(&each)),
+        Figure::higher("CPU time of the loops beside", "%", units::share_percent(end, units::HOG)),
     ];
     Findings { printed, figures, ..Findings::default() }
 }

@@ -2,6 +2,7 @@
 
 use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use schedlab_bench::parameter::ALL_CPUS;
 use schedlab_bench::{Benchmark, Kind, Parameter, Value};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -133,12 +134,12 @@ pub fn given(
 ) -> Vec<(usize, &'static str, Vec<Value>)> {
     let parameters = benchmark.parameters();
     let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
-    let ids = parameters.iter().map(|parameter| (parameter, parameter.name));
+    let ids = parameters.iter().map(|parameter| (parameter, &*parameter.name));
     let mut found: Vec<(usize, &'static str, Vec<Value>)> = ids
         .chain(placed)
         .filter_map(|(parameter, id)| {
             let values = matches.get_one::<Vec<Value>>(id)?;
-            Some((matches.index_of(id).unwrap_or(usize::MAX), parameter.name, values.clone()))
+            Some((matches.index_of(id).unwrap_or(usize::MAX), &*parameter.name, values.clone()))
         })
         .collect();
     found.sort_by_key(|(place, ..)| *place);
@@ -165,6 +166,7 @@ fn value_name(parameter: &Parameter) -> &'static str {
         Kind::Whole { .. } => "N,...",
         Kind::Real { .. } => "X,...",
         Kind::Word(_) => "WORD,...",
+        Kind::Cpus => "CPUS,...",
         Kind::Flag => "true|false,...",
     }
 }
@@ -179,6 +181,7 @@ fn reader(
 fn help(parameter: &Parameter) -> String {
     let words = match parameter.kind {
         Kind::Word(words) => format!(": {}", words.join(", ")),
+        Kind::Cpus => format!(": {ALL_CPUS}"),
         _ => String::new(),
     };
     let default = match parameter.default {
@@ -190,8 +193,8 @@ fn help(parameter: &Parameter) -> String {
 
 /// The option that sets a parameter.
 pub fn option(parameter: &'static Parameter) -> Arg {
-    let mut option = Arg::new(parameter.name)
-        .long(parameter.name)
+    let mut option = Arg::new(&*parameter.name)
+        .long(&*parameter.name)
         .value_name(value_name(parameter))
         .value_parser(reader(parameter))
         .help(help(parameter));
@@ -203,7 +206,7 @@ pub fn option(parameter: &'static Parameter) -> Arg {
     option = match parameter.kind {
         Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
         Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
-        Kind::Word(_) | Kind::Flag => option,
+        Kind::Word(_) | Kind::Cpus | Kind::Flag => option,
     };
     if parameter.kind == Kind::Flag {
         option = option
@@ -217,8 +220,8 @@ pub fn option(parameter: &'static Parameter) -> Arg {
 
 fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
     Arg::new(id)
-        .value_name(parameter.name)
+        .value_name(&*parameter.name)
         .value_parser(reader(parameter))
-        .conflicts_with(parameter.name)
+        .conflicts_with(&*parameter.name)
         .help(format!("the same as --{}", parameter.name))
 }

@@ -5,7 +5,7 @@ use crate::bench_options::{Common, given, option, options_of};
 use crate::files::describe_error;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
-use schedlab_bench::mix::{AFFINITY, SETTINGS, affinities, setting_aside, setting_name};
+use schedlab_bench::combined::{SETTINGS, setting_aside, setting_name};
 use schedlab_bench::{ALL, Benchmark, Value};
 use schedlab_lab::plan::{Member, Mix, Setting, setting};
 use schedlab_workload::close_names;
@@ -145,13 +145,8 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     let command = Command::new(benchmark.name()).no_binary_name(true);
     let command = options_of(benchmark, command);
     let settings = SETTINGS.iter().map(|setting| {
-        let name = setting_name(benchmark, setting.name);
-        let option = option(setting).long(name).id(setting_aside(setting.name));
-        if setting.name == AFFINITY {
-            option.value_name("CPUS,...").value_parser(affinities)
-        } else {
-            option
-        }
+        let name = setting_name(benchmark, &setting.name);
+        option(setting).long(name).id(setting_aside(&setting.name))
     });
     command.next_help_heading("Member").args(settings)
 }
@@ -160,10 +155,10 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
 fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<Setting> {
     let mut all = given(benchmark, matches);
     for setting in SETTINGS {
-        let id = setting_aside(setting.name);
+        let id = setting_aside(&setting.name);
         if let Some(values) = matches.get_one::<Vec<Value>>(id) {
             let place = matches.index_of(id).unwrap_or(usize::MAX);
-            all.push((place, setting_name(benchmark, setting.name), values.clone()));
+            all.push((place, setting_name(benchmark, &setting.name), values.clone()));
         }
     }
     all.sort_by_key(|(place, ..)| *place);

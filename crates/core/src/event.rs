@@ -119,9 +119,7 @@ pub enum Event<'a> {
     /// A decision was made on a CPU, on these grounds. Only if somebody asked for grounds; every
     /// other event of the run is the same whether or not.
     Decided {
-        /// The CPU on which it was made.
-        cpu: CpuId,
-        /// What, by which rule, on what grounds.
+        /// What, for which CPU, by which rule, on what grounds.
         account: &'a Account,
     },
     /// The run is over.

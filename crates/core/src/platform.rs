@@ -83,6 +83,9 @@ pub struct Platform {
     /// System calls that failed, not yet told to the observers. The machine drains this after every
     /// hook.
     pub refusals: Vec<(TaskId, Errno)>,
+    /// Whether anything may stand in the lists above, or accounts are to be handed over: one test for
+    /// the machine after a hook.
+    pending: bool,
     /// The rule that was last named for each [`Question`].
     why: [Rule; Question::COUNT],
     /// Decisions with their grounds, not yet handed to the observers; none if nobody asked.
@@ -105,6 +108,7 @@ impl Platform {
             timer_orders: Vec::with_capacity(64),
             migrations: Vec::with_capacity(64),
             refusals: Vec::new(),
+            pending: false,
             why: [Rule::NONE; Question::COUNT],
             accounts: None,
         }
@@ -161,11 +165,13 @@ impl Platform {
 
     /// Fire the timer `key` at `at_ns`; forgets what was pending for it.
     pub fn arm_timer(&mut self, key: TimerKey, phase: TimerPhase, at_ns: u64) {
+        self.pending = true;
         self.timer_orders.push(TimerOrder::Arm { key, phase, at_ns });
     }
 
     /// Forgets what was pending for the timer `key`.
     pub fn cancel_timer(&mut self, key: TimerKey) {
+        self.pending = true;
         self.timer_orders.push(TimerOrder::Cancel { key });
     }
 
@@ -173,42 +179,53 @@ impl Platform {
     /// [`Question::Migrate`]. The scheduler has already moved it.
     pub fn migrated(&mut self, task: TaskId, from: CpuId, to: CpuId) {
         let why = self.why[Question::Migrate as usize];
+        self.pending = true;
         self.migrations.push(Migration { task, from, to, why });
     }
 
     /// Tells that `task` does not get the attributes that were asked for. It keeps those it has; a
     /// new task starts as `SCHED_OTHER`.
     pub fn refuse(&mut self, task: TaskId, why: Errno) {
+        self.pending = true;
         self.refusals.push((task, why));
     }
 
-    /// Names the rule by which a decision is being made. What it rests on is made only if somebody
-    /// [asked](Platform::ask).
+    /// Names the rule by which a decision about `cpu` is being made: the CPU that picks, on which a
+    /// task would preempt, that was selected, or that pulls or pushes. What it rests on is made only
+    /// if somebody [asked](Platform::ask).
     #[inline]
     pub fn because(
         &mut self,
         question: Question,
+        cpu: CpuId,
         rule: Rule,
         evidence: impl FnOnce(&mut Evidence),
     ) {
         self.why[question as usize] = rule;
         if self.accounts.is_some() {
-            self.account(question, rule, evidence);
+            self.account(question, cpu, rule, evidence);
         }
     }
 
     /// Names the rule by which a decision is being made that rests on nothing but the rule.
     #[inline]
-    pub fn by_rule(&mut self, question: Question, rule: Rule) {
-        self.because(question, rule, |_| ());
+    pub fn by_rule(&mut self, question: Question, cpu: CpuId, rule: Rule) {
+        self.because(question, cpu, rule, |_| ());
     }
 
     #[cold]
-    fn account(&mut self, question: Question, rule: Rule, make: impl FnOnce(&mut Evidence)) {
+    fn account(
+        &mut self,
+        question: Question,
+        cpu: CpuId,
+        rule: Rule,
+        make: impl FnOnce(&mut Evidence),
+    ) {
         let mut evidence = Evidence::default();
         make(&mut evidence);
         if let Some(accounts) = &mut self.accounts {
-            accounts.push(Account { question, rule, evidence });
+            self.pending = true;
+            accounts.push(Account { question, cpu, rule, evidence });
         }
     }
 
@@ -238,6 +255,15 @@ impl Platform {
     /// The decisions that have been accounted for and not yet been taken.
     pub fn accounts(&self) -> &[Account] {
         self.accounts.as_deref().unwrap_or_default()
+    }
+
+    /// For the driver of a scheduler: whether there is anything to carry out or to report since the
+    /// last call. It is then drained from [`timer_orders`](Platform::timer_orders),
+    /// [`migrations`](Platform::migrations), [`refusals`](Platform::refusals) and
+    /// [`take_accounts`](Platform::take_accounts).
+    #[inline]
+    pub fn take_pending(&mut self) -> bool {
+        core::mem::replace(&mut self.pending, false)
     }
 
     /// For the driver of a scheduler: takes the decisions that have been accounted for.

@@ -11,7 +11,7 @@
 //! [`rank`](Candidate::rank), group by group from the root down, is the task that runs
 //! ([`Evidence::best`]).
 
-use crate::{GroupId, TaskId};
+use crate::{CpuId, GroupId, TaskId};
 use alloc::vec::Vec;
 
 /// The number of a rule by which a scheduler decides; numbers are the scheduler's own, from 1.
@@ -194,6 +194,8 @@ impl Evidence {
 pub struct Account {
     /// What was decided.
     pub question: Question,
+    /// For which CPU.
+    pub cpu: CpuId,
     /// By which rule.
     pub rule: Rule,
     /// On what grounds.

@@ -5,14 +5,14 @@
 
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::report_of::{GroupInfo, RunInputs, TaskInfo, report_of};
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
 use schedlab_core::{BuildConfig, Scheduler};
-use schedlab_machine::costs::Setup;
+use schedlab_machine::costs::{Energy, Overheads, Setup};
 use schedlab_machine::{Config, Counts, Machine, Observer, RunEnd, Workload};
 use schedlab_measure::{Fairness, GroupUsage, Slice, Span, Stats};
-use schedlab_report::model::{MachineInfo, RunInputs, SchedulerInfo, TaskInfo};
-use schedlab_report::{EnergyFigures, GroupInfo, KernelFigures, RunReport};
+use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 
 /// All that a machine is made of, but for workload and observers.
 pub(crate) struct Assembly<'a> {
@@ -81,8 +81,8 @@ impl<'a> Assembly<'a> {
 pub(crate) struct Outcome {
     end: RunEnd,
     counts: Counts,
-    kernel: Option<KernelFigures>,
-    energy: Option<EnergyFigures>,
+    overheads: Option<Overheads>,
+    energy: Option<Energy>,
 }
 
 impl Outcome {
@@ -94,8 +94,8 @@ impl Outcome {
         Outcome {
             end,
             counts: machine.counts(),
-            kernel: machine.overheads().map(|overheads| KernelFigures::from(&overheads)),
-            energy: machine.energy().map(|energy| EnergyFigures::from(&energy)),
+            overheads: machine.overheads(),
+            energy: machine.energy(),
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn report(
     observed: Observed<'_>,
 ) -> RunReport {
     let hz = config.hz.unwrap_or(choice.release.hz_default);
-    let mut report = RunReport::new(RunInputs {
+    report_of(RunInputs {
         scheduler: SchedulerInfo {
             name: choice.entry.name.into(),
             release: choice.release.version.into(),
@@ -134,6 +134,8 @@ pub(crate) fn report(
         seed,
         end: outcome.end,
         counts: outcome.counts,
+        overheads: outcome.overheads,
+        energy: outcome.energy,
         tasks: observed.tasks,
         groups: observed.groups,
         group_usage: observed.group_usage,
@@ -141,8 +143,5 @@ pub(crate) fn report(
         fairness: observed.fairness,
         slices: observed.slices,
         spans: observed.spans,
-    });
-    report.kernel = outcome.kernel;
-    report.energy = outcome.energy;
-    report
+    })
 }

@@ -4,21 +4,22 @@ use crate::assembly::{self, Assembly, Observed, Outcome};
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::report_of::TaskInfo;
 use crate::run::Run;
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
-use schedlab_bench::{Benchmark, Conditions, End, Values};
+use schedlab_bench::{Chosen, Conditions, End, Values};
 use schedlab_core::{Event, Observer, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Action, Machine, RunEnd};
 use schedlab_measure::Stats;
-use schedlab_report::model::TaskInfo;
-use schedlab_workload::os::{Ended, Os, PartId, Profile};
+use schedlab_workload::Reason;
+use schedlab_workload::programs::{Kernel, PartId, Profile};
 
 /// A benchmark with all that is set about it, but for the scheduler.
 #[derive(Clone)]
 pub struct Bench {
     /// Which.
-    pub benchmark: &'static dyn Benchmark,
+    pub benchmark: Chosen,
     /// Its parameters.
     pub values: Values,
     /// The machine and what is set about it.
@@ -27,10 +28,11 @@ pub struct Bench {
 
 impl Bench {
     /// `benchmark` as it is if nobody sets anything, on one CPU.
-    pub fn new(benchmark: &'static dyn Benchmark) -> Bench {
+    pub fn new(benchmark: impl Into<Chosen>) -> Bench {
+        let benchmark = benchmark.into();
         Bench {
-            benchmark,
             values: Values::defaults(benchmark.parameters()),
+            benchmark,
             config: RunConfig::flat(1),
         }
     }
@@ -99,8 +101,8 @@ impl Bench {
             prepared.limit_ns.unwrap_or(u64::MAX).min(config.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
             Ok(end) => end,
-            Err(Ended::Finished) => RunEnd::AllEnded,
-            Err(error @ Ended::NoTime { .. }) => return Err(Error::Programs(error.to_string())),
+            Err(error) if error.reason() == Reason::Finished => RunEnd::AllEnded,
+            Err(error) => return Err(error.into()),
         };
         let now_ns = machine.now_ns();
         machine.observer_mut().on(now_ns, Event::Finished);
@@ -126,9 +128,9 @@ impl Bench {
 
 /// Runs until `limit_ns`. Parts of the benchmark that have a limit of their own are ended then.
 fn run_parts<S: Scheduler, O: Observer>(
-    machine: &mut Machine<S, Os, O>,
+    machine: &mut Machine<S, Kernel, O>,
     limit_ns: u64,
-) -> Result<RunEnd, Ended> {
+) -> Result<RunEnd, schedlab_workload::Error> {
     for (at_ns, part) in machine.workload().deadlines() {
         if at_ns >= limit_ns {
             break;
@@ -145,11 +147,11 @@ fn run_parts<S: Scheduler, O: Observer>(
     machine.run_to(limit_ns)
 }
 
-fn task_infos(os: &Os) -> Vec<TaskInfo> {
+fn task_infos(os: &Kernel) -> Vec<TaskInfo> {
     let info = |number| {
         let task = TaskId(number as u32);
         TaskInfo {
-            name: format!("{}-{number}", os.name(task)),
+            name: os.thread_name(task),
             key: os.name(task).into(),
             group: String::new(),
             attr: os.attr(task).sched,
@@ -160,13 +162,13 @@ fn task_infos(os: &Os) -> Vec<TaskInfo> {
 }
 
 /// Who waits for what, in a run that is stuck.
-fn report_stuck(os: &Os, now_ns: u64) -> String {
+fn report_stuck(os: &Kernel, now_ns: u64) -> String {
     const MOST: usize = 5;
-    let waiting = os.who_waits();
+    let waiting = os.wait_graph().waiting;
     let lines: Vec<String> = waiting
         .iter()
         .take(MOST)
-        .map(|(task, name, what)| format!("{name}-{} waits {what}", task.0))
+        .map(|waiting| format!("{} waits {}", waiting.thread, waiting.waits_for.brief()))
         .collect();
     let more = if waiting.len() > MOST { ", ..." } else { "" };
     format!(

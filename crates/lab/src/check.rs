@@ -49,7 +49,7 @@ pub enum Rule {
     Endless,
     /// CPU time adds up: busy and idle to the time there was, a task's to what it asked for.
     Accounts,
-    /// The scheduler's own books add up ([`audit`](schedlab_core::Scheduler::audit)).
+    /// The scheduler's own books add up ([`audit`](schedlab_core::Inspect::audit)).
     Audit,
     /// Whom the scheduler's reasons name is who is picked.
     Reasons,

@@ -4,7 +4,7 @@ use crate::select::UnknownScheduler;
 use schedlab_bench::BadValue;
 use schedlab_core::TunableError;
 use schedlab_machine::description::DescriptionError;
-use schedlab_workload::{Diagnostic, Stop};
+use schedlab_workload::Diagnostic;
 
 /// What is wrong with a plan or a run, and what would be right.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -63,12 +63,9 @@ pub enum Error {
     /// A plan is not as it should be.
     #[error("{0}")]
     Plan(String),
-    /// A program of a workload file could not go on as meant.
+    /// A program could not go on as meant.
     #[error(transparent)]
-    Stop(#[from] Stop),
-    /// The programs of a benchmark could not go on as meant.
-    #[error("{0}")]
-    Programs(String),
+    Stopped(#[from] schedlab_workload::Error),
     /// All tasks that are left sleep, and nobody will ever wake them.
     #[error("no task can ever run again: {0}")]
     Stuck(String),

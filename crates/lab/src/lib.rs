@@ -1,7 +1,8 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
 //! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
-//! * [`run`]: a workload under a scheduler; [`bench`]: a benchmark under a scheduler.
+//! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
+//! * [`mod@report_of`]: makes the report of a run of what observers saw.
 //! * [`verify`]: replays golden schedules and reports where they are not met.
 //! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
@@ -11,6 +12,7 @@
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
 //!   things.
 //! * [`calibrate`]: fits a cost model's numbers to measurements.
+//! * [`calculators`]: rules that are computed without a machine.
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
@@ -52,6 +54,7 @@
 
 mod assembly;
 pub mod bench;
+pub mod calculators;
 pub mod calibrate;
 mod catch_panic;
 pub mod check;
@@ -61,6 +64,7 @@ mod error;
 pub mod machines;
 pub mod parallel;
 pub mod plan;
+pub mod report_of;
 pub mod run;
 pub mod select;
 pub mod setup;
@@ -71,3 +75,14 @@ pub mod verify;
 pub use catch_panic::catch_panic;
 pub use config::RunConfig;
 pub use error::Error;
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The examples of the READMEs of `core` and `sched`, which have nothing to test with.
+#[cfg(doctest)]
+#[doc = include_str!("../../core/README.md")]
+#[doc = include_str!("../../sched/README.md")]
+struct ReadmesBelow;

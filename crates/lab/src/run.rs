@@ -4,19 +4,20 @@ use crate::assembly::{self, Assembly, Observed, Outcome};
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{GroupId, Observer, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
+use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
-use schedlab_report::model::key_numbers;
-use schedlab_report::{GroupInfo, RunReport, TaskInfo};
+use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
 use schedlab_workload::{
-    Diagnostic, GroupPlan, GroupSettings, Model, Options, Target, Timetable, Vm,
+    Diagnostic, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
 };
 
 /// A workload with the machine it is to run on.
@@ -167,7 +168,7 @@ impl Experiment {
             calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
             ..Options::default()
         };
-        let vm = Vm::new(self.model.clone(), &self.target(), options)?;
+        let vm = rt_app::prepare(&self.model, &self.target(), options)?;
         let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
         let mut assembly = Assembly::new(config, choice)?;
         assembly.groups = &groups;
@@ -186,7 +187,7 @@ impl Experiment {
             let waits = report_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
             // that some wait in vain is not.
-            if self.until_ns().is_none() && !machine.workload().who_waits().waiting.is_empty() {
+            if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
                 return Err(Error::Stuck(waits));
             }
             let at_s = machine.now_ns() as f64 / 1e9;
@@ -217,7 +218,7 @@ impl Experiment {
     }
 
     /// What measures the run.
-    fn observer(&self, vm: &Vm, ids: &[GroupId], groups: &[NewGroup<'_>]) -> Measures {
+    fn observer(&self, vm: &Kernel, ids: &[GroupId], groups: &[NewGroup<'_>]) -> Measures {
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
             .groups
@@ -244,7 +245,7 @@ impl Experiment {
 type Measures =
     ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>));
 
-fn task_infos(vm: &Vm) -> Vec<TaskInfo> {
+fn task_infos(vm: &Kernel) -> Vec<TaskInfo> {
     vm.threads()
         .map(|thread| TaskInfo {
             name: vm.thread_name(thread.task),
@@ -270,7 +271,7 @@ fn report_refusals(outcome: &timetable::Outcome) -> Option<String> {
 }
 
 /// Who waits for whom, and who is stopped, in a run that is stuck.
-fn report_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> String {
+fn report_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Kernel, O>) -> String {
     let is_held =
         |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
     let held: Vec<String> = (0..machine.task_count() as u32)
@@ -278,7 +279,7 @@ fn report_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Vm, O>) -> Strin
         .filter(is_held)
         .map(|task| machine.workload().thread_name(task))
         .collect();
-    let waits = machine.workload().who_waits();
+    let waits = machine.workload().wait_graph();
     if held.is_empty() {
         return waits.to_string();
     }
@@ -292,7 +293,6 @@ mod tests {
     use crate::select;
     use schedlab_core::Policy;
     use schedlab_machine::costs::CostModel;
-    use schedlab_workload::rt_app;
 
     fn experiment(text: &str) -> Experiment {
         let target = Target { cpus: CPUS_MAX, limited: true };

@@ -49,9 +49,9 @@ fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() 
         let short = ["seconds", "runtime", "duration", "loops", "repetitions"];
         let mut values = Values::defaults(benchmark.parameters());
         for parameter in
-            benchmark.parameters().iter().filter(|parameter| short.contains(&parameter.name))
+            benchmark.parameters().iter().filter(|parameter| short.contains(&&*parameter.name))
         {
-            values = values.with(benchmark.parameters(), parameter.name, "1").expect("in range");
+            values = values.with(benchmark.parameters(), &parameter.name, "1").expect("in range");
         }
         let bench = Bench { values, ..bench(benchmark.name(), 1, &[]) };
         for choice in

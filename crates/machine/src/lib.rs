@@ -27,3 +27,8 @@ pub use machine::{Action, ActionError, Config, Counts, Machine, MachineGroup, Ru
 pub use order::{Order, SplitMix64};
 pub use schedlab_core::{Event, Observer};
 pub use workload::{NewTask, Op, Workload};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -488,10 +488,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
         self.counts.ticks += 1;
         self.enter_kernel(cpu);
-        self.platform.forget_rules();
         self.scheduler.tick(&mut self.platform, cpu);
         self.charge_tick(cpu);
-        self.report_accounts(cpu);
         self.apply_requests();
         self.observer.on(self.now_ns, Event::Ticked { cpu });
     }
@@ -584,7 +582,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         };
         let cpu = self.scheduler.cpu_of(task);
         self.observer.on(self.now_ns, Event::Born { task, parent: forked_by, attr });
-        self.report_accounts(cpu);
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Started { task, cpu, placed, preempts });
         self.apply_requests();
@@ -610,7 +607,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let from_interrupt = !matches!(waker, Waker::Task { .. });
         let cpu = self.scheduler.cpu_of(task);
         self.charge(waker.cpu(), Work::Wakeup { from_interrupt }, cpu);
-        self.report_accounts(cpu);
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Woken { task, cpu, waker, placed, preempts });
         self.apply_requests();
@@ -887,7 +883,6 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             prev == next || next.is_none_or(|task| !self.current.contains(&Some(task))),
             "picked {next:?} for {cpu:?}, but another CPU runs it"
         );
-        self.report_accounts(cpu);
         let why = self.platform.rule(Question::Pick);
         self.apply_requests();
         self.current[cpu.index()] = next;
@@ -943,9 +938,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Carries out what the scheduler has requested, and reports its migrations to the observer.
     #[inline]
     fn apply_requests(&mut self) {
-        let Platform { timer_orders, migrations, refusals, .. } = &self.platform;
         // One test, as there is nothing to do as a rule.
-        if timer_orders.len() | migrations.len() | refusals.len() != 0 {
+        if self.platform.take_pending() {
             self.apply_pending_requests();
         }
     }
@@ -953,28 +947,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[cold]
     fn apply_pending_requests(&mut self) {
         self.apply_timer_requests();
+        for account in self.platform.take_accounts() {
+            self.observer.on(self.now_ns, Event::Decided { account: &account });
+        }
         for moved in self.platform.migrations.drain(..) {
             let Migration { task, from, to, why } = moved;
             self.observer.on(self.now_ns, Event::Migrated { task, from, to, why });
         }
         for (task, errno) in self.platform.refusals.drain(..) {
             self.observer.on(self.now_ns, Event::Refused { task, errno });
-        }
-    }
-
-    /// Hands the grounds of what the scheduler has just decided on `cpu` to the observer, if
-    /// anybody asked for them.
-    #[inline]
-    fn report_accounts(&mut self, cpu: CpuId) {
-        if self.platform.is_asked() {
-            self.report_accounts_asked(cpu);
-        }
-    }
-
-    #[cold]
-    fn report_accounts_asked(&mut self, cpu: CpuId) {
-        for account in self.platform.take_accounts() {
-            self.observer.on(self.now_ns, Event::Decided { cpu, account: &account });
         }
     }
 

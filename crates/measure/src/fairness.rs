@@ -8,7 +8,8 @@
 //!
 //! ```text
 //!     r_i = m w_i / W
-//!     while some r_i > 1: those get 1; what is left of the m CPUs is divided among the others by weight
+//!     while some r_i > 1: those get 1; the CPUs that are left are divided among the others
+//!                         by weight
 //! ```
 //!
 //! So where there are no more tasks than CPUs, each gets a whole one. What a task would have got so
@@ -42,8 +43,7 @@
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs; everything that is summed up is an integer.
 
-use schedlab_core::{Event, GroupId, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, TaskTable};
 
 /// Rates and service are kept in units of 2^-56 CPUs and 2^-56 ns.
 const SHIFT: u32 = 56;
@@ -855,14 +855,18 @@ mod tests {
                 if runnable[number] {
                     fairness.on(now_ns, Event::blocked(task, CpuId(0), BlockReason::Interruptible));
                 } else {
-                    fairness.on(now_ns, Event::woken(task, CpuId(0), Waker::Interrupt { cpu: CpuId(0) }));
+                    let waker = Waker::Interrupt { cpu: CpuId(0) };
+                    fairness.on(now_ns, Event::woken(task, CpuId(0), waker));
                 }
                 runnable[number] = !runnable[number];
             }
             fairness.on(now_ns, Event::Finished);
             for (number, given) in given.iter().enumerate() {
                 let ours = fairness.task(TaskId(number as u32)).unwrap().share_ns;
-                prop_assert!((ours as f64 - given).abs() <= 1.0, "task {number}: {ours}, by definition {given}");
+                prop_assert!(
+                    (ours as f64 - given).abs() <= 1.0,
+                    "task {number}: {ours}, by definition {given}"
+                );
             }
         }
     }

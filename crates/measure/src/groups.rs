@@ -1,8 +1,7 @@
 //! CPU time of control groups, as `cpuacct.usage` and `cpuacct.usage_percpu` count it: of all
 //! tasks, of any policy, by the group that each was in at the time; with a group, all below it.
 
-use schedlab_core::{CpuId, Event, GroupId, TaskAttr, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{CpuId, Event, GroupId, Observer, TaskAttr, TaskId, TaskTable};
 
 /// Adds up who had which CPU, by group.
 #[derive(Clone, Debug)]

@@ -240,7 +240,10 @@ mod tests {
     proptest! {
         #[test]
         fn percentiles_are_at_most_four_tenths_of_a_percent_above_the_exact_ones(
-            mut values in prop::collection::vec((0u32..64, any::<u64>()).prop_map(|(shift, v)| v >> shift), 1..200),
+            mut values in prop::collection::vec(
+                (0u32..64, any::<u64>()).prop_map(|(shift, v)| v >> shift),
+                1..200,
+            ),
             percent in 0u64..=100,
         ) {
             let mut histogram = Histogram::new();

@@ -12,7 +12,9 @@
 //! * [`spans`]: who wanted to run when.
 //! * [`groups`]: the CPU time of control groups.
 //! * [`histogram`]: how durations are spread.
+//! * [`catalogue`]: every metric by name, with its unit, its definition, and which value is better.
 
+pub mod catalogue;
 pub mod fairness;
 pub mod groups;
 pub mod histogram;
@@ -20,9 +22,15 @@ pub mod slices;
 pub mod spans;
 pub mod stats;
 
+pub use catalogue::Better;
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
 pub use slices::{Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};
 pub use stats::{CpuStats, Stats, TaskStats};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,7 +1,6 @@
 //! Who ran where and when.
 
-use schedlab_core::{CpuId, Event, TaskId};
-use schedlab_machine::Observer;
+use schedlab_core::{CpuId, Event, Observer, TaskId};
 
 /// A stretch of time that a task had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

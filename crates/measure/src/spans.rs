@@ -1,8 +1,7 @@
 //! Who wanted to run when: from start or wakeup to the next sleep or the end, whether a CPU was had
-//! or not. Together with the slices it tells waiting from sleeping.
+//! or not. Together with the slices they separate waiting from sleeping.
 
-use schedlab_core::{Event, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{Event, Observer, TaskId, TaskTable};
 
 /// A stretch of time in which a task was runnable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +104,7 @@ mod tests {
         recorder.on(12, Event::blocked(b, cpu, BlockReason::Dead));
         recorder.on(20, Event::Finished);
         let spans: Vec<_> = recorder.into_spans();
-        let told: Vec<_> = spans.iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
-        assert_eq!(told, [(a, 3, 20), (b, 3, 9)]);
+        let rows: Vec<_> = spans.iter().map(|s| (s.task, s.start_ns, s.end_ns)).collect();
+        assert_eq!(rows, [(a, 3, 20), (b, 3, 9)]);
     }
 }

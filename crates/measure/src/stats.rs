@@ -5,10 +5,12 @@
 //!
 //! ```text
 //!            started                switched in
-//!   (none) ----------> waiting <------------------> running        turnaround = end - start
-//!                        ^        switched out         |                      = waiting + running + blocked
+//!   (none) ----------> waiting <------------------> running
+//!                        ^        switched out         |
 //!                        | woken                       | blocked
 //!                        +---------- blocked <---------+------> ended
+//!
+//!   turnaround = end - start = waiting + running + blocked
 //! ```
 //!
 //! A task that is woken in the very nanosecond in which it blocked, and keeps its CPU, never
@@ -24,17 +26,27 @@
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
 //!   yield counts as involuntary, as in the kernel.
 //! * **queue migration**: the task moved from one CPU's runqueue to another's, as the scheduler
-//!   tells. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
+//!   reports. **CPU migration**: it got another CPU than the one it had had last. With one runqueue
 //!   for all CPUs there are only the latter; a task that is moved to and fro between two turns has
 //!   only the former.
 
 use crate::histogram::{Histogram, Moments};
-use schedlab_core::{BlockReason, CpuId, Event, TaskId, TaskTable};
-use schedlab_machine::Observer;
+use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable};
+use std::collections::BTreeMap;
 
 /// So many keys at most have a latency histogram of their own; those after them have count, sum and
 /// maximum only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
+
+/// Numbers the tasks' keys in the order in which they first appear: what [`Stats::new`] wants.
+pub fn key_numbers<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    keys.map(|key| {
+        let next = numbers.len() as u32;
+        *numbers.entry(key).or_insert(next)
+    })
+    .collect()
+}
 
 /// What a task did.
 #[derive(Clone, Debug, Default)]
@@ -467,6 +479,11 @@ mod tests {
     fn start(stats: &mut Stats, now_ns: u64, task: TaskId) {
         stats.on(now_ns, Event::Born { task, parent: None, attr: &TaskAttr::default() });
         stats.on(now_ns, Event::started(task, CPU0));
+    }
+
+    #[test]
+    fn keys_are_numbered_as_they_come() {
+        assert_eq!(key_numbers(["b", "a", "b", "c", "a"].into_iter()), [0, 1, 0, 2, 1]);
     }
 
     #[test]

@@ -30,9 +30,11 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0u64..40_000_000).prop_map(move |until_ns| Op::Sleep { until_ns, reason }),
         2 => (1u64..4).prop_map(move |ticks| Op::Sleep { until_ns: ticks * 10_000_000, reason }),
         1 => Just(Op::Block { reason }),
-        1 => (0u32..8, any::<bool>()).prop_map(|(task, sync)| Op::Wake { task: TaskId(task), sync }),
+        1 => (0u32..8, any::<bool>())
+            .prop_map(|(task, sync)| Op::Wake { task: TaskId(task), sync }),
         1 => Just(Op::Yield),
-        1 => (0u64..2).prop_map(|ticks| Op::Fork { attr: Box::default(), delay_ns: ticks * 10_000_000 }),
+        1 => (0u64..2)
+            .prop_map(|ticks| Op::Fork { attr: Box::default(), delay_ns: ticks * 10_000_000 }),
         1 => (0u32..8, -20i32..20).prop_map(|(task, nice)| Op::SetAttr {
             task: TaskId(task),
             attr: SchedAttr::nice(nice),
@@ -156,10 +158,12 @@ proptest! {
         });
         let script = Script::new(tasks.collect(), vec![]);
         let fairness = Fairness::new(1, weights(), &[], nices.len());
-        let mut machine = Machine::new(Config::idealised(1, 100), OneQueue::new(1), script, fairness);
+        let config = Config::idealised(1, 100);
+        let mut machine = Machine::new(config, OneQueue::new(1), script, fairness);
         let Ok(_) = machine.run(1_234_567_890);
         let fairness = machine.observer();
-        let lags = (0..nices.len()).map(|task| fairness.task(TaskId(task as u32)).unwrap().lag_end_ns);
+        let lag = |task| fairness.task(TaskId(task as u32)).unwrap().lag_end_ns;
+        let lags = (0..nices.len()).map(lag);
         // Each is rounded to a ns.
         prop_assert!(lags.sum::<i64>().unsigned_abs() <= nices.len() as u64);
     }

@@ -1,6 +1,7 @@
 //! All experiments together: [`Catalogue`].
 
 use crate::contradictions::{self, Contradiction};
+use crate::error::{At, Error};
 use crate::expression::ValuesByName;
 use crate::figures;
 use crate::file::File;
@@ -39,9 +40,9 @@ pub struct Outcome {
 /// Why nothing came of it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PapersError {
-    /// A file means nothing: its name, and what is wrong.
-    #[error("{0}: {1}")]
-    File(String, String),
+    /// A file means nothing: where, and what is wrong.
+    #[error(transparent)]
+    File(#[from] Error),
     /// There is no such experiment.
     #[error("there is no experiment \"{0}\"; there are {1}")]
     Unknown(String, String),
@@ -60,44 +61,44 @@ impl Catalogue {
         (targets_name, targets): (&str, &str),
     ) -> Result<Catalogue, PapersError> {
         let rows = targets::parse(targets);
-        let rows = rows.map_err(|error| PapersError::File(targets_name.into(), error))?;
+        let rows = rows.at(targets_name)?;
         let mut experiments: Vec<File> = vec![];
         for (name, text) in files {
             let file = toml::from_str::<File>(text);
-            let file = file.map_err(|error| PapersError::File(name.into(), error.to_string()))?;
-            file.check().map_err(|error| PapersError::File(name.into(), error))?;
+            let file = file.map_err(|error| Error::new(error).at(name))?;
+            file.check().at(name)?;
             for figure in &file.figures {
-                figures::check(figure).map_err(|error| PapersError::File(name.into(), error))?;
+                figures::check(figure).at(name)?;
             }
             if !names_a_file(&file.id) {
                 let message = format!(
-                    "the id \"{}\" must be of ASCII letters, digits, `-` and `.`, and not `verdicts`",
+                    "the id \"{}\" must be of ASCII letters, digits, `-` and `.`, and not \
+                     `verdicts`",
                     file.id
                 );
-                return Err(PapersError::File(name.into(), message));
+                return Err(Error::new(message).at(name).into());
             }
             if experiments.iter().any(|other| other.id.eq_ignore_ascii_case(&file.id)) {
                 let message = format!("the id {} is another file's", file.id);
-                return Err(PapersError::File(name.into(), message));
+                return Err(Error::new(message).at(name).into());
             }
             experiments.push(file);
         }
         Ok(Catalogue { experiments, rows, contradictions: vec![] })
     }
 
-    /// With the contradictions that `text` tells of.
+    /// With the contradictions in `text`.
     ///
     /// # Errors
     /// [`PapersError::File`], also if an experiment names a contradiction that there is not.
     pub fn with_contradictions(self, (name, text): (&str, &str)) -> Result<Catalogue, PapersError> {
         let contradictions = contradictions::parse(text);
-        let contradictions =
-            contradictions.map_err(|error| PapersError::File(name.into(), error))?;
+        let contradictions = contradictions.at(name)?;
         for file in &self.experiments {
             let unknown = |id: &&String| !contradictions.iter().any(|known| known.id == **id);
             if let Some(id) = file.contradictions.iter().find(unknown) {
                 let message = format!("it names contradiction {id}, and {name} has none such");
-                return Err(PapersError::File(file.id.clone(), message));
+                return Err(Error::new(message).at(&file.id).into());
             }
         }
         Ok(Catalogue { contradictions, ..self })
@@ -131,7 +132,7 @@ impl Catalogue {
         Ok(self.experiments.iter().filter(chosen).collect())
     }
 
-    /// Runs `chosen` and judges them. `progress` is told how many simulations of how many are done;
+    /// Runs `chosen` and judges them. `progress` gets how many simulations of how many are done;
     /// if it answers false no further one is begun.
     ///
     /// # Errors
@@ -145,10 +146,9 @@ impl Catalogue {
     ) -> Result<Vec<Outcome>, PapersError> {
         let mut plans: Vec<Vec<Planned>> = vec![];
         for file in chosen {
-            let mistake = |error| PapersError::File(file.id.clone(), error);
             let mut planned = vec![];
             for run in &file.runs {
-                planned.extend(run.plan(reduced).map_err(mistake)?);
+                planned.extend(run.plan(reduced).at(&file.id)?);
             }
             plans.push(planned);
         }
@@ -178,8 +178,8 @@ impl Catalogue {
                 planned.iter().any(|planned| planned.simulations.contains(simulation))
             };
             let whose = plans.iter().position(needs).map_or("?", |place| chosen[place].id.as_str());
-            let message = format!("under {}: {error}", simulation.scheduler);
-            return Err(PapersError::File(whose.into(), message));
+            let place = format!("under {}", simulation.scheduler);
+            return Err(error.at(place).at(whose).into());
         }
         if done.len() < simulations.len() {
             return Err(PapersError::Interrupted);
@@ -198,16 +198,16 @@ impl Catalogue {
         done: &BTreeMap<Simulation, Simulated>,
         reduced: bool,
     ) -> Result<Outcome, PapersError> {
-        let mistake = |error| PapersError::File(file.id.clone(), error);
+        let id = &file.id;
         let mut values = ValuesByName::default();
         for planned in planned {
-            for (name, value) in planned.values(done).map_err(mistake)? {
-                values.add(name, value).map_err(|error| mistake(error.to_string()))?;
+            for (name, value) in planned.values(done).at(id)? {
+                values.add(name, value).at(id)?;
             }
         }
-        let judged = judge::judge(file, &self.rows, &values, reduced).map_err(mistake)?;
+        let judged = judge::judge(file, &self.rows, &values, reduced).at(id)?;
         let charts = file.figures.iter().map(|figure| figures::chart(figure, &values, reduced));
-        let charts = charts.collect::<Result<_, _>>().map_err(mistake)?;
+        let charts = charts.collect::<Result<_, Error>>().at(id)?;
         Ok(Outcome { file: file.clone(), values, judged, charts })
     }
 
@@ -249,7 +249,8 @@ source = "a test"
 
 [[run]]
 for.scheduler = ["cfs", "eevdf"]
-workload = '{"tasks": {"a": {"run": 10000, "loop": -1}, "b": {"run": 10000, "loop": -1, "priority": 1}}}'
+workload = '''{"tasks": {"a": {"run": 10000, "loop": -1},
+                       "b": {"run": 10000, "loop": -1, "priority": 1}}}'''
 scheduler = "{scheduler}"
 cpus = 1
 duration_s = 20
@@ -312,14 +313,14 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
             ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 deep"),
         ] {
-            let told = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
-            assert!(told.contains(part), "{to}: {told}");
+            let message = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(message.contains(part), "{to}: {message}");
         }
         let read =
             |targets: String| Catalogue::read([("hogs.toml", HOGS)], ("t.csv", targets.as_str()));
         for (from, to) in [("1.2,", "nan,"), ("1.2,", "1.4,")] {
-            let told = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
-            assert!(told.starts_with("t.csv: line 2: "), "{told}");
+            let message = read(TARGETS.replacen(from, to, 1)).expect_err(to).to_string();
+            assert!(message.starts_with("t.csv: line 2: "), "{message}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where the published documents contradict each other, or what they write about:
 //! `contradictions.toml`.
 
+use crate::error::Error;
 use serde::Deserialize;
 
 /// A contradiction.
@@ -24,11 +25,11 @@ struct Form {
 ///
 /// # Errors
 /// Says where what is wrong.
-pub fn parse(text: &str) -> Result<Vec<Contradiction>, String> {
-    let Form { contradictions } = toml::from_str(text).map_err(|error| error.to_string())?;
+pub fn parse(text: &str) -> Result<Vec<Contradiction>, Error> {
+    let Form { contradictions } = toml::from_str(text).map_err(Error::new)?;
     for (place, contradiction) in contradictions.iter().enumerate() {
         if contradictions[..place].iter().any(|earlier| earlier.id == contradiction.id) {
-            return Err(format!("there are two contradictions {}", contradiction.id));
+            return Err(format!("there are two contradictions {}", contradiction.id).into());
         }
     }
     Ok(contradictions)
@@ -42,7 +43,14 @@ mod tests {
     fn the_form_is_checked() {
         let one = "[[contradiction]]\nid = \"C-1\"\ntext = \"x\"\n";
         assert_eq!(parse(one).expect("it is well formed").len(), 1);
-        assert!(parse(&one.repeat(2)).expect_err("twice").contains("two contradictions C-1"));
-        assert!(parse("[[contradictions]]\n").expect_err("no such key").contains("unknown field"));
+        assert!(
+            parse(&one.repeat(2)).expect_err("twice").message.contains("two contradictions C-1")
+        );
+        assert!(
+            parse("[[contradictions]]\n")
+                .expect_err("no such key")
+                .message
+                .contains("unknown field")
+        );
     }
 }

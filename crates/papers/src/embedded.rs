@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// The files, in the order in which the results are told.
+/// The files, in the order of the results.
 pub const FILES: &[(&str, &str)] = files![
     "HB-1.toml",
     "HB-2.toml",

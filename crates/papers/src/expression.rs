@@ -14,6 +14,8 @@
 //! logarithms of the second list against those of the first), `r2` (of a straight line through both
 //! lists); of numbers: `abs`, `ratio(a, b)` (the larger over the smaller).
 
+use crate::error::Error;
+use schedlab_report::metrics::{mean, sample_variance, variance};
 use std::collections::HashMap;
 
 /// Named values, in the order in which they were measured.
@@ -29,9 +31,9 @@ impl ValuesByName {
     ///
     /// # Errors
     /// There is one of that name.
-    pub fn add(&mut self, name: String, value: f64) -> Result<(), ExpressionError> {
+    pub fn add(&mut self, name: String, value: f64) -> Result<(), Error> {
         if self.places.insert(name.clone(), self.values.len()).is_some() {
-            return Err(ExpressionError(format!("two values are called {name}")));
+            return Err(Error::new(format!("two values are called {name}")));
         }
         self.values.push((name, value));
         Ok(())
@@ -62,11 +64,6 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         && patterns.zip(names).all(|(pattern, name)| pattern == "*" || pattern == name)
 }
 
-/// An expression that means nothing.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ExpressionError(String);
-
 /// What an expression comes to.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
@@ -78,17 +75,17 @@ pub enum Outcome {
     Truth(bool),
 }
 
-type Evaluated = Result<Outcome, ExpressionError>;
+type Evaluated = Result<Outcome, Error>;
 
 /// Evaluates a text that must come to a number.
 ///
 /// # Errors
 /// It means nothing, or no number.
-pub fn number(text: &str, values: &ValuesByName) -> Result<f64, ExpressionError> {
+pub fn number(text: &str, values: &ValuesByName) -> Result<f64, Error> {
     match evaluate(text, values)? {
         Outcome::Number(value) => Ok(value),
         Outcome::List(list) if list.len() == 1 => Ok(list[0]),
-        other => Err(ExpressionError(format!("`{text}` comes to {other:?}, which is no number"))),
+        other => Err(Error::new(format!("`{text}` comes to {other:?}, which is no number"))),
     }
 }
 
@@ -96,12 +93,12 @@ pub fn number(text: &str, values: &ValuesByName) -> Result<f64, ExpressionError>
 ///
 /// # Errors
 /// It means nothing, or is neither.
-pub fn truth(text: &str, values: &ValuesByName) -> Result<bool, ExpressionError> {
+pub fn truth(text: &str, values: &ValuesByName) -> Result<bool, Error> {
     match evaluate(text, values)? {
         Outcome::Truth(value) => Ok(value),
-        other => Err(ExpressionError(format!(
-            "`{text}` comes to {other:?}, which is neither true nor false"
-        ))),
+        other => {
+            Err(Error::new(format!("`{text}` comes to {other:?}, which is neither true nor false")))
+        }
     }
 }
 
@@ -132,7 +129,7 @@ fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@')
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
+fn tokens(text: &str) -> Result<Vec<Token>, Error> {
     let mut tokens = vec![];
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -140,7 +137,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
             let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
             let number = rest[..end].parse();
             let number =
-                number.map_err(|_| ExpressionError(format!("`{}` is no number", &rest[..end])))?;
+                number.map_err(|_| Error::new(format!("`{}` is no number", &rest[..end])))?;
             tokens.push(Token::Number(number));
             rest = &rest[end..];
         } else if is_name_part(first) {
@@ -159,7 +156,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
             tokens.push(Token::Sign(sign));
             rest = &rest[sign.len()..];
         } else {
-            return Err(ExpressionError(format!("`{text}`: `{first}` means nothing here")));
+            return Err(Error::new(format!("`{text}`: `{first}` means nothing here")));
         }
         rest = rest.trim_start();
     }
@@ -179,15 +176,15 @@ struct Reader<'a> {
 const DEPTH_MAX: usize = 100;
 
 impl Reader<'_> {
-    fn error(&self, message: &str) -> ExpressionError {
-        ExpressionError(format!("`{}` {message}", self.text))
+    fn error(&self, message: &str) -> Error {
+        Error::new(format!("`{}` {message}", self.text))
     }
 
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }
 
-    fn takes(&mut self, sign: &str) -> bool {
+    fn accept(&mut self, sign: &str) -> bool {
         let is_it = match self.peek() {
             Some(Token::Sign(other)) => *other == sign,
             Some(Token::Name(name)) => name == sign,
@@ -197,11 +194,11 @@ impl Reader<'_> {
         is_it
     }
 
-    fn needs(&mut self, sign: &str) -> Result<(), ExpressionError> {
-        if self.takes(sign) { Ok(()) } else { Err(self.error(&format!("lacks a `{sign}`"))) }
+    fn expect(&mut self, sign: &str) -> Result<(), Error> {
+        if self.accept(sign) { Ok(()) } else { Err(self.error(&format!("lacks a `{sign}`"))) }
     }
 
-    fn as_number(&self, value: Outcome) -> Result<f64, ExpressionError> {
+    fn as_number(&self, value: Outcome) -> Result<f64, Error> {
         match value {
             Outcome::Number(value) => Ok(value),
             Outcome::List(list) if list.len() == 1 => Ok(list[0]),
@@ -209,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    fn as_truth(&self, value: Outcome) -> Result<bool, ExpressionError> {
+    fn as_truth(&self, value: Outcome) -> Result<bool, Error> {
         match value {
             Outcome::Truth(value) => Ok(value),
             other => Err(self.error(&format!("needs true or false where {other:?} stands"))),
@@ -218,7 +215,7 @@ impl Reader<'_> {
 
     fn either(&mut self) -> Evaluated {
         let mut left = self.both()?;
-        while self.takes("or") {
+        while self.accept("or") {
             let right = self.both()?;
             left = Outcome::Truth(self.as_truth(left)? | self.as_truth(right)?);
         }
@@ -227,7 +224,7 @@ impl Reader<'_> {
 
     fn both(&mut self) -> Evaluated {
         let mut left = self.comparison()?;
-        while self.takes("and") {
+        while self.accept("and") {
             let right = self.comparison()?;
             left = Outcome::Truth(self.as_truth(left)? & self.as_truth(right)?);
         }
@@ -239,7 +236,7 @@ impl Reader<'_> {
         let mut left = self.sum()?;
         let mut all = None;
         while let Some(sign) =
-            ["<=", ">=", "==", "<", ">"].into_iter().find(|sign| self.takes(sign))
+            ["<=", ">=", "==", "<", ">"].into_iter().find(|sign| self.accept(sign))
         {
             let right = self.sum()?;
             let (a, b) = (self.as_number(left)?, self.as_number(right)?);
@@ -259,9 +256,9 @@ impl Reader<'_> {
     fn sum(&mut self) -> Evaluated {
         let mut left = self.product()?;
         loop {
-            let sign = if self.takes("+") {
+            let sign = if self.accept("+") {
                 1.0
-            } else if self.takes("-") {
+            } else if self.accept("-") {
                 -1.0
             } else {
                 return Ok(left);
@@ -274,10 +271,10 @@ impl Reader<'_> {
     fn product(&mut self) -> Evaluated {
         let mut left = self.factor()?;
         loop {
-            if self.takes("*") {
+            if self.accept("*") {
                 let right = self.factor()?;
                 left = Outcome::Number(self.as_number(left)? * self.as_number(right)?);
-            } else if self.takes("/") {
+            } else if self.accept("/") {
                 let right = self.factor()?;
                 left = Outcome::Number(self.as_number(left)? / self.as_number(right)?);
             } else {
@@ -288,9 +285,7 @@ impl Reader<'_> {
 
     fn factor(&mut self) -> Evaluated {
         if self.depth == DEPTH_MAX {
-            return Err(ExpressionError(format!(
-                "an expression is nested more than {DEPTH_MAX} deep"
-            )));
+            return Err(Error::new(format!("an expression is nested more than {DEPTH_MAX} deep")));
         }
         self.depth += 1;
         let value = self.factor_within();
@@ -299,16 +294,16 @@ impl Reader<'_> {
     }
 
     fn factor_within(&mut self) -> Evaluated {
-        if self.takes("-") {
+        if self.accept("-") {
             let value = self.factor()?;
             return Ok(Outcome::Number(-self.as_number(value)?));
         }
-        if self.takes("(") {
+        if self.accept("(") {
             let value = self.either()?;
-            self.needs(")")?;
+            self.expect(")")?;
             return Ok(value);
         }
-        if self.takes("[") {
+        if self.accept("[") {
             return Ok(Outcome::List(self.items("]")?));
         }
         match self.peek().cloned() {
@@ -318,22 +313,22 @@ impl Reader<'_> {
             }
             Some(Token::Name(name)) => {
                 self.at += 1;
-                if self.takes("(") { self.call(&name) } else { self.value(&name) }
+                if self.accept("(") { self.call(&name) } else { self.value(&name) }
             }
             _ => Err(self.error("lacks a value")),
         }
     }
 
     /// Values up to `end`, lists among them written out.
-    fn items(&mut self, end: &str) -> Result<Vec<f64>, ExpressionError> {
+    fn items(&mut self, end: &str) -> Result<Vec<f64>, Error> {
         let mut items = vec![];
-        while !self.takes(end) {
+        while !self.accept(end) {
             match self.either()? {
                 Outcome::List(list) => items.extend(list),
                 other => items.push(self.as_number(other)?),
             }
-            if !self.takes(",") {
-                self.needs(end)?;
+            if !self.accept(",") {
+                self.expect(end)?;
                 break;
             }
         }
@@ -357,7 +352,7 @@ impl Reader<'_> {
     fn call(&mut self, function: &str) -> Evaluated {
         if matches!(function, "slope" | "r2") {
             let lists = [self.list_of(function)?, self.list_of(function)?];
-            self.needs(")")?;
+            self.expect(")")?;
             let [x, y] = lists;
             if x.len() != y.len() || x.len() < 2 {
                 return Err(self.error(&format!(
@@ -398,32 +393,14 @@ impl Reader<'_> {
     }
 
     /// One argument that is a list.
-    fn list_of(&mut self, function: &str) -> Result<Vec<f64>, ExpressionError> {
+    fn list_of(&mut self, function: &str) -> Result<Vec<f64>, Error> {
         let value = self.either()?;
-        self.takes(",");
+        self.accept(",");
         match value {
             Outcome::List(list) => Ok(list),
             other => Err(self.error(&format!("gives {function} {other:?} where a list belongs"))),
         }
     }
-}
-
-/// The mean.
-pub(crate) fn mean(list: &[f64]) -> f64 {
-    list.iter().sum::<f64>() / list.len() as f64
-}
-
-/// With the divisor n - `less`; 0 if that is none.
-fn variance(list: &[f64], less: f64) -> f64 {
-    let mean = mean(list);
-    let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
-    let divisor = list.len() as f64 - less;
-    if divisor > 0.0 { sum / divisor } else { 0.0 }
-}
-
-/// The variance with the divisor n - 1; 0 of a single number.
-pub(crate) fn sample_variance(list: &[f64]) -> f64 {
-    variance(list, 1.0)
 }
 
 /// The sums of products of deviations from the means: xx, xy, yy.

@@ -1,6 +1,7 @@
 //! The figures of an experiment, drawn again: what was simulated as curves, what was published as
 //! points.
 
+use crate::error::{At, Error};
 use crate::expression::{self, Outcome, ValuesByName};
 use crate::file::{Figure, Series};
 use schedlab_report::plot::{self, Chart, Point};
@@ -9,11 +10,9 @@ use schedlab_report::plot::{self, Chart, Point};
 ///
 /// # Errors
 /// Says in which series what is wrong.
-pub fn check(figure: &Figure) -> Result<(), String> {
+pub fn check(figure: &Figure) -> Result<(), Error> {
     for series in &figure.series {
-        let wrong = |what: &str| {
-            Err(format!("figure \"{}\", series \"{}\": {what}", figure.title, series.name))
-        };
+        let wrong = |what: &str| Err(Error::new(what).at(place(figure, series)));
         match (&series.y, series.published.len()) {
             (None, 0) => return wrong("needs a `y`, or numbers that were `published`"),
             (Some(_), 1..) => {
@@ -32,7 +31,7 @@ pub fn check(figure: &Figure) -> Result<(), String> {
 ///
 /// # Errors
 /// Says in which series what is wrong.
-pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Chart, String> {
+pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Chart, Error> {
     check(figure)?;
     let drawn = |series: &Series| {
         let points = match &series.y {
@@ -40,9 +39,7 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
             Some(y) if reduced => Ok(simulated_of(series, y, values)),
             Some(y) => simulated(series, y, values),
         };
-        let mut points = points.map_err(|error| {
-            format!("figure \"{}\", series \"{}\": {error}", figure.title, series.name)
-        })?;
+        let mut points = points.at(place(figure, series))?;
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Ok(plot::Series { name: series.name.clone(), points, published: series.y.is_none() })
     };
@@ -51,26 +48,32 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
         x_label: figure.x.clone(),
         y_label: figure.y.clone(),
         x_names: vec![],
-        series: figure.series.iter().map(drawn).collect::<Result<_, String>>()?,
+        series: figure.series.iter().map(drawn).collect::<Result<_, Error>>()?,
     })
+}
+
+/// Where a series stands.
+fn place(figure: &Figure, series: &Series) -> String {
+    format!("figure \"{}\", series \"{}\"", figure.title, series.name)
 }
 
 fn pairs(x: &[f64], y: &[f64]) -> Vec<Point> {
     x.iter().zip(y).map(|(x, y)| Point::new(*x, *y)).collect()
 }
 
-fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Point>, String> {
-    let heights = match expression::evaluate(y, values).map_err(|error| error.to_string())? {
+fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Point>, Error> {
+    let heights = match expression::evaluate(y, values)? {
         Outcome::List(list) => list,
         Outcome::Number(number) => vec![number],
-        Outcome::Truth(_) => return Err(format!("`{y}` is no list of numbers")),
+        Outcome::Truth(_) => return Err(format!("`{y}` is no list of numbers").into()),
     };
     if heights.len() != series.x.len() {
         return Err(format!(
             "`{y}` comes to {} numbers, for {} places",
             heights.len(),
             series.x.len()
-        ));
+        )
+        .into());
     }
     Ok(pairs(&series.x, &heights))
 }
@@ -126,7 +129,7 @@ mod tests {
         values
     }
 
-    fn drawn(series: &str, reduced: bool) -> Result<Vec<(f64, f64)>, String> {
+    fn drawn(series: &str, reduced: bool) -> Result<Vec<(f64, f64)>, Error> {
         let text = format!("title = \"T\"\nx = \"\"\ny = \"\"\n[[series]]\nname = \"s\"\n{series}");
         let figure: Figure = toml::from_str(&text).expect("it is well formed");
         let chart = chart(&figure, &values(), reduced)?;
@@ -169,7 +172,7 @@ mod tests {
             ("x = [1]\ny = \"u.a < 1\"", "no list of numbers"),
             ("x = [1]\ny = \"w\"", "nobody measured"),
         ] {
-            let error = drawn(series, false).expect_err(series);
+            let error = drawn(series, false).expect_err(series).to_string();
             assert!(
                 error.starts_with("figure \"T\", series \"s\": ") && error.contains(part),
                 "{error}"

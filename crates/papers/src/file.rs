@@ -2,7 +2,8 @@
 //!
 //! `docs/papers.md` describes it for those who write one.
 
-use crate::expand;
+use crate::axes::{self, For};
+use crate::error::{At, Error};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -23,7 +24,7 @@ pub struct File {
     /// What the authors say they found.
     #[serde(default)]
     pub reported: String,
-    /// What is to be told with the results.
+    /// Remarks that stand with the results.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The contradictions in the documents that it has to do with: `C-3`.
@@ -53,10 +54,10 @@ pub const SEEDS_MAX: u64 = 10_000;
 ///
 /// # Errors
 /// Says what would be right.
-pub fn check_seeds(seeds: u64) -> Result<(), String> {
+pub fn check_seeds(seeds: u64) -> Result<(), Error> {
     match seeds {
         1..=SEEDS_MAX => Ok(()),
-        _ => Err(format!("seeds is {seeds}; give 1 to {SEEDS_MAX}")),
+        _ => Err(format!("seeds is {seeds}; give 1 to {SEEDS_MAX}").into()),
     }
 }
 
@@ -65,17 +66,16 @@ impl File {
     ///
     /// # Errors
     /// Says where what is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Error> {
         for (number, run) in self.runs.iter().enumerate() {
-            run.check().map_err(|error| format!("run {}: {error}", number + 1))?;
+            run.check().at(format!("run {}", number + 1))?;
         }
         for target in &self.targets {
-            expand::check(&target.axes)
-                .map_err(|error| format!("target `{}`: {error}", target.case))?;
+            axes::check(&target.axes).at(format!("target `{}`", target.case))?;
         }
         for criterion in &self.criteria {
-            let wrong = |error| format!("criterion `{}`: {error}", criterion.says);
-            expand::check(&criterion.axes).map_err(wrong)?;
+            let place = format!("criterion `{}`", criterion.says);
+            axes::check(&criterion.axes).at(&place)?;
             let bound = |bound: &Option<Value>| match bound {
                 Some(Value::Integer(bound)) => Some(*bound as f64),
                 Some(Value::Float(bound)) => Some(*bound),
@@ -84,9 +84,8 @@ impl File {
             if let (Some(low), Some(high)) = (bound(&criterion.low), bound(&criterion.high))
                 && low > high
             {
-                return Err(wrong(format!(
-                    "low is {low} and high {high}: nothing lies between them"
-                )));
+                let message = format!("low is {low} and high {high}: nothing lies between them");
+                return Err(Error::new(message).at(place));
             }
         }
         Ok(())
@@ -94,23 +93,19 @@ impl File {
 }
 
 impl Run {
-    fn check(&self) -> Result<(), String> {
-        expand::check(&self.axes)?;
+    fn check(&self) -> Result<(), Error> {
+        axes::check(&self.axes)?;
         check_seeds(self.seeds)?;
         let Some(Value::Table(fewer)) = &self.reduced else { return Ok(()) };
         if let Some(name) = fewer.keys().find(|name| !self.axes.contains_key(*name)) {
-            return Err(format!("reduced: there is no for.{name} that it could replace"));
+            let message = format!("there is no for.{name} that it could replace");
+            return Err(Error::new(message).at("reduced"));
         }
-        let fewer: For = fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
-        expand::check(&fewer).map_err(|error| format!("reduced: {error}"))
+        let fewer: For =
+            fewer.clone().try_into().map_err(|error| Error::new(error).at("reduced"))?;
+        axes::check(&fewer).at("reduced")
     }
 }
-
-/// What `{name}` stands for in the texts of a run or a criterion: every combination of one value of
-/// each.
-///
-/// A value is a number or a text; or a table, which gives several names values at once.
-pub type For = BTreeMap<String, Vec<Value>>;
 
 /// Simulations.
 #[derive(Clone, Debug, Deserialize)]
@@ -160,7 +155,7 @@ pub struct Run {
     pub set: BTreeMap<String, Value>,
     /// The run is ended after so many seconds.
     pub duration_s: Option<Value>,
-    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` tell
+    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` show
     /// how they spread.
     #[serde(default = "one")]
     pub seeds: u64,

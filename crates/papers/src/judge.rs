@@ -1,6 +1,7 @@
 //! Compares values with what is demanded of them.
 
-use crate::expand::{combinations, fill, text_of};
+use crate::axes::{combinations, fill, text_of};
+use crate::error::{At, Error};
 use crate::expression::{self, ValuesByName};
 use crate::file::{Criterion, File, Grade, Target};
 use crate::targets::Row;
@@ -17,7 +18,7 @@ pub enum Verdict {
     SoftMet,
     /// A soft demand is missed.
     SoftMissed,
-    /// The number was fitted to what was published: that it agrees says nothing.
+    /// The number was fitted to what was published: that it agrees is no evidence.
     Fitted,
     /// It cannot or should not be reproduced.
     NotAsked,
@@ -66,9 +67,6 @@ pub struct Judged {
     pub because: String,
 }
 
-/// What is wrong with a file.
-pub type Mistake = String;
-
 /// Judges all that `file` demands. In the reduced form demands about values that were not measured
 /// are passed over.
 ///
@@ -79,9 +77,9 @@ pub fn judge(
     rows: &[Row],
     values: &ValuesByName,
     reduced: bool,
-) -> Result<Vec<Judged>, Mistake> {
+) -> Result<Vec<Judged>, Error> {
     let mut judged = vec![];
-    let mut keep = |one: Result<Judged, Mistake>| match one {
+    let mut keep = |one: Result<Judged, Error>| match one {
         Ok(one) => {
             judged.push(one);
             Ok(())
@@ -149,14 +147,13 @@ impl Target {
         rows: &[Row],
         values: &ValuesByName,
         fill: &dyn Fn(&str) -> String,
-    ) -> Result<Judged, Mistake> {
+    ) -> Result<Judged, Error> {
         let (case, quantity) = (fill(&self.case), fill(&self.quantity));
         let row =
             rows.iter().find(|row| row.id == id && row.case == case && row.quantity == quantity);
-        let row =
-            row.ok_or_else(|| format!("{id}: targets.csv has no row `{case}`, `{quantity}`"))?;
-        let value = expression::number(&fill(&self.value), values)
-            .map_err(|error| format!("{id}: {error}"))?;
+        let row = row.ok_or_else(|| format!("targets.csv has no row `{case}`, `{quantity}`"));
+        let row = row.map_err(|message| Error::new(message).at(id))?;
+        let value = expression::number(&fill(&self.value), values).at(id)?;
         let range = (row.low, row.high);
         let met = within(value, range);
         Ok(Judged {
@@ -172,34 +169,28 @@ impl Target {
 }
 
 impl Criterion {
-    fn judge(
-        &self,
-        values: &ValuesByName,
-        fill: &dyn Fn(&str) -> String,
-    ) -> Result<Judged, Mistake> {
+    fn judge(&self, values: &ValuesByName, fill: &dyn Fn(&str) -> String) -> Result<Judged, Error> {
         let says = fill(&self.says);
-        let mistake = |error: expression::ExpressionError| format!("`{says}`: {error}");
+        let place = format!("`{says}`");
         let bound = |bound: &Option<Value>| match bound {
-            Some(bound) => {
-                expression::number(&fill(&text_of(bound)), values).map(Some).map_err(mistake)
-            }
+            Some(bound) => expression::number(&fill(&text_of(bound)), values).map(Some).at(&place),
             None => Ok(None),
         };
         let range = (bound(&self.low)?, bound(&self.high)?);
         let simulated = match &self.value {
-            Some(value) => Some(expression::number(&fill(value), values).map_err(mistake)?),
+            Some(value) => Some(expression::number(&fill(value), values).at(&place)?),
             None => None,
         };
         let test = match &self.test {
-            Some(test) => Some(expression::truth(&fill(test), values).map_err(mistake)?),
+            Some(test) => Some(expression::truth(&fill(test), values).at(&place)?),
             None => None,
         };
         let met = match (simulated, test) {
             (None, None) => {
-                return Err(format!("`{says}`: needs a `value` with a range, or a `test`"));
+                return Err(Error::new("needs a `value` with a range, or a `test`").at(place));
             }
             (Some(_), None) if range == (None, None) => {
-                return Err(format!("`{says}`: needs `low`, `high` or a `test`"));
+                return Err(Error::new("needs `low`, `high` or a `test`").at(place));
             }
             (value, test) => value.is_none_or(|value| within(value, range)) && test.unwrap_or(true),
         };
@@ -228,7 +219,7 @@ mod tests {
             .expect("it is well formed")
     }
 
-    fn verdicts(text: &str) -> Result<Vec<Verdict>, Mistake> {
+    fn verdicts(text: &str) -> Result<Vec<Verdict>, Error> {
         let rows = [Row {
             id: "X-1".into(),
             case: "case 1".into(),
@@ -249,7 +240,8 @@ mod tests {
     fn a_target_takes_its_range_from_the_table() {
         let target = |value: &str| {
             verdicts(&format!(
-                "[[target]]\nfor.n = [1]\ncase = \"case {{n}}\"\nquantity = \"q\"\nvalue = \"{value}\""
+                "[[target]]\nfor.n = [1]\ncase = \"case {{n}}\"\nquantity = \"q\"\n\
+                 value = \"{value}\""
             ))
         };
         assert_eq!(target("a.{n}"), Ok(vec![Verdict::HardMet]));
@@ -267,7 +259,8 @@ mod tests {
     fn what_was_fitted_is_never_a_success_but_can_be_a_failure() {
         let fitted = |value: &str| {
             verdicts(&format!(
-                "[[target]]\ncase = \"case 1\"\nquantity = \"q\"\nfitted = true\nvalue = \"{value}\""
+                "[[target]]\ncase = \"case 1\"\nquantity = \"q\"\nfitted = true\n\
+                 value = \"{value}\""
             ))
         };
         assert_eq!(fitted("a.1"), Ok(vec![Verdict::Fitted]));

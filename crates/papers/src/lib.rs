@@ -5,8 +5,9 @@
 //! need, and judges it by the ranges of `targets.csv`. Nothing here adjusts anything to pass: a
 //! miss is shown as a miss.
 //!
-//! * [`file`]: the form of the files.
-//! * [`expand`]: writes out what a file says once for many.
+//! * [`mod@file`]: the form of the files.
+//! * [`axes`]: what a file says once for many, written out.
+//! * [`error`]: what is wrong in a file, and where.
 //! * [`simulate`]: runs, and the values they come to.
 //! * [`rules`]: what is computed without a machine.
 //! * [`measure`]: what can be asked of a run by name.
@@ -21,11 +22,12 @@
 //! * [`page`]: the results as a page for a browser.
 //! * [`figures`]: the page's figures.
 
+pub mod axes;
 pub mod calibration;
 pub mod catalogue;
 pub mod contradictions;
 pub mod embedded;
-pub mod expand;
+pub mod error;
 pub mod expression;
 pub mod figures;
 pub mod file;

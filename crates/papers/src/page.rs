@@ -1,14 +1,15 @@
 //! The results as a page for a browser: one file that needs nothing else.
 //!
 //! What was missed stands first. The page has no date and names no machine: the same results make
-//! the same bytes.
+//! the same bytes. All text goes through `maud`, which escapes it; only the style sheet and the
+//! figures, which `schedlab_report::plot` draws, are put in as they are.
 
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
 use crate::judge::{Judged, Verdict};
 use crate::targets::Row;
 use crate::text::{number, range, simulated, summary, with_unit};
-use std::fmt::Write;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// What is on the page.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,8 @@ const STYLE: &str = include_str!("page.css");
 const fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => {
-            "follows from the scheduler's rules, the published numbers agree, and so does the simulation"
+            "follows from the scheduler's rules, the published numbers agree, and so does the \
+             simulation"
         }
         Verdict::HardMissed => "should follow from the scheduler's rules, and did not come out",
         Verdict::SoftMet => "should come out with sensible costs, and did",
@@ -52,228 +54,226 @@ const fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Text as it stands in HTML, in attributes too.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() && c != '\n' => {}
-            c => out.push(c),
+/// Text without control characters, which have no place in HTML.
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
+fn badge(verdict: Verdict) -> Markup {
+    html! { span class={ "verdict " (class(verdict)) } { (verdict.name()) } }
+}
+
+/// A link to the section or the entry with this id.
+fn anchor(id: &str) -> Markup {
+    html! { a href={ "#" (clean(id)) } { (clean(id)) } }
+}
+
+/// The links one after the other, with commas between them.
+fn listed(links: impl Iterator<Item = Markup>) -> Markup {
+    html! {
+        @for (place, link) in links.enumerate() {
+            @if place > 0 { ", " }
+            (link)
         }
     }
-    out
-}
-
-fn badge(verdict: Verdict) -> String {
-    format!("<span class=\"verdict {}\">{}</span>", class(verdict), verdict.name())
-}
-
-macro_rules! put {
-    ($html:expr, $($arguments:tt)*) => { writeln!($html, $($arguments)*).expect("a string takes everything") };
 }
 
 impl Page<'_> {
     /// The page.
     pub fn to_html(&self) -> String {
-        let mut html = String::new();
-        put!(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">");
-        put!(html, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-        put!(html, "<meta name=\"color-scheme\" content=\"light dark\">");
-        put!(
-            html,
-            "<title>Published experiments, run again</title>\n<style>\n{STYLE}</style>\n</head>\n<body>"
-        );
-        self.head(&mut html);
-        self.hard_misses(&mut html);
-        self.overview(&mut html);
-        for outcome in self.outcomes {
-            self.experiment(&mut html, outcome);
-        }
-        self.forgotten(&mut html);
-        self.contradictions(&mut html);
-        let version = env!("CARGO_PKG_VERSION");
-        put!(
-            html,
-            "<footer><p>Written by schedlab {version}, <code>schedlab papers --report DIR</code>. All values that"
-        );
-        put!(
-            html,
-            "were simulated are in the CSV files beside this page.</p></footer>\n</body>\n</html>"
-        );
-        html
+        let page = html! {
+            (DOCTYPE) "\n"
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { "Published experiments, run again" }
+                    "\n" style { "\n" (PreEscaped(STYLE)) }
+                } "\n"
+                body {
+                    (self.head())
+                    (self.hard_misses())
+                    (self.overview())
+                    @for outcome in self.outcomes { (self.experiment(outcome)) }
+                    @if !self.forgotten.is_empty() { (self.forgotten()) }
+                    @if !self.contradictions.is_empty() { (self.contradictions()) }
+                    footer {
+                        p {
+                            "Written by schedlab " (env!("CARGO_PKG_VERSION")) ", "
+                            code { "schedlab papers --report DIR" }
+                            ". All values that were simulated are in the CSV files beside this \
+                             page."
+                        }
+                    }
+                } "\n"
+            } "\n"
+        };
+        page.into_string()
     }
 
-    fn head(&self, html: &mut String) {
-        put!(html, "<header>\n<h1>Published experiments, run again</h1>");
-        put!(
-            html,
-            "<p>Experiments that were published about Linux schedulers, on a simulated machine under the schedulers"
-        );
-        put!(
-            html,
-            "of the time, and what came out beside what was published. Nothing is adjusted to pass.</p>"
-        );
-        if self.reduced {
-            put!(
-                html,
-                "<p class=\"warning\"><strong>This is the reduced form:</strong> fewer and smaller simulations. Demands"
-            );
-            put!(html, "about what was not simulated are left out.</p>");
+    fn head(&self) -> Markup {
+        html! {
+            header {
+                h1 { "Published experiments, run again" }
+                p {
+                    "Experiments that were published about Linux schedulers, on a simulated \
+                     machine under the schedulers of the time, and what came out beside what was \
+                     published. Nothing is adjusted to pass."
+                }
+                @if self.reduced {
+                    p.warning {
+                        strong { "This is the reduced form:" }
+                        " fewer and smaller simulations. Demands about what was not simulated \
+                         are left out."
+                    }
+                }
+                p.counts { (summary(self.outcomes)) }
+                dl.verdicts {
+                    @for (verdict, count) in count(self.outcomes) {
+                        dt { (badge(verdict)) " " b { (count) } } dd { (meaning(verdict)) }
+                    }
+                }
+            } "\n"
         }
-        put!(
-            html,
-            "<p class=\"counts\">{}</p>\n<dl class=\"verdicts\">",
-            escaped(&summary(self.outcomes))
-        );
-        for (verdict, count) in count(self.outcomes) {
-            put!(html, "<dt>{} <b>{count}</b></dt><dd>{}</dd>", badge(verdict), meaning(verdict));
-        }
-        put!(html, "</dl>\n</header>");
     }
 
-    fn hard_misses(&self, html: &mut String) {
-        put!(html, "<section id=\"missed\">\n<h2>Hard demands that are missed</h2>");
-        let missed = |outcome: &&Outcome| !explained(outcome, Verdict::HardMissed).is_empty();
-        if !self.outcomes.iter().any(|outcome| missed(&outcome)) {
-            put!(html, "<p>None.</p>");
+    fn hard_misses(&self) -> Markup {
+        let is_missed = |outcome: &&Outcome| !explained(outcome, Verdict::HardMissed).is_empty();
+        html! {
+            section id="missed" {
+                h2 { "Hard demands that are missed" } "\n"
+                @if !self.outcomes.iter().any(|outcome| is_missed(&outcome)) { p { "None." } }
+                @for outcome in self.outcomes.iter().filter(is_missed) {
+                    h3 { (anchor(&outcome.file.id)) " " (clean(&outcome.file.title)) }
+                    (misses(outcome, Verdict::HardMissed))
+                }
+            } "\n"
         }
-        for outcome in self.outcomes.iter().filter(missed) {
-            let file = &outcome.file;
-            put!(
-                html,
-                "<h3><a href=\"#{0}\">{0}</a> {1}</h3>",
-                escaped(&file.id),
-                escaped(&file.title)
-            );
-            misses(html, outcome, Verdict::HardMissed);
-        }
-        put!(html, "</section>");
     }
 
     /// A table of the experiments and how often each verdict was given.
-    fn overview(&self, html: &mut String) {
-        put!(
-            html,
-            "<section id=\"experiments\">\n<h2>Experiments</h2>\n<div class=\"wide\"><table class=\"overview\">"
-        );
-        put!(html, "<thead><tr><th scope=\"col\">id</th><th scope=\"col\">experiment</th>");
-        for verdict in Verdict::ALL {
-            put!(html, "<th scope=\"col\">{}</th>", verdict.name());
-        }
-        put!(html, "</tr></thead>\n<tbody>");
-        for outcome in self.outcomes {
-            let file = &outcome.file;
-            put!(
-                html,
-                "<tr><th scope=\"row\"><a href=\"#{0}\">{0}</a></th><td>{1}</td>",
-                escaped(&file.id),
-                escaped(&file.title)
-            );
-            for (verdict, count) in count(std::slice::from_ref(outcome)) {
-                match count {
-                    0 => put!(html, "<td class=\"count\"></td>"),
-                    count => put!(html, "<td class=\"count {}\">{count}</td>", class(verdict)),
+    fn overview(&self) -> Markup {
+        html! {
+            section id="experiments" {
+                h2 { "Experiments" }
+                div.wide {
+                    table.overview {
+                        thead {
+                            tr {
+                                th scope="col" { "id" } th scope="col" { "experiment" }
+                                @for verdict in Verdict::ALL {
+                                    th scope="col" { (verdict.name()) }
+                                }
+                            }
+                        } "\n"
+                        tbody {
+                            @for outcome in self.outcomes {
+                                tr {
+                                    th scope="row" { (anchor(&outcome.file.id)) }
+                                    td { (clean(&outcome.file.title)) }
+                                    @for (verdict, count) in count(std::slice::from_ref(outcome)) {
+                                        @if count == 0 { td.count {} }
+                                        @else { td class={ "count " (class(verdict)) } { (count) } }
+                                    }
+                                } "\n"
+                            }
+                        }
+                    }
                 }
-            }
-            put!(html, "</tr>");
+            } "\n"
         }
-        put!(html, "</tbody>\n</table></div>\n</section>");
     }
 
-    fn experiment(&self, html: &mut String, outcome: &Outcome) {
+    fn experiment(&self, outcome: &Outcome) -> Markup {
         let file = &outcome.file;
-        put!(html, "<section class=\"experiment\" id=\"{}\">", escaped(&file.id));
-        put!(html, "<h2>{} {}</h2>\n<dl class=\"about\">", escaped(&file.id), escaped(&file.title));
-        for (what, text) in
-            [("Source", &file.source), ("Question", &file.question), ("Reported", &file.reported)]
-        {
-            if !text.is_empty() {
-                put!(html, "<dt>{what}</dt><dd>{}</dd>", escaped(text));
-            }
+        let about =
+            [("Source", &file.source), ("Question", &file.question), ("Reported", &file.reported)];
+        html! {
+            section.experiment id=(clean(&file.id)) {
+                h2 { (clean(&file.id)) " " (clean(&file.title)) }
+                dl.about {
+                    @for (what, text) in about.into_iter().filter(|(_, text)| !text.is_empty()) {
+                        dt { (what) } dd { (clean(text)) }
+                    }
+                } "\n"
+                (table(&outcome.judged))
+                @if outcome.judged.iter().any(|judged| is_missed(judged.verdict)) {
+                    h3 { "Why it was missed, as far as is known" }
+                    (misses(outcome, Verdict::HardMissed))
+                    (misses(outcome, Verdict::SoftMissed))
+                }
+                @for chart in &outcome.charts {
+                    figure { "\n" (PreEscaped(chart.to_svg())) } "\n"
+                }
+                @if !file.notes.is_empty() {
+                    h3 { "Notes" }
+                    ul { @for note in &file.notes { li { (clean(note)) } } } "\n"
+                }
+                @if !file.not_asked.is_empty() {
+                    h3 { "Not asked" }
+                    dl.about {
+                        @for not in &file.not_asked {
+                            dt { (clean(&not.what)) } dd { (clean(&not.why)) }
+                        }
+                    } "\n"
+                }
+                @if !file.contradictions.is_empty() {
+                    p {
+                        "Contradictions in the documents: "
+                        (listed(file.contradictions.iter().map(|id| self.contradiction(id)))) "."
+                    }
+                }
+                p { a href={ (clean(&file.id)) ".csv" } { "All values" } }
+            } "\n"
         }
-        put!(html, "</dl>");
-        table(html, &outcome.judged);
-        if outcome.judged.iter().any(|judged| is_missed(judged.verdict)) {
-            put!(html, "<h3>Why it was missed, as far as is known</h3>");
-            misses(html, outcome, Verdict::HardMissed);
-            misses(html, outcome, Verdict::SoftMissed);
-        }
-        for chart in &outcome.charts {
-            put!(html, "<figure>\n{}</figure>", chart.to_svg());
-        }
-        if !file.notes.is_empty() {
-            put!(html, "<h3>Notes</h3>\n<ul>");
-            for note in &file.notes {
-                put!(html, "<li>{}</li>", escaped(note));
-            }
-            put!(html, "</ul>");
-        }
-        if !file.not_asked.is_empty() {
-            put!(html, "<h3>Not asked</h3>\n<dl class=\"about\">");
-            for not in &file.not_asked {
-                put!(html, "<dt>{}</dt><dd>{}</dd>", escaped(&not.what), escaped(&not.why));
-            }
-            put!(html, "</dl>");
-        }
-        if !file.contradictions.is_empty() {
-            let links: Vec<String> = file.contradictions.iter().map(|id| self.link(id)).collect();
-            put!(html, "<p>Contradictions in the documents: {}.</p>", links.join(", "));
-        }
-        put!(html, "<p><a href=\"{}.csv\">All values</a></p>\n</section>", escaped(&file.id));
     }
 
-    /// To a contradiction, if its text is there.
-    fn link(&self, id: &str) -> String {
-        let known = self.contradictions.iter().any(|contradiction| contradiction.id == id);
-        let id = escaped(id);
-        if known { format!("<a href=\"#{id}\">{id}</a>") } else { id }
+    /// A link to a contradiction, if its text is there.
+    fn contradiction(&self, id: &str) -> Markup {
+        if self.contradictions.iter().any(|contradiction| contradiction.id == id) {
+            anchor(id)
+        } else {
+            html! { (clean(id)) }
+        }
     }
 
-    fn forgotten(&self, html: &mut String) {
-        if self.forgotten.is_empty() {
-            return;
+    fn forgotten(&self) -> Markup {
+        html! {
+            section id="forgotten" {
+                h2 { "Ranges that no experiment asks for" }
+                ul {
+                    @for row in self.forgotten {
+                        li {
+                            (clean(&row.id)) " " (clean(&row.case)) ": " (clean(&row.quantity))
+                            ": " (clean(&with_unit(range((row.low, row.high)), &row.unit)))
+                        } "\n"
+                    }
+                }
+            } "\n"
         }
-        put!(html, "<section id=\"forgotten\">\n<h2>Ranges that no experiment asks for</h2>\n<ul>");
-        for row in self.forgotten {
-            let range = with_unit(range((row.low, row.high)), &row.unit);
-            put!(
-                html,
-                "<li>{} {}: {}: {}</li>",
-                escaped(&row.id),
-                escaped(&row.case),
-                escaped(&row.quantity),
-                escaped(&range)
-            );
-        }
-        put!(html, "</ul>\n</section>");
     }
 
-    fn contradictions(&self, html: &mut String) {
-        if self.contradictions.is_empty() {
-            return;
+    fn contradictions(&self) -> Markup {
+        let by = |id: &String| {
+            let named = self.outcomes.iter().filter(|it| it.file.contradictions.contains(id));
+            named.map(|outcome| anchor(&outcome.file.id)).collect::<Vec<_>>()
+        };
+        html! {
+            section id="contradictions" {
+                h2 { "What contradicts what in the documents" }
+                dl.about {
+                    @for contradiction in self.contradictions {
+                        @let by = by(&contradiction.id);
+                        dt id=(clean(&contradiction.id)) { (clean(&contradiction.id)) }
+                        dd {
+                            (clean(&contradiction.text))
+                            @if !by.is_empty() { " (" (listed(by.into_iter())) ")" }
+                        } "\n"
+                    }
+                }
+            } "\n"
         }
-        put!(
-            html,
-            "<section id=\"contradictions\">\n<h2>What contradicts what in the documents</h2>\n<dl class=\"about\">"
-        );
-        for contradiction in self.contradictions {
-            let (id, text) = (escaped(&contradiction.id), escaped(&contradiction.text));
-            let by = self
-                .outcomes
-                .iter()
-                .filter(|outcome| outcome.file.contradictions.contains(&contradiction.id));
-            let by: Vec<String> = by
-                .map(|outcome| format!("<a href=\"#{0}\">{0}</a>", escaped(&outcome.file.id)))
-                .collect();
-            let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-            put!(html, "<dt id=\"{id}\">{id}</dt><dd>{text}{by}</dd>");
-        }
-        put!(html, "</dl>\n</section>");
     }
 }
 
@@ -283,38 +283,40 @@ const fn is_missed(verdict: Verdict) -> bool {
 
 /// Text, or a dash where there is none.
 fn or_dash(text: &str) -> String {
-    if text.is_empty() { "–".into() } else { escaped(text) }
+    if text.is_empty() { "–".into() } else { clean(text) }
 }
 
 /// What is demanded and what came out.
-fn table(html: &mut String, judged: &[Judged]) {
+fn table(judged: &[Judged]) -> Markup {
     let asked: Vec<&Judged> =
         judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked).collect();
     if asked.is_empty() {
-        put!(html, "<p>Nothing is asked.</p>");
-        return;
+        return html! { p { "Nothing is asked." } };
     }
-    put!(
-        html,
-        "<table class=\"demands\">\n<thead><tr><th scope=\"col\">demand</th><th scope=\"col\">published</th>"
-    );
-    put!(
-        html,
-        "<th scope=\"col\">simulated</th><th scope=\"col\">range</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>"
-    );
-    for judged in asked {
-        put!(
-            html,
-            "<tr><th scope=\"row\">{}</th><td data-name=\"published\">{}</td><td data-name=\"simulated\">{}</td>\
-             <td data-name=\"range\">{}</td><td data-name=\"verdict\">{}</td></tr>",
-            escaped(&judged.says),
-            or_dash(&judged.published),
-            or_dash(&simulated(judged)),
-            or_dash(&with_unit(range(judged.range), &judged.unit)),
-            badge(judged.verdict)
-        );
+    html! {
+        table.demands {
+            thead {
+                tr {
+                    @for heading in ["demand", "published", "simulated", "range", "verdict"] {
+                        th scope="col" { (heading) }
+                    }
+                }
+            } "\n"
+            tbody {
+                @for judged in asked {
+                    tr {
+                        th scope="row" { (clean(&judged.says)) }
+                        td data-name="published" { (or_dash(&judged.published)) }
+                        td data-name="simulated" { (or_dash(&simulated(judged))) }
+                        td data-name="range" {
+                            (or_dash(&with_unit(range(judged.range), &judged.unit)))
+                        }
+                        td data-name="verdict" { (badge(judged.verdict)) }
+                    } "\n"
+                }
+            }
+        } "\n"
     }
-    put!(html, "</tbody>\n</table>");
 }
 
 /// The demands of that verdict by their explanations, in the order of the first of each.
@@ -329,31 +331,32 @@ fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
+/// A demand that is missed: what came out, what was asked, what was published.
+fn missed(judged: &Judged) -> String {
+    let mut words = judged.says.clone();
+    if let Some(value) = judged.simulated {
+        let range = range(judged.range);
+        let asked = if range.is_empty() { String::new() } else { format!("; asked: {range}") };
+        let unit = if judged.unit.is_empty() { String::new() } else { format!(" {}", judged.unit) };
+        words += &format!(": simulated {}{asked}{unit}", number(value));
+    }
+    if !judged.published.is_empty() {
+        words += &format!("; published: {}", judged.published);
+    }
+    clean(&words)
+}
+
 /// The demands of that verdict and their explanations.
-fn misses(html: &mut String, outcome: &Outcome, verdict: Verdict) {
-    for (because, group) in explained(outcome, verdict) {
-        put!(html, "<ul class=\"misses\">");
-        for judged in group {
-            let mut words = escaped(&judged.says);
-            if let Some(value) = judged.simulated {
-                let range = range(judged.range);
-                let asked =
-                    if range.is_empty() { String::new() } else { format!("; asked: {range}") };
-                let unit = if judged.unit.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {}", judged.unit)
-                };
-                words += &escaped(&format!(": simulated {}{asked}{unit}", number(value)));
-            }
-            if !judged.published.is_empty() {
-                words += &escaped(&format!("; published: {}", judged.published));
-            }
-            put!(html, "<li>{} {words}</li>", badge(verdict));
+fn misses(outcome: &Outcome, verdict: Verdict) -> Markup {
+    html! {
+        @for (because, group) in explained(outcome, verdict) {
+            ul.misses {
+                @for judged in group { li { (badge(verdict)) " " (missed(judged)) } }
+            } "\n"
+            p.because {
+                @if because.is_empty() { "No explanation is known." } @else { (clean(because)) }
+            } "\n"
         }
-        let because =
-            if because.is_empty() { "No explanation is known.".into() } else { escaped(because) };
-        put!(html, "</ul>\n<p class=\"because\">{because}</p>");
     }
 }
 
@@ -363,7 +366,9 @@ mod tests {
     use crate::catalogue::Catalogue;
     use std::num::NonZeroUsize;
 
-    const TARGETS: &str = "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\nX-2,c,q,s,1,,\n";
+    const TARGETS: &str = "id,case,quantity,unit,low,high,published\n\
+                           X-1,two hogs,ratio,,1.2,1.3,1.25\n\
+                           X-2,c,q,s,1,,\n";
 
     const HOGS: &str = r#"
 id = "X-1"
@@ -376,7 +381,8 @@ not_asked = [{ what = "the <moon>", why = "it is far" }]
 
 [[run]]
 for.n = [1, 2]
-workload = '{"tasks": {"a": {"run": 10000, "loop": -1}, "b": {"run": 10000, "loop": -1, "priority": {n}}}}'
+workload = '''{"tasks": {"a": {"run": 10000, "loop": -1},
+                       "b": {"run": 10000, "loop": -1, "priority": {n}}}}'''
 scheduler = "cfs"
 cpus = 1
 duration_s = 20
@@ -421,7 +427,8 @@ x = [1]
 published = [1.25]
 "#;
 
-    const CONTRADICTIONS: &str = "[[contradiction]]\nid = \"C-1\"\ntext = \"this < that\"\n[[contradiction]]\nid = \"C-2\"\ntext = \"other\"\n";
+    const CONTRADICTIONS: &str = "[[contradiction]]\nid = \"C-1\"\ntext = \"this < that\"\n\
+                                  [[contradiction]]\nid = \"C-2\"\ntext = \"other\"\n";
 
     fn catalogue(text: &str) -> Catalogue {
         let catalogue = Catalogue::read([("hogs.toml", text)], ("targets.csv", TARGETS));
@@ -474,11 +481,13 @@ published = [1.25]
             "<dt id=\"C-1\">C-1</dt><dd>this &lt; that (<a href=\"#X-1\">X-1</a>)</dd>",
             "<dt id=\"C-2\">C-2</dt><dd>other</dd>",
             "<td data-name=\"published\">1.25</td>",
-            "<td data-name=\"range\">1.200 to 1.300</td><td data-name=\"verdict\"><span class=\"verdict hard-met\">hard met</span>",
+            "<td data-name=\"range\">1.200 to 1.300</td><td data-name=\"verdict\">\
+             <span class=\"verdict hard-met\">hard met</span>",
             "<p class=\"because\">1 step of nice is &lt; 1 &amp; &gt; 0</p>",
             "<p class=\"because\">No explanation is known.</p>",
             "<li>X-2 c: q: at least 1 s</li>",
-            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, 1 not asked",
+            "1 experiment: 1 hard met, 1 hard missed, 0 soft met, 1 soft missed, 2 fitted, \
+             1 not asked",
         ] {
             assert!(html.contains(part), "no {part} in\n{html}");
         }

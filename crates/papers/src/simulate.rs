@@ -1,8 +1,8 @@
 //! Turns the runs of a file into simulations, and these into values.
 
-use crate::expand::{Binding, combinations, fill, text_of};
-use crate::expression::{mean, sample_variance};
-use crate::file::{For, Run};
+use crate::axes::{Binding, For, combinations, fill, text_of};
+use crate::error::{At, Error};
+use crate::file::Run;
 use crate::measure::{measure, table};
 use crate::rules;
 use schedlab_bench::{Findings, Values};
@@ -15,6 +15,7 @@ use schedlab_machine::costs::CostModel;
 use schedlab_machine::costs::kernel::COST_MAX_NS;
 use schedlab_machine::description::Description;
 use schedlab_report::RunReport;
+use schedlab_report::metrics::{mean, sample_variance};
 use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -91,7 +92,7 @@ impl Run {
     ///
     /// # Errors
     /// Says what cannot be made sense of.
-    pub fn plan(&self, reduced: bool) -> Result<Vec<Planned>, String> {
+    pub fn plan(&self, reduced: bool) -> Result<Vec<Planned>, Error> {
         let mut axes = self.axes.clone();
         if reduced {
             match &self.reduced {
@@ -99,19 +100,22 @@ impl Run {
                 Some(Value::Boolean(false)) => return Ok(vec![]),
                 Some(Value::Boolean(true)) => {}
                 Some(Value::Table(fewer)) => {
-                    let fewer: For =
-                        fewer.clone().try_into().map_err(|error| format!("reduced: {error}"))?;
+                    let fewer: For = fewer
+                        .clone()
+                        .try_into()
+                        .map_err(|error| Error::new(error).at("reduced"))?;
                     axes.extend(fewer);
                 }
                 Some(other) => {
-                    return Err(format!("reduced: {other} is neither false nor a table of lists"));
+                    let message = format!("{other} is neither false nor a table of lists");
+                    return Err(Error::new(message).at("reduced"));
                 }
             }
         }
         combinations(&axes).iter().map(|binding| self.planned(binding)).collect()
     }
 
-    fn planned(&self, binding: &Binding) -> Result<Planned, String> {
+    fn planned(&self, binding: &Binding) -> Result<Planned, Error> {
         let fill = |text: &str| fill(text, binding);
         let filled = |value: &Value| fill(&text_of(value));
         let subject = match (&self.bench, &self.workload, &self.rule) {
@@ -131,17 +135,21 @@ impl Run {
             _ => return Err("a run needs a `bench`, a `workload` or a `rule`, one of them".into()),
         };
         let whole = |name: &str, text: String| {
-            text.parse::<i64>().map_err(|_| format!("{name}: \"{text}\" is no whole number"))
+            text.parse::<i64>()
+                .map_err(|_| Error::new(format!("\"{text}\" is no whole number")).at(name))
         };
         let counted = |name: &str, text: String| {
-            text.parse::<u32>()
-                .map_err(|_| format!("{name}: \"{text}\" is no whole number from 0 on"))
+            text.parse::<u32>().map_err(|_| {
+                Error::new(format!("\"{text}\" is no whole number from 0 on")).at(name)
+            })
         };
         let cpus = match &self.cpus {
             Some(value) => {
                 let cpus = counted("cpus", filled(value))?;
                 if !(1..=CPUS_MAX).contains(&cpus) {
-                    return Err(format!("cpus: {cpus}; a machine has 1 to {CPUS_MAX}"));
+                    return Err(
+                        Error::new(format!("{cpus}; a machine has 1 to {CPUS_MAX}")).at("cpus")
+                    );
                 }
                 Some(cpus)
             }
@@ -152,7 +160,10 @@ impl Run {
                 let text = filled(value);
                 let seconds: Option<f64> =
                     text.parse().ok().filter(|seconds| (1e-9..=1e9).contains(seconds));
-                let wrong = || format!("duration_s: \"{text}\" is no number of seconds above 0");
+                let wrong = || {
+                    Error::new(format!("\"{text}\" is no number of seconds above 0"))
+                        .at("duration_s")
+                };
                 Some((seconds.ok_or_else(wrong)? * 1e9) as u64)
             }
             None => None,
@@ -166,7 +177,9 @@ impl Run {
             let text = filled(value);
             let ns = text.parse().ok().filter(|ns| (0.0..=COST_MAX_NS).contains(ns));
             let ns: f64 = ns.ok_or_else(|| {
-                format!("costs: {name}: {text}; a cost is a number of ns from 0 to {COST_MAX_NS}")
+                Error::new(format!("{text}; a cost is a number of ns from 0 to {COST_MAX_NS}"))
+                    .at(name)
+                    .at("costs")
             })?;
             costs.push((fill(name), (ns * 1000.0).round() as i64));
         }
@@ -174,7 +187,10 @@ impl Run {
             None => None,
             Some("true") => Some(true),
             Some("false") => Some(false),
-            Some(other) => return Err(format!("nohz: \"{other}\" is neither true nor false")),
+            Some(other) => {
+                let message = format!("\"{other}\" is neither true nor false");
+                return Err(Error::new(message).at("nohz"));
+            }
         };
         let hz = match &self.hz {
             Some(value) => Some(counted("hz", filled(value))?),
@@ -209,7 +225,7 @@ impl Planned {
     pub fn values(
         &self,
         done: &BTreeMap<Simulation, Simulated>,
-    ) -> Result<Vec<(String, f64)>, String> {
+    ) -> Result<Vec<(String, f64)>, Error> {
         let mut values = vec![];
         for (name, what) in &self.values {
             let mut of_seeds = vec![];
@@ -229,16 +245,16 @@ impl Planned {
 }
 
 impl Simulated {
-    fn value(&self, what: &str) -> Result<f64, String> {
+    fn value(&self, what: &str) -> Result<f64, Error> {
         if let Some(value) = self.findings.figure(what) {
             return Ok(value);
         }
         if let Some(place) = what.strip_prefix("table/") {
-            return table(&self.findings.tables, place).map_err(|error| format!("{what}: {error}"));
+            return table(&self.findings.tables, place).at(what);
         }
         match &self.report {
             Some(report) => measure(report, what),
-            None => Err(format!("the rule has no figure {what}")),
+            None => Err(format!("the rule has no figure {what}").into()),
         }
     }
 }
@@ -248,16 +264,16 @@ impl Simulation {
     ///
     /// # Errors
     /// What in it cannot be done.
-    pub fn run(&self) -> Result<Simulated, String> {
+    pub fn run(&self) -> Result<Simulated, Error> {
         if let Subject::Rule(rule) = &self.subject {
             return Ok(Simulated { findings: rules::apply(rule)?, report: None });
         }
-        let choice = select::find(&self.scheduler).map_err(|error| error.to_string())?;
+        let choice = select::find(&self.scheduler).map_err(Error::new)?;
         let machine = match &self.machine {
             Some(name) => {
                 let machine = schedlab_lab::machines::find(name)
                     .and_then(|machine| machine.with_first(self.cpus));
-                Some(machine.map_err(|error| error.to_string())?)
+                Some(machine.map_err(Error::new)?)
             }
             None => None,
         };
@@ -281,14 +297,12 @@ impl Simulation {
         cpus: u32,
         name: &str,
         parameters: &[(String, String)],
-    ) -> Result<Simulated, String> {
-        let benchmark =
-            schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+    ) -> Result<Simulated, Error> {
+        let benchmark = schedlab_bench::find(name)
+            .ok_or_else(|| Error::new(format!("there is no benchmark {name}")))?;
         let mut values = Values::defaults(benchmark.parameters());
         for (name, text) in parameters {
-            values = values
-                .with(benchmark.parameters(), name, text)
-                .map_err(|error| error.to_string())?;
+            values = values.with(benchmark.parameters(), name, text).map_err(Error::new)?;
         }
         let bench = Bench {
             values,
@@ -296,16 +310,16 @@ impl Simulation {
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
-            return Err(format!("{choice} cannot run {name}: {why}"));
+            return Err(format!("{choice} cannot run {name}: {why}").into());
         }
-        let run = bench.run(choice).map_err(|error| error.to_string())?;
+        let run = bench.run(choice).map_err(Error::new)?;
         if let Some(warning) = run.warning {
-            return Err(warning);
+            return Err(warning.into());
         }
         Ok(Simulated { findings: run.findings, report: Some(run.report) })
     }
 
-    fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, String> {
+    fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, Error> {
         Ok(RunConfig {
             hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
             costs: self.cost_model(machine.as_ref())?,
@@ -318,14 +332,14 @@ impl Simulation {
     }
 
     /// What things cost: nothing without a machine, or on an idealised one.
-    fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, String> {
+    fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
         let mut costs =
             machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
         for (name, thousandths) in &self.costs {
             let costs = costs.get_or_insert_default();
             costs
                 .set(name, *thousandths as f64 / 1000.0)
-                .map_err(|error| format!("costs: {error}"))?;
+                .map_err(|error| Error::new(error).at("costs"))?;
         }
         Ok(costs)
     }
@@ -336,26 +350,25 @@ impl Simulation {
         machine: Option<Description>,
         cpus: u32,
         (text, lines, at): (&str, &[String], &[String]),
-    ) -> Result<Simulated, String> {
+    ) -> Result<Simulated, Error> {
         let target = Target { cpus, limited: self.limit_ns.is_some() };
-        let model = rt_app::load("workload", text, &target).map_err(|error| error.to_string())?;
+        let model = rt_app::load("workload", text, &target).map_err(Error::new)?;
         let mut settings = GroupSettings::default();
-        settings
-            .add(groups::parse("groups", &lines.join("\n")).map_err(|error| error.to_string())?);
+        settings.add(groups::parse("groups", &lines.join("\n")).map_err(Error::new)?);
         let mut timetable = Timetable::default();
         for action in at {
-            timetable.add(Timetable::parse_option(action).map_err(|error| error.to_string())?);
+            timetable.add(Timetable::parse_option(action).map_err(Error::new)?);
         }
         let experiment = Experiment {
             config: self.config(machine, cpus)?,
             timetable,
-            ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
+            ..Experiment::new(model, &settings, cpus).map_err(Error::new)?
         };
         if let Some(why) = choice.refuses(&experiment.needs()) {
-            return Err(format!("{choice} cannot run the workload: {why}"));
+            return Err(format!("{choice} cannot run the workload: {why}").into());
         }
-        experiment.check_timetable(&[*choice]).map_err(|error| error.to_string())?;
-        let ran = experiment.run(choice).map_err(|error| error.to_string())?;
+        experiment.check_timetable(&[*choice]).map_err(Error::new)?;
+        let ran = experiment.run(choice).map_err(Error::new)?;
         Ok(Simulated { findings: Findings::default(), report: Some(ran.report) })
     }
 }

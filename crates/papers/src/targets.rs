@@ -1,5 +1,7 @@
 //! The ranges that the numbers of the published experiments must lie in: `targets.csv`.
 
+use crate::error::{At, Error};
+
 /// A row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
@@ -25,40 +27,37 @@ const HEAD: &str = "id,case,quantity,unit,low,high,published";
 ///
 /// # Errors
 /// Says in which line what is wrong.
-pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+pub fn parse(text: &str) -> Result<Vec<Row>, Error> {
     let mut lines = text.lines();
     if lines.next().map(str::trim_end) != Some(HEAD) {
-        return Err(format!("line 1: the head is not `{HEAD}`"));
+        return Err(Error::new(format!("the head is not `{HEAD}`")).at("line 1"));
     }
-    lines
-        .enumerate()
-        .map(|(number, line)| row(line).map_err(|error| format!("line {}: {error}", number + 2)))
-        .collect()
+    lines.enumerate().map(|(number, line)| row(line).at(format!("line {}", number + 2))).collect()
 }
 
-fn row(line: &str) -> Result<Row, String> {
+fn row(line: &str) -> Result<Row, Error> {
     let fields = fields(line)?;
     let count = fields.len();
     let [id, case, quantity, unit, low, high, published]: [String; 7] =
-        fields.try_into().map_err(|_| format!("{count} fields where 7 belong"))?;
+        fields.try_into().map_err(|_| Error::new(format!("{count} fields where 7 belong")))?;
     let bound = |text: &str| match text {
         "" => Ok(None),
         text => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(format!("\"{text}\" is no number")),
+            _ => Err(Error::new(format!("\"{text}\" is no number"))),
         },
     };
     let (low, high) = (bound(&low)?, bound(&high)?);
     if let (Some(low), Some(high)) = (low, high)
         && low > high
     {
-        return Err(format!("low is {low} and high {high}: nothing lies between them"));
+        return Err(format!("low is {low} and high {high}: nothing lies between them").into());
     }
     Ok(Row { low, high, id, case, quantity, unit, published })
 }
 
 /// Splits at commas that are not within quotation marks.
-fn fields(line: &str) -> Result<Vec<String>, String> {
+fn fields(line: &str) -> Result<Vec<String>, Error> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
     for c in line.chars() {
@@ -88,11 +87,10 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_line() {
         assert!(parse("id\n").is_err());
-        assert_eq!(parse(&format!("{HEAD}\na,b\n")), Err("line 2: 2 fields where 7 belong".into()));
-        assert_eq!(
-            parse(&format!("{HEAD}\na,b,c,,x,,\n")),
-            Err("line 2: \"x\" is no number".into())
-        );
+        let why =
+            |row: &str| parse(&format!("{HEAD}\n{row}\n")).expect_err("it is wrong").to_string();
+        assert_eq!(why("a,b"), "line 2: 2 fields where 7 belong");
+        assert_eq!(why("a,b,c,,x,,"), "line 2: \"x\" is no number");
         assert!(parse(&format!("{HEAD}\na,\"b\n")).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use crate::catalogue::{Outcome, count};
 use crate::judge::{Judged, Verdict};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use schedlab_report::csv::Rows;
 use std::fmt::Write;
 
 /// A number in as many digits as are worth reading.
@@ -109,12 +110,22 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 
 /// All demands as CSV.
 pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
-    let mut text = String::from("id,demand,published,simulated,unit,low,high,verdict,because\n");
+    let mut rows = Rows::headed(&[
+        "id",
+        "demand",
+        "published",
+        "simulated",
+        "unit",
+        "low",
+        "high",
+        "verdict",
+        "because",
+    ]);
     let bound = |bound: Option<f64>| bound.map_or(String::new(), |bound| bound.to_string());
     for outcome in outcomes {
         for judged in &outcome.judged {
-            let fields = [
-                &outcome.file.id,
+            rows.push(&[
+                outcome.file.id.as_str(),
                 &judged.says,
                 &judged.published,
                 &bound(judged.simulated),
@@ -123,30 +134,17 @@ pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
                 &bound(judged.range.1),
                 judged.verdict.name(),
                 &judged.because,
-            ];
-            csv_line(&mut text, &fields);
+            ]);
         }
     }
-    text
+    rows.into_text()
 }
 
 /// All values of an experiment as CSV.
 pub fn values_csv(outcome: &Outcome) -> String {
-    let mut text = String::from("name,value\n");
+    let mut rows = Rows::headed(&["name", "value"]);
     for (name, value) in outcome.values.iter() {
-        csv_line(&mut text, &[name, &value.to_string()]);
+        rows.push(&[name, &value.to_string()]);
     }
-    text
-}
-
-fn csv_line(text: &mut String, fields: &[&str]) {
-    let quoted: Vec<String> = fields
-        .iter()
-        .map(|field| match field.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", field.replace('"', "\"\"")),
-            false => (*field).into(),
-        })
-        .collect();
-    text.push_str(&quoted.join(","));
-    text.push('\n');
+    rows.into_text()
 }

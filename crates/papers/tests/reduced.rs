@@ -9,12 +9,14 @@ const MISSED: &[(&str, &str, &str)] = &[
     (
         "HB-4",
         "1 CPU, nice 0: the two kernels differ by less than 35 %",
-        "the chat model has hundreds of tasks runnable at a time, which 2.4 scans at each switch; how many the real run had is not known",
+        "the chat model has hundreds of tasks runnable at a time, which 2.4 scans at each switch; \
+         how many the real run had is not known",
     ),
     (
         "DIS-3.1",
         "CFS 2 CPUs 7 x CF(10): sample variance of completion",
-        "which task 2.6.32's balancer moves on hangs on milliseconds, and nothing here breaks up the pattern as a real machine's noise does",
+        "which task 2.6.32's balancer moves on hangs on milliseconds, and nothing here \
+         breaks up the pattern as a real machine's noise does",
     ),
     (
         "DIS-4.5",

@@ -2,37 +2,34 @@
 //! fields that hold a comma, a quote or a line break in quotes (RFC 4180, but for lines that end in
 //! a bare newline). A figure that a run does not have is an empty field.
 
-use crate::metrics::compared;
-use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
+use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
+use crate::metrics::{compared, value};
 
 /// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
 /// those of [`compared`], then `group_...:PATH` of each control group; the unit is `ns`, `part`,
 /// `1/s`, `index`, `count` or `W`.
 pub fn comparison(report: &Report) -> String {
-    let mut text = String::from("scheduler,release,metric,value,unit\n");
+    let mut rows = Rows::headed(&["scheduler", "release", "metric", "value", "unit"]);
     for run in &report.runs {
         for metric in compared(report) {
-            let value = (metric.of)(run);
-            row(
-                &mut text,
-                &[
-                    run.scheduler.name.as_str(),
-                    &run.scheduler.release,
-                    metric.id,
-                    &value.map_or(String::new(), |value| value.number()),
-                    value.map_or("", |value| value.unit()),
-                ],
-            );
+            let value = value(run, metric);
+            rows.push(&[
+                run.scheduler.name.as_str(),
+                &run.scheduler.release,
+                &metric.id(),
+                &value.map_or(String::new(), |value| value.number()),
+                value.map_or("", |value| value.unit().name()),
+            ]);
         }
         for group in &run.groups {
             for (name, value, unit) in group_metrics(group) {
                 let (scheduler, release) = (&run.scheduler.name, &run.scheduler.release);
                 let name = format!("{name}:{}", group.path);
-                row(&mut text, &[scheduler.as_str(), release, &name, &value, unit]);
+                rows.push(&[scheduler.as_str(), release, &name, &value, unit]);
             }
         }
     }
-    text
+    rows.into_text()
 }
 
 /// The figures of a group, with names and units.
@@ -94,9 +91,8 @@ const TASK_COLUMNS: &[Column] = &[
 /// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in
 /// the JSON document, under the same names.
 pub fn tasks(report: &Report) -> String {
-    let mut text = String::new();
     let names: Vec<&str> = TASK_COLUMNS.iter().map(|&(name, _)| name).collect();
-    row(&mut text, &[&["scheduler", "release"], names.as_slice()].concat());
+    let mut rows = Rows::headed(&[&["scheduler", "release"], names.as_slice()].concat());
     let all = |run: &RunReport, task: &TaskFigures| -> Vec<String> {
         let scheduler = [run.scheduler.name.clone(), run.scheduler.release.clone()];
         let figures = TASK_COLUMNS.iter().map(|(_, figure)| figure(task));
@@ -104,32 +100,38 @@ pub fn tasks(report: &Report) -> String {
     };
     for run in &report.runs {
         for task in &run.tasks {
-            row(&mut text, &all(run, task));
+            rows.push(&all(run, task));
         }
     }
-    text
+    rows.into_text()
 }
 
 fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-/// Adds a line.
-pub(crate) fn row(text: &mut String, fields: &[impl AsRef<str>]) {
-    for (place, field) in fields.iter().enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        let field = field.as_ref();
-        if field.contains([',', '"', '\n', '\r']) {
-            text.push('"');
-            text.push_str(&field.replace('"', "\"\""));
-            text.push('"');
-        } else {
-            text.push_str(field);
-        }
+/// Rows of comma-separated values.
+pub struct Rows(::csv::Writer<Vec<u8>>);
+
+impl Rows {
+    /// With this heading line.
+    pub fn headed(heading: &[impl AsRef<str>]) -> Rows {
+        let mut rows = Rows(::csv::Writer::from_writer(vec![]));
+        rows.push(heading);
+        rows
     }
-    text.push('\n');
+
+    /// Adds a row with as many fields as the heading has.
+    pub fn push(&mut self, fields: &[impl AsRef<str>]) {
+        let fields = fields.iter().map(|field| field.as_ref().as_bytes());
+        self.0.write_record(fields).expect("rows of equal length can be written to memory");
+    }
+
+    /// All of it, each line ending in a newline.
+    pub fn into_text(self) -> String {
+        let bytes = self.0.into_inner().expect("memory takes all");
+        String::from_utf8(bytes).expect("strings are UTF-8")
+    }
 }
 
 #[cfg(test)]
@@ -138,8 +140,8 @@ mod tests {
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
-        let mut text = String::new();
-        row(&mut text, &["a", "b,c", "say \"hi\"", ""]);
-        assert_eq!(text, "a,\"b,c\",\"say \"\"hi\"\"\",\n");
+        let mut rows = Rows::headed(&["a", "b,c", "say \"hi\"", ""]);
+        rows.push(&["", " x ", "line\nbreak", "#"]);
+        assert_eq!(rows.into_text(), "a,\"b,c\",\"say \"\"hi\"\"\",\n, x ,\"line\nbreak\",#\n");
     }
 }

@@ -187,20 +187,20 @@ mod tests {
 
     #[test]
     fn durations_have_three_digits_and_round_into_the_next_unit() {
-        let told = |ns| duration(ns, true);
-        assert_eq!(told(0), "0 ns");
-        assert_eq!(told(999), "999 ns");
-        assert_eq!(told(1_000), "1.00 µs");
-        assert_eq!(told(1_005), "1.01 µs");
-        assert_eq!(told(9_994), "9.99 µs");
-        assert_eq!(told(9_995), "10.0 µs");
-        assert_eq!(told(99_950), "100 µs");
-        assert_eq!(told(999_499), "999 µs");
-        assert_eq!(told(999_500), "1.00 ms");
-        assert_eq!(told(12_345_678), "12.3 ms");
-        assert_eq!(told(1_234_567_890_123), "1235 s");
+        let text = |ns| duration(ns, true);
+        assert_eq!(text(0), "0 ns");
+        assert_eq!(text(999), "999 ns");
+        assert_eq!(text(1_000), "1.00 µs");
+        assert_eq!(text(1_005), "1.01 µs");
+        assert_eq!(text(9_994), "9.99 µs");
+        assert_eq!(text(9_995), "10.0 µs");
+        assert_eq!(text(99_950), "100 µs");
+        assert_eq!(text(999_499), "999 µs");
+        assert_eq!(text(999_500), "1.00 ms");
+        assert_eq!(text(12_345_678), "12.3 ms");
+        assert_eq!(text(1_234_567_890_123), "1235 s");
         assert_eq!(duration(1_500, false), "1.50 us");
-        assert_eq!(told(u64::MAX), "18446744074 s");
+        assert_eq!(text(u64::MAX), "18446744074 s");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The document `schedlab-run/1` as text, and back. `docs/json-schema.md` tells every field.
+//! The document `schedlab-run/1` as text, and back. `docs/json-schema.md` describes every field.
 
-use crate::model::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
+use crate::data::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::io::{self, Write};
 /// Why a text is no report.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is not JSON, or not of this form; says where.
+    /// It is not JSON, or not of this form; with the place.
     Form(serde_json::Error),
     /// It is of another schema, which is named.
     Schema(String),
-    /// It contradicts itself; says how.
+    /// It contradicts itself; with how.
     Content(String),
 }
 

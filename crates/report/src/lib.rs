@@ -1,30 +1,27 @@
 //! What people read of a run: tables, timelines, JSON, CSV. Pure functions from data to text.
 //!
-//! * [`model`]: a run as data, and how it is put together from what the observers saw. Everything
-//!   below is made from it.
+//! * [`data`]: a run as data. Everything below is made from it. (`schedlab-lab` makes it of what
+//!   observers saw.)
 //! * [`json`]: that data as a document, `schedlab-run/1`, and back.
 //! * [`metrics`]: which figures schedulers are compared by, with names and units.
 //! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
 //! * [`timeline`]: who ran where, drawn as text.
-//! * [`bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
+//! * [`mod@bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
 //! * [`plot`]: curves, as text and as SVG.
 //! * [`csv`]: the figures for spreadsheets.
-//! * [`format`]: how numbers are written.
+//! * [`mod@format`]: how numbers are written.
 
 pub mod bench;
 pub mod csv;
+pub mod data;
 pub mod format;
 pub mod json;
 pub mod metrics;
-pub mod model;
 pub mod plot;
 pub mod table;
 pub mod timeline;
 
-pub use model::{
-    EnergyFigures, GroupInfo, KernelFigures, MachineInfo, Report, RunInputs, RunReport,
-    SchedulerInfo, TaskInfo, WorkloadInfo,
-};
+pub use data::{MachineInfo, Report, RunReport, SchedulerInfo, WorkloadInfo};
 pub use timeline::{Lanes, TimelineOptions};
 
 /// What the place where the text is shown can do. The caller knows; nothing here looks.
@@ -87,3 +84,8 @@ mod tests {
         assert_eq!(short("a\x1b[1m"), "a?[1m");
     }
 }
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

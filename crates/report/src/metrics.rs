@@ -1,9 +1,13 @@
-//! Which figures schedulers are compared by: [`COMPARED`], used by the table and by CSV alike.
+//! The values that a run has for the metrics of the [catalogue]: [`value`], [`measure`], and what
+//! schedulers are [`compared`] by.
 
+use crate::data::{Report, RunReport, Spread, TaskFigures};
 use crate::format;
-use crate::model::{Report, RunReport};
-use schedlab_machine::costs::Overhead;
-use serde::{Deserialize, Serialize};
+use schedlab_measure::Better;
+use schedlab_measure::catalogue::{
+    self, COMPARED, COMPARED_IF_MODELLED, Metric, Named, Scope, Statistic, Unit,
+};
+use std::fmt;
 
 /// A figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -18,45 +22,10 @@ pub enum Value {
     Index(f64),
     /// How many.
     Count(u64),
+    /// Energy, J.
+    Joules(f64),
     /// Power, W.
     Watts(f64),
-}
-
-/// Which of two values one would rather have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// The smaller one.
-    Less,
-    /// The larger one.
-    More,
-    /// It depends on what one wants.
-    Neither,
-}
-
-/// A figure to compare by.
-#[derive(Clone, Copy, Debug)]
-pub struct Metric {
-    /// What it is called in CSV; never changes.
-    pub id: &'static str,
-    /// Its heading in the table; those of several rows that belong together share it.
-    pub group: &'static str,
-    /// Its label under that heading; empty if it is the only one.
-    pub label: &'static str,
-    /// Which is the better value.
-    pub better: Better,
-    /// Its value; none if the run has none.
-    pub of: fn(&RunReport) -> Option<Value>,
-}
-
-impl Metric {
-    /// Heading and label in one.
-    pub fn title(&self) -> String {
-        match self.label {
-            "" => self.group.into(),
-            label => format!("{} {label}", self.group),
-        }
-    }
 }
 
 impl Value {
@@ -68,6 +37,7 @@ impl Value {
             Value::PerSecond(rate) => format::per_second(rate),
             Value::Index(index) => format!("{index:.4}"),
             Value::Count(count) => format::count(count),
+            Value::Joules(energy) => format!("{energy:.2} J"),
             Value::Watts(watts) => format!("{watts:.2} W"),
         }
     }
@@ -76,22 +46,20 @@ impl Value {
     pub fn number(self) -> String {
         match self {
             Value::Duration(number) | Value::Count(number) => number.to_string(),
-            Value::Part(number)
-            | Value::PerSecond(number)
-            | Value::Index(number)
-            | Value::Watts(number) => number.to_string(),
+            other => other.as_f64().to_string(),
         }
     }
 
-    /// The unit of [`number`](Value::number): `ns`, `part`, `1/s`, `index`, `count` or `W`.
-    pub fn unit(self) -> &'static str {
+    /// The unit of [`number`](Value::number).
+    pub fn unit(self) -> Unit {
         match self {
-            Value::Duration(_) => "ns",
-            Value::Part(_) => "part",
-            Value::PerSecond(_) => "1/s",
-            Value::Index(_) => "index",
-            Value::Count(_) => "count",
-            Value::Watts(_) => "W",
+            Value::Duration(_) => Unit::Ns,
+            Value::Part(_) => Unit::Part,
+            Value::PerSecond(_) => Unit::PerSecond,
+            Value::Index(_) => Unit::Index,
+            Value::Count(_) => Unit::Count,
+            Value::Joules(_) => Unit::Joules,
+            Value::Watts(_) => Unit::Watts,
         }
     }
 
@@ -102,6 +70,7 @@ impl Value {
             Value::Part(number)
             | Value::PerSecond(number)
             | Value::Index(number)
+            | Value::Joules(number)
             | Value::Watts(number) => number,
         }
     }
@@ -116,8 +85,8 @@ pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
             (least.min(number), most.max(number))
         });
     let best = match better {
-        Better::Less => least,
-        Better::More => most,
+        Better::Lower => least,
+        Better::Higher => most,
         Better::Neither => return vec![false; values.len()],
     };
     values
@@ -126,182 +95,436 @@ pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
         .collect()
 }
 
-/// What schedulers are compared by, in the order of the table.
-pub const COMPARED: &[Metric] = &[
-    Metric {
-        id: "cpu_use",
-        group: "CPU use",
-        label: "",
-        better: Better::Neither,
-        of: |run| run.totals.cpu_use.map(Value::Part),
-    },
-    Metric {
-        id: "throughput",
-        group: "throughput",
-        label: "",
-        better: Better::More,
-        of: |run| run.totals.throughput_per_s.map(Value::PerSecond),
-    },
-    Metric {
-        id: "turnaround_mean",
-        group: "turnaround",
-        label: "mean",
-        better: Better::Less,
-        of: |run| run.turnaround.mean_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "turnaround_max",
-        group: "turnaround",
-        label: "max",
-        better: Better::Less,
-        of: |run| run.turnaround.max_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "wakeup_latency_p50",
-        group: "wakeup latency",
-        label: "median",
-        better: Better::Less,
-        of: |run| run.wakeup_latency.p50_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "wakeup_latency_p99",
-        group: "wakeup latency",
-        label: "p99",
-        better: Better::Less,
-        of: |run| run.wakeup_latency.p99_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "wakeup_latency_max",
-        group: "wakeup latency",
-        label: "max",
-        better: Better::Less,
-        of: |run| run.wakeup_latency.max_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "wait_mean",
-        group: "waiting",
-        label: "per task",
-        better: Better::Less,
-        of: |run| run.totals.wait_mean_ns.map(Value::Duration),
-    },
-    Metric {
-        id: "wait_max",
-        group: "waiting",
-        label: "longest",
-        better: Better::Less,
-        of: |run| Some(Value::Duration(run.totals.wait_max_ns)),
-    },
-    Metric {
-        id: "jain_by_weight",
-        group: "fairness",
-        label: "Jain, by weight",
-        better: Better::More,
-        of: |run| run.fairness.as_ref()?.jain_by_weight.map(Value::Index),
-    },
-    Metric {
-        id: "jain_by_share",
-        group: "fairness",
-        label: "Jain, by share",
-        better: Better::More,
-        of: |run| run.fairness.as_ref()?.jain_by_share.map(Value::Index),
-    },
-    Metric {
-        id: "owed_max",
-        group: "fairness",
-        label: "largest lag",
-        better: Better::Less,
-        of: |run| Some(Value::Duration(run.fairness.as_ref()?.owed_max_ns)),
-    },
-    Metric {
-        id: "owed_end",
-        group: "fairness",
-        label: "lag at end",
-        better: Better::Less,
-        of: |run| Some(Value::Duration(run.fairness.as_ref()?.owed_end_ns)),
-    },
-    Metric {
-        id: "switches_voluntary",
-        group: "switches",
-        label: "voluntary",
-        better: Better::Neither,
-        of: |run| Some(Value::Count(run.totals.switches_voluntary)),
-    },
-    Metric {
-        id: "switches_involuntary",
-        group: "switches",
-        label: "involuntary",
-        better: Better::Neither,
-        of: |run| Some(Value::Count(run.totals.switches_involuntary)),
-    },
-    Metric {
-        id: "migrations_queue",
-        group: "migrations",
-        label: "of queue",
-        better: Better::Neither,
-        of: |run| Some(Value::Count(run.totals.migrations_queue)),
-    },
-    Metric {
-        id: "migrations_cpu",
-        group: "migrations",
-        label: "of CPU",
-        better: Better::Neither,
-        of: |run| Some(Value::Count(run.totals.migrations_cpu)),
-    },
-];
-
-/// What schedulers are compared by on modelled machines besides.
-pub const MODELLED: &[Metric] = &[
-    Metric {
-        id: "kernel_time",
-        group: "kernel time",
-        label: "",
-        better: Better::Less,
-        of: |run| Some(Value::Duration(run.kernel.as_ref()?.kernel_ns)),
-    },
-    Metric {
-        id: "kernel_spin",
-        group: "kernel time",
-        label: "spinning",
-        better: Better::Less,
-        of: |run| Some(Value::Duration(run.kernel.as_ref()?.ns(Overhead::Spin))),
-    },
-    Metric {
-        id: "power_mean",
-        group: "mean power",
-        label: "",
-        better: Better::Less,
-        of: |run| Some(Value::Watts(run.energy.as_ref()?.mean_watts)),
-    },
-];
-
-/// What the runs of `report` are compared by: of machines on which nothing costs anything, not what
-/// it costs.
-pub fn compared(report: &Report) -> impl Iterator<Item = &'static Metric> {
+/// What the runs of `report` are compared by, in the order of the table: of machines on which
+/// nothing costs anything, not what it costs.
+pub fn compared(report: &Report) -> impl Iterator<Item = Named> {
     let modelled = report.runs.iter().any(|run| run.kernel.is_some());
-    COMPARED.iter().chain(MODELLED.iter().filter(move |_| modelled))
+    let besides = COMPARED_IF_MODELLED.iter().filter(move |_| modelled);
+    COMPARED.iter().chain(besides).filter_map(|id| catalogue::find(id))
+}
+
+/// The value that `run` has for a metric of the whole run. None: it has none (it was not measured,
+/// or there is nothing to measure), or the metric is of something else.
+pub fn value(run: &RunReport, metric: Named) -> Option<Value> {
+    match metric.statistic {
+        Some(statistic) => of_spread(spread(run, metric.metric.id)?, statistic),
+        None => of_run(run, metric.metric.id).flatten(),
+    }
+}
+
+/// The distribution with this id, of the whole run.
+fn spread<'a>(run: &'a RunReport, id: &str) -> Option<&'a Spread> {
+    Some(match id {
+        "wakeup_latency" => &run.wakeup_latency,
+        "start_latency" => &run.start_latency,
+        "burst_response" => &run.burst_response,
+        "turnaround" => &run.turnaround,
+        "cpu_time" => &run.cpu_time,
+        _ => return None,
+    })
+}
+
+fn of_spread(spread: &Spread, statistic: Statistic) -> Option<Value> {
+    let ns = match statistic {
+        Statistic::Count => return Some(Value::Count(spread.count)),
+        Statistic::Sum => Some(spread.sum_ns),
+        Statistic::Min => spread.min_ns,
+        Statistic::Mean => spread.mean_ns,
+        Statistic::P50 => spread.p50_ns,
+        Statistic::P90 => spread.p90_ns,
+        Statistic::P95 => spread.p95_ns,
+        Statistic::P99 => spread.p99_ns,
+        Statistic::P999 => spread.p999_ns,
+        Statistic::Max => spread.max_ns,
+        Statistic::SdPopulation => spread.sd_population_ns,
+        Statistic::SdSample => spread.sd_sample_ns,
+    };
+    ns.map(Value::Duration)
+}
+
+/// The value of a metric of the whole run that is no distribution; none within: the run has none.
+/// None: there is no such metric.
+fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
+    let totals = &run.totals;
+    let (fairness, kernel, energy) =
+        (run.fairness.as_ref(), run.kernel.as_ref(), run.energy.as_ref());
+    let count = |count| Some(Value::Count(count));
+    let ns = |ns| Some(Value::Duration(ns));
+    let cpu_seconds = || run.cpus.len() as f64 * run.end.at_ns as f64 / 1e9;
+    Some(match id {
+        "length" => ns(run.end.at_ns),
+        "busy" => ns(totals.busy_ns),
+        "idle" => ns(totals.idle_ns),
+        "cpu_use" => totals.cpu_use.map(Value::Part),
+        "tasks_started" => count(totals.tasks_started),
+        "tasks_ended" => count(totals.tasks_ended),
+        "loops_finished" => count(totals.loops_finished),
+        "jobs" => count(totals.jobs),
+        "throughput" => totals.throughput_per_s.map(Value::PerSecond),
+        "wait" => ns(totals.wait_ns),
+        "wait_mean" => totals.wait_mean_ns.map(Value::Duration),
+        "wait_max" => ns(totals.wait_max_ns),
+        "waiting_at_end" => count(totals.waiting_at_end),
+        "wakeups" => count(totals.wakeups),
+        "switches" => count(totals.switches),
+        "switches_per_cpu_s" => Some(Value::PerSecond(totals.switches as f64 / cpu_seconds())),
+        "switches_voluntary" => count(totals.switches_voluntary),
+        "switches_involuntary" => count(totals.switches_involuntary),
+        "migrations_queue" => count(totals.migrations_queue),
+        "migrations_cpu" => count(totals.migrations_cpu),
+        "ticks" => count(totals.ticks),
+        "jain_by_weight" => fairness.and_then(|it| it.jain_by_weight).map(Value::Index),
+        "jain_by_share" => fairness.and_then(|it| it.jain_by_share).map(Value::Index),
+        "lag_max" => fairness.and_then(|it| ns(it.lag_max_ns)),
+        "owed_max" => fairness.and_then(|it| ns(it.owed_max_ns)),
+        "ahead_max" => fairness.and_then(|it| ns(it.ahead_max_ns)),
+        "owed_end" => fairness.and_then(|it| ns(it.owed_end_ns)),
+        "kernel_time" => kernel.and_then(|it| ns(it.kernel_ns)),
+        "kernel_with_task" => kernel.and_then(|it| ns(it.with_task_ns)),
+        "kernel_idle" => kernel.and_then(|it| ns(it.idle_ns)),
+        "kernel_pick" | "kernel_scan" | "kernel_spin" | "kernel_switch" | "kernel_refill"
+        | "kernel_wakeup" | "kernel_tick" | "kernel_interrupt" | "kernel_balance"
+        | "kernel_awaken" => {
+            let kind = id.strip_prefix("kernel_").unwrap_or(id);
+            kernel.and_then(|it| ns(it.ns(kind).unwrap_or(0)))
+        }
+        "kernel_interrupts" => kernel.and_then(|it| count(it.interrupts)),
+        "kernel_contended" => kernel.and_then(|it| count(it.contended)),
+        "energy" => energy.map(|it| Value::Joules(it.joules)),
+        "power_mean" => energy.map(|it| Value::Watts(it.mean_watts)),
+        "idle_states" => energy.and_then(|it| ns(it.idle.iter().map(|row| row.ns).sum())),
+        "idle_wakeups" => energy.and_then(|it| count(it.wakeups)),
+        "cpu_busy_spread" => {
+            let busy = || run.cpus.iter().map(|cpu| cpu.busy_ns);
+            busy().max().zip(busy().min()).and_then(|(most, least)| ns(most - least))
+        }
+        _ => return None,
+    })
+}
+
+/// Why a metric has no value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MeasureError {
+    /// No task of that key, or in that group, that it could be of.
+    NoTask,
+    /// There is no CPU of that number.
+    NoCpu,
+    /// There is no group of that path.
+    NoGroup,
+    /// The metric needs two keys.
+    TwoKeys,
+    /// The machine's power is not known.
+    NoPower,
+    /// The machine is idealised: nothing costs anything on it.
+    NoCosts,
+    /// The run has none, or the metric is one of a single task: [`RunReport::tasks`] has those.
+    NoValue,
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MeasureError::NoTask => "there is no such task",
+            MeasureError::NoCpu => "there is no such CPU",
+            MeasureError::NoGroup => "there is no such group",
+            MeasureError::TwoKeys => "needs two keys",
+            MeasureError::NoPower => "the machine's power is not known",
+            MeasureError::NoCosts => "nothing costs anything on the machine",
+            MeasureError::NoValue => "the run has no such value",
+        })
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+/// The value that `run` has for `metric`, in the metric's unit, with what its
+/// [scope](Scope::arguments) wants named: a key, a path, the number of a CPU. A key that is not
+/// given is `*`, all tasks.
+///
+/// # Errors
+/// What is named is not there, or has no such value.
+pub fn measure(run: &RunReport, metric: Named, arguments: &[&str]) -> Result<f64, MeasureError> {
+    let first = arguments.first().copied().unwrap_or("*");
+    match metric.metric.scope {
+        Scope::Run => {
+            value(run, metric).map(Value::as_f64).ok_or_else(|| absent(run, metric.metric))
+        }
+        Scope::Cpu => of_cpu(run, metric.metric.id, first),
+        Scope::Key => of_key(run, metric, first),
+        Scope::KeyPair => {
+            let second = arguments.get(1).ok_or(MeasureError::TwoKeys)?;
+            let cpu_ns = |key| Ok(cpu_times(tasks_of(run, key))?.iter().sum::<f64>());
+            Ok(cpu_ns(first)? / cpu_ns(second)?)
+        }
+        Scope::Group => of_group(run, metric.metric.id, first),
+        Scope::Task => Err(MeasureError::NoValue),
+    }
+}
+
+/// Why a run has no value for a metric of the whole run.
+fn absent(run: &RunReport, metric: &Metric) -> MeasureError {
+    if metric.json.starts_with("energy.") && run.energy.is_none() {
+        MeasureError::NoPower
+    } else if metric.json.starts_with("kernel.") && run.kernel.is_none() {
+        MeasureError::NoCosts
+    } else {
+        MeasureError::NoValue
+    }
+}
+
+fn of_cpu(run: &RunReport, id: &str, number: &str) -> Result<f64, MeasureError> {
+    let place: usize = number.parse().map_err(|_| MeasureError::NoCpu)?;
+    let cpu = run.cpus.get(place).ok_or(MeasureError::NoCpu)?;
+    Ok(match id {
+        "cpu_busy" => cpu.busy_ns,
+        "cpu_idle" => cpu.idle_ns,
+        "cpu_switches" => cpu.switches,
+        "cpu_ticks" => cpu.ticks,
+        "cpu_kernel_time" => {
+            let kernel = run.kernel.as_ref().ok_or(MeasureError::NoCosts)?;
+            *kernel.cpus_ns.get(place).ok_or(MeasureError::NoCpu)?
+        }
+        _ => return Err(MeasureError::NoValue),
+    } as f64)
+}
+
+type Tasks<'a> = Box<dyn Iterator<Item = &'a TaskFigures> + 'a>;
+
+/// The tasks of a key; `*` = all.
+fn tasks_of<'a>(run: &'a RunReport, key: &'a str) -> Tasks<'a> {
+    Box::new(run.tasks.iter().filter(move |task| key == "*" || task.key == key))
+}
+
+/// The tasks born in the group at `path`, or below it.
+fn tasks_in<'a>(run: &'a RunReport, path: &'a str) -> Tasks<'a> {
+    Box::new(run.tasks.iter().filter(move |task| {
+        task.group
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || path.ends_with('/'))
+    }))
+}
+
+/// What `figure` is of each task that has it, at least one.
+fn of_each(
+    tasks: Tasks<'_>,
+    figure: fn(&TaskFigures) -> Option<u64>,
+) -> Result<Vec<f64>, MeasureError> {
+    let figures: Vec<f64> = tasks.filter_map(figure).map(|figure| figure as f64).collect();
+    if figures.is_empty() { Err(MeasureError::NoTask) } else { Ok(figures) }
+}
+
+fn cpu_times(tasks: Tasks<'_>) -> Result<Vec<f64>, MeasureError> {
+    of_each(tasks, |task| Some(task.cpu_ns))
+}
+
+/// CPU time of all tasks, ns.
+fn total_cpu_ns(run: &RunReport) -> f64 {
+    run.tasks.iter().map(|task| task.cpu_ns).sum::<u64>() as f64
+}
+
+fn of_key(run: &RunReport, metric: Named, key: &str) -> Result<f64, MeasureError> {
+    if let Some(statistic) = metric.statistic {
+        let spread = if key == "*" {
+            &run.wakeup_latency
+        } else {
+            let found = run.keys.iter().find(|figures| figures.key == key);
+            &found.ok_or(MeasureError::NoTask)?.wakeup_latency
+        };
+        return of_spread(spread, statistic).map(Value::as_f64).ok_or(MeasureError::NoValue);
+    }
+    let each = |figure| of_each(tasks_of(run, key), figure);
+    let turnaround = || each(|task| task.turnaround_ns);
+    let sum = |list: Vec<f64>| list.iter().sum::<f64>();
+    Ok(match metric.metric.id {
+        "key_tasks" => each(|_| Some(1)).map(sum)?,
+        "key_cpu" => each(|task| Some(task.cpu_ns)).map(sum)?,
+        "key_cpu_share" => cpu_times(tasks_of(run, key)).map(sum)? / total_cpu_ns(run),
+        "key_cpu_min" => least(&cpu_times(tasks_of(run, key))?),
+        "key_cpu_max" => most(&cpu_times(tasks_of(run, key))?),
+        "key_cpu_variance" => sample_variance(&cpu_times(tasks_of(run, key))?),
+        "key_turnaround_mean" => mean(&turnaround()?),
+        "key_turnaround_min" => least(&turnaround()?),
+        "key_turnaround_max" => most(&turnaround()?),
+        "key_turnaround_variance" => sample_variance(&turnaround()?),
+        "key_end" => most(&each(|task| task.end_ns)?),
+        "key_wait" => each(|task| Some(task.wait_ns)).map(sum)?,
+        "key_wait_max" => most(&each(|task| Some(task.wait_max_ns))?),
+        "key_latency_mean" => mean(&each(|task| task.latency_mean_ns)?),
+        "key_latency_max" => most(&each(|task| task.latency_max_ns)?),
+        "key_migrations_max" => most(&each(|task| Some(task.migrations_cpu))?),
+        "key_jobs" => each(|task| Some(task.jobs)).map(sum)?,
+        _ => return Err(MeasureError::NoValue),
+    })
+}
+
+fn of_group(run: &RunReport, id: &str, path: &str) -> Result<f64, MeasureError> {
+    // What is summed over the tasks born in it.
+    match id {
+        "group_cpu_share" => {
+            let sum: f64 = cpu_times(tasks_in(run, path))?.iter().sum();
+            return Ok(sum / total_cpu_ns(run));
+        }
+        "group_end" => return Ok(most(&of_each(tasks_in(run, path), |task| task.end_ns)?)),
+        "group_turnaround_mean" => {
+            return Ok(mean(&of_each(tasks_in(run, path), |task| task.turnaround_ns)?));
+        }
+        _ => {}
+    }
+    let group = run.groups.iter().find(|group| group.path == path).ok_or(MeasureError::NoGroup)?;
+    let throttling = || group.throttling.as_ref().ok_or(MeasureError::NoValue);
+    Ok(match id {
+        "group_usage" => group.usage_ns as f64,
+        "group_machine_share" => group.machine_share.ok_or(MeasureError::NoValue)?,
+        "group_nr_periods" => throttling()?.nr_periods as f64,
+        "group_nr_throttled" => throttling()?.nr_throttled as f64,
+        "group_throttled" => throttling()?.throttled_ns as f64,
+        "group_nr_bursts" => throttling()?.nr_bursts as f64,
+        "group_burst" => throttling()?.burst_ns as f64,
+        _ => return Err(MeasureError::NoValue),
+    })
+}
+
+/// The mean; of nothing it is no number.
+pub fn mean(list: &[f64]) -> f64 {
+    list.iter().sum::<f64>() / list.len() as f64
+}
+
+/// The variance with divisor n - 1; of fewer than two it is 0.
+pub fn sample_variance(list: &[f64]) -> f64 {
+    variance(list, 1.0)
+}
+
+/// The variance with divisor n - `less`; 0 if that is none.
+pub fn variance(list: &[f64], less: f64) -> f64 {
+    let mean = mean(list);
+    let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let divisor = list.len() as f64 - less;
+    if divisor > 0.0 { sum / divisor } else { 0.0 }
+}
+
+/// The smallest; of nothing it is infinite.
+pub fn least(list: &[f64]) -> f64 {
+    list.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The largest; of nothing it is minus infinite.
+pub fn most(list: &[f64]) -> f64 {
+    list.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::tests::{empty_run, full_run};
+    use schedlab_measure::catalogue::{ALL, every};
+    use std::collections::BTreeSet;
 
     #[test]
-    fn the_best_is_told_only_where_there_is_a_difference() {
+    fn the_best_is_marked_only_where_there_is_a_difference() {
         let ns = |values: &[u64]| -> Vec<_> {
             values.iter().map(|&ns| Some(Value::Duration(ns))).collect()
         };
-        assert_eq!(best(&ns(&[3, 1, 2, 1]), Better::Less), [false, true, false, true]);
-        assert_eq!(best(&ns(&[3, 1]), Better::More), [true, false]);
+        assert_eq!(best(&ns(&[3, 1, 2, 1]), Better::Lower), [false, true, false, true]);
+        assert_eq!(best(&ns(&[3, 1]), Better::Higher), [true, false]);
         assert_eq!(best(&ns(&[3, 1]), Better::Neither), [false, false]);
-        assert_eq!(best(&ns(&[2, 2]), Better::Less), [false, false]);
-        assert_eq!(best(&[None, Some(Value::Count(1))], Better::Less), [false, false]);
+        assert_eq!(best(&ns(&[2, 2]), Better::Lower), [false, false]);
+        assert_eq!(best(&[None, Some(Value::Count(1))], Better::Lower), [false, false]);
+    }
+
+    /// Of a run in which everything was measured every metric has a value, in the unit that the
+    /// catalogue names; but for those of single tasks and of a group's CPUs, which are in the data.
+    #[test]
+    fn every_metric_has_a_value() {
+        let run = full_run();
+        for named in every() {
+            let id = named.id();
+            let arguments: &[&str] = match named.metric.scope {
+                Scope::Run => {
+                    let value = value(&run, named).unwrap_or_else(|| panic!("{id} has no value"));
+                    assert_eq!(value.unit(), named.unit(), "{id}");
+                    &[]
+                }
+                Scope::Cpu => &["0"],
+                Scope::Key => &["a"],
+                Scope::KeyPair => &["a", "b"],
+                Scope::Group => &["/g"],
+                Scope::Task => continue,
+            };
+            let measured = measure(&run, named, arguments);
+            assert_eq!(measured.is_ok(), id != "group_usage_percpu", "{id}: {measured:?}");
+        }
     }
 
     #[test]
-    fn ids_differ() {
-        let mut ids: Vec<_> = COMPARED.iter().chain(MODELLED).map(|metric| metric.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), COMPARED.len() + MODELLED.len());
+    fn what_is_not_there_is_said() {
+        let run = empty_run(2, 100, &["a-0", "a-1"]);
+        let why = |id, arguments: &[&str]| {
+            let metric = catalogue::find(id).expect("it is in the catalogue");
+            measure(&run, metric, arguments).expect_err(id)
+        };
+        assert_eq!(why("energy", &[]), MeasureError::NoPower);
+        assert_eq!(why("kernel_spin", &[]), MeasureError::NoCosts);
+        assert_eq!(why("jain_by_weight", &[]), MeasureError::NoValue);
+        assert_eq!(why("cpu_busy", &["2"]), MeasureError::NoCpu);
+        assert_eq!(why("key_cpu", &["z"]), MeasureError::NoTask);
+        assert_eq!(why("key_turnaround_mean", &[]), MeasureError::NoTask);
+        assert_eq!(why("key_cpu_ratio", &["a"]), MeasureError::TwoKeys);
+        assert_eq!(why("group_usage", &["/g"]), MeasureError::NoGroup);
+    }
+
+    /// The paths of all numbers in a document, `[]` for each entry of a list.
+    fn paths(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
+                let dot = if at.is_empty() { "" } else { "." };
+                paths(value, &format!("{at}{dot}{name}"), found);
+            }),
+            serde_json::Value::Array(list) => {
+                list.iter().for_each(|value| paths(value, &format!("{at}[]"), found));
+            }
+            serde_json::Value::Number(_) => {
+                found.insert(at.into());
+            }
+            _ => {}
+        }
+    }
+
+    /// Numbers of a run's document that measure nothing.
+    const NO_METRICS: &[&str] = &[
+        "machine.cpus",
+        "machine.hz",
+        "tunables[].value",
+        "seed",
+        "fairness.owed_max_task",
+        "fairness.ahead_max_task",
+        "fairness.owed_end_task",
+        "wakeup_latency_histogram[][]",
+        "cpus[].cpu",
+        "tasks[].task",
+        "tasks[].nice",
+        "tasks[].rt_priority",
+        "slices[][]",
+        "spans[][]",
+    ];
+
+    #[test]
+    fn the_numbers_of_the_document_are_the_metrics_of_the_catalogue() {
+        let mut found = BTreeSet::new();
+        paths(&serde_json::to_value(full_run()).expect("it is data"), "", &mut found);
+        let mut known: BTreeSet<String> = NO_METRICS.iter().map(|path| (*path).into()).collect();
+        for metric in ALL.iter().filter(|metric| !metric.json.is_empty()) {
+            if metric.distribution {
+                for statistic in Statistic::ALL {
+                    let unit = if statistic == Statistic::Count { "" } else { "_ns" };
+                    known.insert(format!("{}.{}{unit}", metric.json, statistic.id()));
+                }
+            } else {
+                known.insert(metric.json.into());
+            }
+        }
+        let unknown: Vec<_> = found.difference(&known).collect();
+        assert!(unknown.is_empty(), "not in the catalogue: {unknown:?}");
+        let absent: Vec<_> = known.difference(&found).collect();
+        assert!(absent.is_empty(), "not in the document: {absent:?}");
     }
 }

@@ -1,10 +1,11 @@
 //! Tables for people: schedulers side by side, and the tasks of a run.
 
+use crate::data::{GroupFigures, Report, RunReport, TaskFigures};
 use crate::format::{count, duration, percent, signed_duration, wrapped};
-use crate::metrics::{Metric, Value, best, compared};
-use crate::model::{GroupFigures, Report, RunReport, TaskFigures};
+use crate::metrics::{Value, best, compared, value};
 use crate::{Style, shortened, text_width};
-use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use schedlab_measure::catalogue::Named;
 
 /// The comparison: a row a figure, a column a scheduler. Where they do not all fit beside each
 /// other there are several blocks, all with the same rows. With colour, the best value of a row is
@@ -13,20 +14,20 @@ pub fn comparison(report: &Report, style: Style) -> String {
     if report.runs.is_empty() {
         return "no runs\n".into();
     }
-    // Rows of which no scheduler has a value say nothing.
-    let metrics: Vec<&Metric> = compared(report)
-        .filter(|metric| report.runs.iter().any(|run| (metric.of)(run).is_some()))
+    // Rows for which no scheduler has a value are left out.
+    let metrics: Vec<Named> = compared(report)
+        .filter(|metric| report.runs.iter().any(|run| value(run, *metric).is_some()))
         .collect();
     let labels: Vec<String> = metrics.iter().map(|metric| metric.title()).collect();
     let columns: Vec<Vec<Option<Value>>> = report
         .runs
         .iter()
-        .map(|run| metrics.iter().map(|metric| (metric.of)(run)).collect())
+        .map(|run| metrics.iter().map(|metric| value(run, *metric)).collect())
         .collect();
     let winners: Vec<Vec<bool>> = (0..metrics.len())
         .map(|row| {
             let values: Vec<_> = columns.iter().map(|column| column[row]).collect();
-            best(&values, metrics[row].better)
+            best(&values, metrics[row].better())
         })
         .collect();
     let columns: Vec<GridColumn> = report
@@ -82,13 +83,25 @@ pub(crate) fn grid(
             let cells = block.clone().map(|column| {
                 let cell = right(Cell::new(&columns[column].cells[row]));
                 let bold = style.color && columns[column].bold[row];
-                if bold { cell.add_attribute(Attribute::Bold) } else { cell }
+                if bold { emphasised(cell) } else { cell }
             });
             table.add_row(labels.iter().map(|(_, cells)| Cell::new(&cells[row])).chain(cells));
         }
         push_table(&mut text, table);
     }
     text
+}
+
+/// A cell in bold.
+#[cfg(feature = "terminal")]
+fn emphasised(cell: Cell) -> Cell {
+    cell.add_attribute(comfy_table::Attribute::Bold)
+}
+
+/// A cell as it is: there is no terminal to show it in bold.
+#[cfg(not(feature = "terminal"))]
+fn emphasised(cell: Cell) -> Cell {
+    cell
 }
 
 /// The control groups: a row for each group's part of the machine, and more for what its quota did,
@@ -160,7 +173,7 @@ pub fn groups(report: &Report, style: Style) -> String {
 /// Paths longer than this are cut.
 const GROUP_WIDTH: usize = 28;
 
-/// What the figures do not say by themselves: who was still waiting when the run ended, beyond what
+/// What the figures do not show: who was still waiting when the run ended, beyond what
 /// is ordinary. Latencies know nothing of it.
 fn notes(report: &Report, style: Style) -> String {
     let mut phrases = vec![];
@@ -220,8 +233,10 @@ fn new_table(style: Style) -> Table {
     let line = if style.unicode { '─' } else { '-' };
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)));
-    // What the place can do is the caller's to say.
+    // The caller knows what the terminal can do.
+    #[cfg(feature = "terminal")]
     table.force_no_tty();
+    #[cfg(feature = "terminal")]
     if style.color {
         table.enforce_styling();
     }

@@ -1,7 +1,7 @@
 //! Golden schedules (`golden-schedule/1`): what a real kernel's scheduler did with a small
 //! workload, and the workload.
 //!
-//! The workload is a subset of rt-app's language and goes through the same reader and interpreter.
+//! The workload is a subset of rt-app's language and goes through the same reader and compiler.
 //! Two things differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes
 //! while that thread is not suspended is remembered. What differs from one scheduler's files to
 //! another's the file says in `machine.conventions`; where it does not, the caller does, with
@@ -12,8 +12,9 @@ use crate::diagnostic::{Diagnostic, Source, did_you_mean};
 use crate::groups::normal_path;
 use crate::json;
 use crate::model::Model;
-use crate::rt_app::{self, Dialect, Target};
-use crate::vm::{AddressSpaces, Conventions, Options, Vm};
+use crate::programs::{AddressSpaces, Conventions, Kernel};
+use crate::rt_app::{self, Dialect, Options, Target};
+
 use schedlab_core::{CpuId, GroupId, TaskId};
 use std::collections::HashMap;
 
@@ -170,7 +171,7 @@ impl GoldenFile {
         &self,
         group_ids: &[GroupId],
         conventions: Conventions,
-    ) -> Result<Vm, Diagnostic> {
+    ) -> Result<Kernel, Diagnostic> {
         if group_ids.len() != self.groups.len() {
             let message = format!("{} numbers for {} groups", group_ids.len(), self.groups.len());
             return Err(Diagnostic::without_source(&self.model.name, "groups", message));
@@ -190,7 +191,7 @@ impl GoldenFile {
             ..Options::default()
         };
         let target = Target { cpus: self.cpus, limited: true };
-        Vm::with_dialect(self.model.clone(), Dialect::Golden, &target, options)
+        rt_app::prepare_as(&self.model, Dialect::Golden, &target, options)
     }
 }
 

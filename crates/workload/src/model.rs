@@ -5,10 +5,7 @@
 
 use schedlab_core::Policy;
 
-/// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that
-/// forks without end) cannot ask for more memory than there is: a run of so many takes 0.7 to 0.9
-/// GB.
-pub const THREADS_MAX: usize = 500_000;
+pub use crate::programs::THREADS_MAX;
 
 /// A whole workload file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,8 @@
 //! Reading goes in three steps: text to JSON (comments, trailing commas and repeated keys allowed),
 //! JSON to a [`Model`] (every key and value known and of the right kind), and the checks of the
 //! model as a whole (`check`): nothing that can be known to go wrong is left to go wrong in the
-//! middle of a run.
+//! middle of a run. [`prepare`] compiles a model to scripts and gives a [`Kernel`] that runs them.
+//! No event needs an interpreter of its own: each is one step of the kernel of programs, or two.
 //!
 //! # Where the language leaves a choice
 //!
@@ -26,9 +27,12 @@
 //!   errors, also where rt-app would go on and do something else than was written.
 
 mod check;
+mod compile;
+mod costs;
 mod in_force;
 mod keys;
 mod locate;
+mod model_error;
 mod mutex_use;
 mod read;
 mod write;
@@ -37,11 +41,31 @@ use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source};
 use crate::json;
 use crate::model::Model;
+use crate::programs::{Conventions, Kernel, ScriptOptions};
+use schedlab_core::GroupId;
+use schedlab_machine::costs::CallCosts;
 
 pub use check::Target;
-pub(crate) use check::{barriers, thread_of};
-pub(crate) use in_force::InForce;
+use check::{barriers, thread_of};
+pub use costs::Costs;
+use in_force::InForce;
 pub(crate) use read::Dialect;
+
+/// How a workload is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The scheduler's numbers of the groups [`Model::group_paths`], in that order. Empty: 1, 2, 3
+    /// ...
+    pub group_ids: Vec<GroupId>,
+    /// What memory and I/O events cost.
+    pub costs: Costs,
+    /// What system calls cost; none: nothing, as on an idealised machine.
+    pub calls: Option<CallCosts>,
+    /// How many lines of rt-app's log to keep at most; 0 keeps no log.
+    pub log_lines: usize,
+    /// Deviations from rt-app.
+    pub conventions: Conventions,
+}
 
 /// Reads a workload file. `name` is what messages call it; `target` is what it is to run on.
 ///
@@ -62,7 +86,7 @@ pub(crate) fn load_value(
     let model = read::model(cursor, dialect)?;
     match check::check(&model, dialect, target) {
         Ok(()) => Ok(model),
-        Err(fault) => Err(locate::diagnostic(cursor, &model, fault)),
+        Err(error) => Err(locate::diagnostic(cursor, &model, error)),
     }
 }
 
@@ -75,10 +99,36 @@ pub fn check(model: &Model, target: &Target) -> Result<(), Diagnostic> {
 }
 
 pub(crate) fn check_as(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Diagnostic> {
-    check::check(model, dialect, target).map_err(|fault| fault.without_source(model))
+    check::check(model, dialect, target).map_err(|error| error.without_source(model))
 }
 
 /// The model as a file in rt-app's language. [`load`] makes the same model of it again.
 pub fn write(model: &Model) -> String {
     write::write(model)
+}
+
+/// Makes `model` ready to run on `target`.
+///
+/// # Errors
+/// If the model cannot be run as meant; never for one that [`load`] has given for the same target.
+pub fn prepare(model: &Model, target: &Target, options: Options) -> Result<Kernel, Diagnostic> {
+    prepare_as(model, Dialect::RtApp, target, options)
+}
+
+pub(crate) fn prepare_as(
+    model: &Model,
+    dialect: Dialect,
+    target: &Target,
+    options: Options,
+) -> Result<Kernel, Diagnostic> {
+    check_as(model, dialect, target)?;
+    let scripts = compile::compile(model, dialect, &options.costs);
+    let (given, groups) = (options.group_ids.len(), scripts.groups.len() - 1);
+    if given != 0 && given != groups {
+        let message = format!("{given} numbers for {groups} groups");
+        return Err(Diagnostic::without_source(&model.name, "", message));
+    }
+    let Options { group_ids, calls, log_lines, conventions, .. } = options;
+    let options = ScriptOptions { group_ids, calls, log_lines, conventions };
+    Ok(Kernel::with_scripts(scripts, options))
 }

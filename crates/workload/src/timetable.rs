@@ -28,7 +28,7 @@ use crate::cgroups::parameter::Write;
 use crate::diagnostic::{Diagnostic, Source, Span};
 pub use check::Surroundings;
 pub(crate) use check::matches;
-pub use drive::{Errno, Outcome};
+pub use drive::{Outcome, Refusal};
 use schedlab_core::{CpuId, CpuSet, Policy};
 
 /// Actions with their times, in the order in which they are written.

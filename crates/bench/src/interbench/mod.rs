@@ -5,17 +5,19 @@
 //! after 30 s both are told to stop. The controller makes these runs one after the other and forks
 //! new processes for each.
 //!
-//! * [`step`]: the arithmetic of deadlines.
-//! * [`tasks`]: the programs.
+//! * `step`: the arithmetic of deadlines.
+//! * `tasks`: the programs.
 
 mod step;
 mod tasks;
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::parts;
+use crate::programs;
 use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr};
-use schedlab_workload::os::{CHUNK_KIB, Context, LatchId, Os, Program, SemaphoreId, Spawn, Step};
+use schedlab_workload::programs::{
+    CHUNK_KIB, Context, Kernel, LatchId, Program, SemaphoreId, SemaphoreKind, Spawn, Step,
+};
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -132,10 +134,10 @@ impl Benchmark for Interbench {
         &self,
         values: &Values,
         conditions: &Conditions,
-        os: &mut Os,
+        os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
         let setting = Rc::new(Setting::new(values, conditions)?);
-        let ready = os.objects().semaphore(0);
+        let ready = os.objects().semaphore(SemaphoreKind::Syscall, 0);
         os.start(0, Spawn::new("interbench", controller(setting.clone(), ready)));
         // Ten times what the runs should take, and a minute each for a hackbench that is under way.
         let limit_s = setting.pairs.len() as u64 * ((setting.time_s + 1) * 10 + 60);
@@ -155,8 +157,8 @@ impl Setting {
         };
         let interval_us = values.whole("custom-interval");
         let run_us = (interval_us as f64 * values.real("custom-percent") / 100.0) as u64;
-        let bench_nice = SchedAttr::nice(parts::nice(values, "bench-nice")?);
-        let load_nice = SchedAttr::nice(parts::nice(values, "load-nice")?);
+        let bench_nice = SchedAttr::nice(programs::nice(values, "bench-nice")?);
+        let load_nice = SchedAttr::nice(programs::nice(values, "load-nice")?);
         let allowed =
             if values.flag("uniprocessor") { CpuSet::only(CpuId(0)) } else { CpuSet::All };
         let timekeeper = |fifo: bool, otherwise| if fifo { TIMEKEEPER } else { otherwise };

@@ -6,8 +6,8 @@
 use super::step::{Begun, Counts, Deadlines, Demand};
 use crate::hackbench;
 use schedlab_core::{CpuSet, SchedAttr};
-use schedlab_workload::os::{
-    CHUNK_KIB, CacheId, Context, LatchId, Objects, Program, SemaphoreId, Spawn, Step,
+use schedlab_workload::programs::{
+    CHUNK_KIB, CacheId, Context, LatchId, Objects, Program, SemaphoreId, SemaphoreKind, Spawn, Step,
 };
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -164,8 +164,8 @@ struct Keeper {
 impl Keeper {
     fn new(objects: &mut Objects) -> Keeper {
         Keeper {
-            request: objects.semaphore(0),
-            done: objects.semaphore(0),
+            request: objects.semaphore(SemaphoreKind::Syscall, 0),
+            done: objects.semaphore(SemaphoreKind::Syscall, 0),
             asked_us: Cell::new(0),
             over_us: Cell::new(0),
             quit: Cell::new(false),
@@ -371,7 +371,8 @@ fn read(strings: Strings, terms: Terms, cache: CacheId) -> impl Program + 'stati
 
 /// Passes a token round: each thread posts the next one's semaphore and waits for its own.
 fn ring(strings: &Strings, terms: Terms, objects: &mut Objects) -> Vec<Spawn> {
-    let tokens: Rc<[SemaphoreId]> = (0..terms.threads).map(|_| objects.semaphore(0)).collect();
+    let tokens: Rc<[SemaphoreId]> =
+        (0..terms.threads).map(|_| objects.semaphore(SemaphoreKind::Syscall, 0)).collect();
     let thread = |number: usize| {
         let (strings, tokens) = (strings.clone(), tokens.clone());
         // The first thread has the token at the start.

@@ -139,8 +139,8 @@ fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, F
             report.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
         return Ok(own.next().map(|figure| figure.name.clone()));
     };
-    if names.contains(&asked) {
-        return Ok(Some(asked.into()));
+    if let Some(name) = report.figure_called(asked) {
+        return Ok(Some(name));
     }
     let close = close_names(asked, names.iter().copied());
     let hint = match close.as_slice() {

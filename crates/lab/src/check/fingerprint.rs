@@ -121,7 +121,7 @@ impl Observer for Fingerprint {
                 self.add(&[11, now_ns, task(Some(who)), errno.number() as u64]);
             }
             Event::Ticked { cpu: at } => self.add(&[12, now_ns, cpu(at)]),
-            Event::Decided { cpu: _, account: _ } => {}
+            Event::Decided { account: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
         }
     }

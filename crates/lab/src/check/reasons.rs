@@ -34,7 +34,7 @@ pub fn check(rules: &[&RuleDoc], accounts: &[Account], next: Option<TaskId>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_core::{Candidate, Evidence};
+    use schedlab_core::{Candidate, CpuId, Evidence};
 
     schedlab_core::define_rules! {
         /// Two rules.
@@ -50,7 +50,12 @@ mod tests {
             .zip(0..)
             .map(|(&rank, task)| Candidate::task(TaskId(task), [rank, 0, 0, 0]))
             .collect();
-        Account { question: Question::Pick, rule, evidence: Evidence { terms: vec![], candidates } }
+        Account {
+            question: Question::Pick,
+            cpu: CpuId(0),
+            rule,
+            evidence: Evidence { terms: vec![], candidates },
+        }
     }
 
     #[test]

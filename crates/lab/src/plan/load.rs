@@ -6,13 +6,14 @@ use crate::config::RunConfig;
 use crate::error::Error;
 use crate::run::{Experiment, cpus_named};
 use crate::sweep::Sweep;
-use schedlab_bench::mix::{self, AFFINITY, SETTINGS, setting_name};
-use schedlab_bench::{BadValue, Parameter, Value};
+use schedlab_bench::combined::{self, Given, SETTINGS, setting_name};
+use schedlab_bench::{BadValue, Chosen, Parameter, Value};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_workload::groups::cgrules::{self, Rules};
 use schedlab_workload::groups::{self, GroupSettings, Users};
 use schedlab_workload::{Model, Target, Timetable, close_names, rt_app};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -212,19 +213,19 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
     if plan.repeat == 0 {
         return Err(Error::Plan("repeat is 0; it must be at least 1".into()));
     }
-    let (benchmark, given) = match &plan.load {
+    let (benchmark, given): (Chosen, Given) = match &plan.load {
         Load::Workload(source) => {
             return Err(Error::Plan(format!("{} is no benchmark", source.file)));
         }
         Load::Benchmark(of) => {
             let benchmark = benchmark(&of.name)?;
-            (benchmark, given(&of.name, benchmark.parameters(), &of.parameters)?)
+            (benchmark.into(), given(&of.name, benchmark.parameters(), &of.parameters)?)
         }
         Load::Mix(of) => {
             let members = of.members.iter().map(member).collect::<Result<_, Error>>()?;
             let (mix, given) =
-                mix::Mix::of(members).map_err(|error| Error::Plan(error.to_string()))?;
-            (mix as &'static dyn schedlab_bench::Benchmark, given)
+                combined::Mix::of(members).map_err(|error| Error::Plan(error.to_string()))?;
+            (Chosen::Owned(Arc::new(mix)), given)
         }
     };
     let config = of_plan(plan, plan.machine.resolve(1)?);
@@ -244,32 +245,29 @@ fn benchmark(name: &str) -> Result<&'static dyn schedlab_bench::Benchmark, Error
     })
 }
 
-fn member(member: &Member) -> Result<mix::Member, Error> {
+fn member(member: &Member) -> Result<combined::Member, Error> {
     let benchmark = benchmark(&member.name)?;
     let mut given = vec![];
     for (name, text) in &member.parameters {
-        let common = SETTINGS.iter().find(|setting| setting_name(benchmark, setting.name) == name);
+        let common = SETTINGS.iter().find(|setting| setting_name(benchmark, &setting.name) == name);
         given.push(match common {
-            Some(setting) if setting.name == AFFINITY => {
-                let values = mix::affinities(text);
-                let values = values.map_err(|message| BadValue::new(name, message))?;
-                (setting_name(benchmark, setting.name), values)
-            }
-            Some(setting) => (setting_name(benchmark, setting.name), setting.read(text)?),
+            Some(setting) => (setting_name(benchmark, &setting.name), setting.read(text)?),
             None => one_given(&member.name, benchmark.parameters(), name, text)?,
         });
     }
-    Ok(mix::Member { name: member.called.clone(), benchmark, given })
+    Ok(combined::Member { name: member.called.clone(), benchmark, given })
 }
-
-type Given = Vec<(&'static str, Vec<Value>)>;
 
 fn given(
     benchmark: &str,
     parameters: &'static [Parameter],
     settings: &[Setting],
 ) -> Result<Given, Error> {
-    settings.iter().map(|(name, text)| one_given(benchmark, parameters, name, text)).collect()
+    let one = |(name, text): &Setting| {
+        let (name, values) = one_given(benchmark, parameters, name, text)?;
+        Ok((name.into(), values))
+    };
+    settings.iter().map(one).collect()
 }
 
 fn one_given(
@@ -279,9 +277,9 @@ fn one_given(
     text: &str,
 ) -> Result<(&'static str, Vec<Value>), Error> {
     let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
-        let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+        let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
         let message = format!("{benchmark} has no such parameter; it has {}", names.join(", "));
         return Err(BadValue::new(name, message).into());
     };
-    Ok((parameter.name, parameter.read(text)?))
+    Ok((&parameter.name, parameter.read(text)?))
 }

@@ -220,7 +220,7 @@ impl Scheduler for Own {
         self.queue.retain(|&other| other != task);
     }
     fn schedule(&mut self, platform: &mut Platform, _: CpuId) -> Option<TaskId> {
-        platform.because(Question::Pick, Rule(1), |why| {
+        platform.because(Question::Pick, CpuId(0), Rule(1), |why| {
             why.term("nr_running", self.queue.len() as i64);
         });
         self.current = self.current.or_else(|| self.queue.pop_front());

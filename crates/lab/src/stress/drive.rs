@@ -10,7 +10,7 @@ use crate::setup::{self, NewGroup};
 use schedlab_core::{Event, Load, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
 use schedlab_machine::{Machine, Observer, Order, RunEnd, SplitMix64};
-use schedlab_workload::{GroupPlan, GroupSettings, Options, Target, Vm, groups};
+use schedlab_workload::{GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app};
 use std::fmt;
 
 /// Which of a world's runs.
@@ -146,7 +146,7 @@ fn prepare<S, W, O>(
     choice: &Choice,
     turn: Turn,
     scheduler: impl FnOnce(Box<dyn Scheduler>) -> S,
-    workload: impl FnOnce(Vm) -> W,
+    workload: impl FnOnce(Kernel) -> W,
     observer: O,
 ) -> Machine<S, W, O>
 where
@@ -162,7 +162,7 @@ where
         calls: (turn == Turn::Modelled).then(CallCosts::default),
         ..Options::default()
     };
-    let vm = Vm::new(world.model.clone(), &target, options)
+    let vm = rt_app::prepare(&world.model, &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
     let config = world.config();
     let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
@@ -292,7 +292,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     {
         violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {
-                lost.what = format!("{}; {}", lost.what, asked.workload().who_waits());
+                lost.what = format!("{}; {}", lost.what, asked.workload().wait_graph());
             }
             lost
         });
@@ -303,7 +303,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
 /// In worlds where it is known who must get how much: is it so?
 fn shares_so_far(
     world: &World,
-    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Vm>, Witness>,
+    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Kernel>, Witness>,
 ) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {

@@ -15,12 +15,12 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::parallel;
 use crate::select::Choice;
-use schedlab_bench::{Better, Value, Values};
+use schedlab_bench::{Value, Values};
 use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
-use schedlab_report::metrics;
-use schedlab_report::model::TunableValue;
+use schedlab_report::data::TunableValue;
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 /// More runs than this are refused: all their results are held until the last is there.
@@ -32,7 +32,7 @@ pub struct Sweep {
     /// What all runs have in common; its values, seed and tunables are replaced.
     bench: Bench,
     /// What takes several values, in the order given: the first changes last.
-    swept: Vec<(&'static str, Vec<Value>)>,
+    swept: Vec<(Cow<'static, str>, Vec<Value>)>,
     /// Who runs it, with the tunables to set.
     choices: Vec<(Choice, Vec<(String, i64)>)>,
     seeds: Vec<u64>,
@@ -74,15 +74,16 @@ impl Sweep {
     ///
     /// # Errors
     /// There are too many values.
-    pub fn new(
+    pub fn new<N: Into<Cow<'static, str>>>(
         bench: Bench,
-        given: Vec<(&'static str, Vec<Value>)>,
+        given: Vec<(N, Vec<Value>)>,
         repeats: u64,
     ) -> Result<Sweep, SweepError> {
         let mut first = bench.values.clone();
         let mut swept = vec![];
         let mut runs = repeats as usize;
         for (name, mut values) in given {
+            let name = name.into();
             let mut seen: Vec<Value> = vec![];
             values.retain(|value| {
                 let new = !seen.contains(value);
@@ -93,7 +94,7 @@ impl Sweep {
             });
             runs = runs.saturating_mul(values.len());
             if let [only] = values.as_slice() {
-                first.set(name, only.clone());
+                first.set(&name, only.clone());
             } else {
                 swept.push((name, values));
             }
@@ -196,7 +197,7 @@ impl Sweep {
     }
 
     /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is
-    /// done; `done` is told so, from any of the threads.
+    /// done; `done` is called then, from any of the threads.
     ///
     /// # Errors
     /// The first run, in their own order, that fails.
@@ -247,7 +248,7 @@ impl Sweep {
         }
     }
 
-    /// What tells a run from the others that a results file may have.
+    /// The key of a run in a results file: what no other run has.
     fn key(&self, run: &Run<'_>) -> String {
         let values = self.values(run.combination);
         let values: Vec<String> =
@@ -286,9 +287,9 @@ impl Sweep {
             let swept = self.swept.iter().find(|(name, _)| *name == parameter.name);
             let values = match swept {
                 Some((_, values)) => values.iter().map(json).collect(),
-                None => vec![json(self.first.get(parameter.name))],
+                None => vec![json(self.first.get(&parameter.name))],
             };
-            Axis { name: parameter.name.into(), about: parameter.about.into(), values }
+            Axis { name: parameter.name.to_string(), about: parameter.about.into(), values }
         };
         let place = |name: &str| parameters.iter().position(|parameter| parameter.name == name);
         let scheduler = |(choice, tunables): &(Choice, Vec<(String, i64)>)| BenchScheduler {
@@ -320,7 +321,7 @@ fn json(value: &Value) -> serde_json::Value {
     match value {
         Value::Whole(number) => (*number).into(),
         Value::Real(number) => (*number).into(),
-        Value::Word(word) => (*word).into(),
+        Value::Word(word) => (&**word).into(),
         Value::Flag(given) => (*given).into(),
     }
 }
@@ -329,11 +330,7 @@ fn row(seed: u64, ran: crate::run::Run) -> BenchRow {
     let figure = |figure: schedlab_bench::Figure| Figure {
         name: figure.name,
         unit: figure.unit.into(),
-        better: match figure.better {
-            Better::Lower => metrics::Better::Less,
-            Better::Higher => metrics::Better::More,
-            Better::Neither => metrics::Better::Neither,
-        },
+        better: figure.better,
         value: figure.value,
     };
     // What is infinite or no number at all has no value.

@@ -13,9 +13,9 @@ fn sweep(given: &[(&str, &str)]) -> Sweep {
     let parameter = |name: &str| -> &'static Parameter {
         benchmark.parameters().iter().find(|parameter| parameter.name == name).expect("it is there")
     };
-    let given = given
-        .iter()
-        .map(|(name, text)| (parameter(name).name, parameter(name).read(text).expect("it does")));
+    let given = given.iter().map(|(name, text)| {
+        (parameter(name).name.clone(), parameter(name).read(text).expect("it does"))
+    });
     let mut sweep = Sweep::new(Bench::new(benchmark), given.collect(), 2).expect("they are few");
     for name in ["o_n", "o_1"] {
         sweep.add(select::find(name).expect("it is there"), vec![]).expect("they are few");
@@ -108,12 +108,12 @@ fn results_of_another_sweep_are_refused() {
         Err(error) => error.to_string(),
     };
     assert!(message(Results::create(&file.0, &sweep, "v1")).contains("there already"));
-    let told = message(Results::resume(&file.0, &sweep, "v2"));
-    assert!(told.contains("its version of schedlab is v1, not v2"), "{told}");
+    let text = message(Results::resume(&file.0, &sweep, "v2"));
+    assert!(text.contains("its version of schedlab is v1, not v2"), "{text}");
     let mut two = self::sweep(&GIVEN);
     two.bench.config.cpus = 2;
-    let told = message(Results::resume(&file.0, &two, "v1"));
-    assert!(told.contains("its number of CPUs is 1, not 2"), "{told}");
+    let text = message(Results::resume(&file.0, &two, "v1"));
+    assert!(text.contains("its number of CPUs is 1, not 2"), "{text}");
     std::fs::write(&file.0, "{}\n").expect("it can be written");
     assert!(message(Results::resume(&file.0, &sweep, "v1")).contains("line 1"));
     std::fs::write(&file.0, "a letter").expect("it can be written");

@@ -11,7 +11,7 @@
 //!
 //! A description says how the CPUs hang together ([`Topology`]), and, if the machine was always run
 //! so, how many ticks a second it had; and, if it is a modelled machine, what things cost on it
-//! ([`CostModel`]). The file's form ([`form`]) carries a number, so that later ones can hold more.
+//! ([`CostModel`]). The file's form (`form`) carries a number, so that later ones can hold more.
 
 mod calibrated;
 mod form;

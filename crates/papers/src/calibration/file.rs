@@ -2,7 +2,7 @@
 //!
 //! `docs/calibration.md` describes it for those who write one.
 
-use crate::file::For;
+use crate::axes::For;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;

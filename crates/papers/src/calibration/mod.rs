@@ -1,18 +1,19 @@
 //! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
 //!
-//! How the search goes is in [`schedlab_lab::calibrate`]. Here the file is made sense of, the
-//! measurements are simulated, and the machine's file is written, in which every fitted number
-//! tells what it was fitted to. What was held out is simulated with the numbers before and after,
-//! and has no part in the search: only that can speak for the model.
+//! [`schedlab_lab::calibrate`] does the search. This module reads the file, simulates the
+//! measurements, and writes the machine's file, in which every fitted number names what it was
+//! fitted to. What was held out is simulated with the numbers before and after, and has no part in
+//! the search: only that is evidence for the model.
 //!
-//! * [`file`]: the form of the files.
-//! * [`point`]: a measurement, and how it is simulated.
+//! * [`mod@file`]: the form of the files.
+//! * `point`: a measurement, and how it is simulated.
 //! * [`text`]: the result for the terminal.
 
 pub mod file;
 mod point;
 pub mod text;
 
+use crate::error::{At, Error};
 use file::File;
 use point::Point;
 use schedlab_lab::calibrate::{self, CalibrateError, Effort};
@@ -97,49 +98,41 @@ pub enum Progress {
     Try(f64),
 }
 
-/// Why a calibration comes to nothing: the file, and what is wrong.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{file}: {message}")]
-pub struct CalibrationError {
-    /// Which file.
-    pub file: String,
-    /// What is wrong, and where.
-    pub message: String,
-}
-
 impl Calibration {
     /// Makes sense of the text of a file, which errors call `name`.
     ///
     /// # Errors
     /// What in it means nothing.
-    pub fn read(name: &str, text: &str) -> Result<Calibration, CalibrationError> {
-        let file = toml::from_str::<File>(text).map_err(|error| error.to_string());
-        file.and_then(Calibration::new).map_err(|message| CalibrationError {
-            file: name.into(),
-            message: message.trim_end().into(),
-        })
+    pub fn read(name: &str, text: &str) -> Result<Calibration, Error> {
+        let file = toml::from_str::<File>(text);
+        let file = file.map_err(|error| Error::new(error.to_string().trim_end()));
+        file.and_then(Calibration::new).at(name)
     }
 
-    fn new(file: File) -> Result<Calibration, String> {
+    fn new(file: File) -> Result<Calibration, Error> {
         let machine = schedlab_lab::machines::find(&file.machine)
-            .map_err(|error| format!("machine: {error}"))?;
+            .map_err(|error| Error::new(error).at("machine"))?;
         let nothing_costs = || {
-            format!(
-                "machine: on {} nothing costs anything; name one that has a file with \"costs\"",
+            let message = format!(
+                "on {} nothing costs anything; name one that has a file with \"costs\"",
                 file.machine
-            )
+            );
+            Error::new(message).at("machine")
         };
         let costs = machine.costs.clone().ok_or_else(nothing_costs)?;
         let machine_text = match description::preset_text(&file.machine) {
             Some(text) => text.into(),
             None => std::fs::read_to_string(&file.machine)
-                .map_err(|error| format!("machine: {}: {error}", file.machine))?,
+                .map_err(|error| Error::new(error).at(&file.machine).at("machine"))?,
         };
         if file.calibrated_on.trim().is_empty() {
-            return Err("calibrated_on: is empty; say what the numbers are fitted to".into());
+            return Err(
+                Error::new("is empty; say what the numbers are fitted to").at("calibrated_on")
+            );
         }
         if !(file.precision > 0.0 && file.precision < 1.0) {
-            return Err(format!("precision: {}; give a part such as 0.002", file.precision));
+            let message = format!("{}; give a part such as 0.002", file.precision);
+            return Err(Error::new(message).at("precision"));
         }
         let parameters = parameters(&file, &costs)?;
         let points = points("measurement", &file.measurements, &machine)?;
@@ -147,20 +140,18 @@ impl Calibration {
         if parameters.is_empty() || points.len() < parameters.len() {
             let message = "give at least one [[parameter]], and as many measurements as parameters";
             let counted = format!("there are {} and {}", parameters.len(), points.len());
-            return Err(format!("{message}; {counted}"));
+            return Err(format!("{message}; {counted}").into());
         }
         if let Some(twice) =
             held_out.iter().find(|point| points.iter().any(|other| other.what == point.what))
         {
-            return Err(format!(
-                "held_out: {} is fitted to; it cannot be held out, too",
-                twice.what
-            ));
+            let message = format!("{} is fitted to; it cannot be held out, too", twice.what);
+            return Err(Error::new(message).at("held_out"));
         }
         Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
     }
 
-    /// Searches on `threads` threads; the result does not depend on how many. `progress` is told
+    /// Searches on `threads` threads; the result does not depend on how many. `progress` is called
     /// from any of them.
     ///
     /// # Errors
@@ -170,13 +161,12 @@ impl Calibration {
         name: &str,
         threads: NonZeroUsize,
         progress: impl Fn(Progress) + Sync,
-    ) -> Result<Calibrated, CalibrationError> {
-        let error = |message: String| CalibrationError { file: name.into(), message };
-        let mut seen = Seen::default();
+    ) -> Result<Calibrated, Error> {
+        let mut cache = SimulationCache::default();
         let effort = Effort { simulations: self.file.tries, precision: self.file.precision };
         let mut first: Option<(Vec<f64>, Vec<f64>)> = None;
         let fit = calibrate::fit(&self.parameters, effort, |values| {
-            let simulated = self.simulate(&self.points, values, threads, &mut seen, &progress)?;
+            let simulated = self.simulate(&self.points, values, threads, &mut cache, &progress)?;
             let ratios = self.points.iter().zip(&simulated);
             let ratios: Vec<f64> =
                 ratios.map(|(point, simulated)| point.measured / simulated).collect();
@@ -187,18 +177,18 @@ impl Calibration {
             }
             Ok(ratios)
         });
-        let fit = fit.map_err(|why: CalibrateError<String>| match why {
-            CalibrateError::Simulation(message) => error(message),
+        let fit = fit.map_err(|why: CalibrateError<Error>| match why {
+            CalibrateError::Simulation(error) => error,
             CalibrateError::Ratio(which) => {
-                error(format!("{}: came to nothing", self.points[which].what))
+                Error::new("came to nothing").at(&self.points[which].what)
             }
-            other => error(other.to_string()),
-        })?;
+            other => Error::new(other),
+        });
+        let fit = fit.at(name)?;
         let before: Vec<f64> = self.parameters.iter().map(|parameter| parameter.start).collect();
-        let mut compared = |points: &[Point]| -> Result<Vec<Compared>, CalibrationError> {
-            let mut with = |values| {
-                self.simulate(points, values, threads, &mut seen, &progress).map_err(error)
-            };
+        let mut compared = |points: &[Point]| -> Result<Vec<Compared>, Error> {
+            let mut with =
+                |values| self.simulate(points, values, threads, &mut cache, &progress).at(name);
             let (before, after) = (with(&before)?, with(&fit.values)?);
             let compared = points.iter().zip(before.iter().zip(after));
             Ok(compared.map(|(point, (before, after))| point.compared(*before, after)).collect())
@@ -224,7 +214,7 @@ impl Calibration {
             measurements,
             held_out,
             tries: fit.simulations,
-            description: description.map_err(|why| error(format!("machine: {why}")))?,
+            description: description.map_err(|why| Error::new(why).at("machine").at(name))?,
         })
     }
 
@@ -236,15 +226,18 @@ impl Calibration {
         before: &[f64],
         values: &[f64],
         ratios: &[f64],
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let mut changed = (0..values.len()).filter(|&number| values[number] != start[number]);
         match (changed.next(), changed.next()) {
-            (Some(one), None) if before == ratios => Err(format!(
-                "parameter {}: {} instead of {} makes no difference to any measurement; it cannot be fitted to them",
-                self.parameters[one].name,
-                rounded(values[one]),
-                rounded(start[one])
-            )),
+            (Some(one), None) if before == ratios => {
+                let message = format!(
+                    "{} instead of {} makes no difference to any measurement; it cannot be \
+                     fitted to them",
+                    rounded(values[one]),
+                    rounded(start[one])
+                );
+                Err(Error::new(message).at(format!("parameter {}", self.parameters[one].name)))
+            }
             _ => Ok(()),
         }
     }
@@ -255,18 +248,19 @@ impl Calibration {
         points: &[Point],
         values: &[f64],
         threads: NonZeroUsize,
-        seen: &mut Seen,
+        cache: &mut SimulationCache,
         progress: &(impl Fn(Progress) + Sync),
-    ) -> Result<Vec<f64>, String> {
+    ) -> Result<Vec<f64>, Error> {
         let mut costs = self.costs.clone();
         for (parameter, value) in self.file.parameters.iter().zip(values) {
             for cost in &parameter.costs {
-                schedlab_lab::machines::set_cost(&mut costs, cost, rounded(*value))?;
+                schedlab_lab::machines::set_cost(&mut costs, cost, rounded(*value))
+                    .map_err(Error::new)?;
             }
         }
         let keys: Vec<Key> = points.iter().map(|point| Key::new(point, &costs)).collect();
         let mut new: Vec<usize> =
-            (0..points.len()).filter(|&one| seen.value(&keys[one]).is_none()).collect();
+            (0..points.len()).filter(|&one| cache.value(&keys[one]).is_none()).collect();
         // Several points may be the same.
         new.dedup_by(|a, b| keys[*a] == keys[*b]);
         let simulated = parallel::map(&new, threads, |&one| {
@@ -275,10 +269,10 @@ impl Calibration {
             value
         });
         for (one, value) in new.into_iter().zip(simulated) {
-            let value = value.map_err(|why| format!("{}: {why}", points[one].what))?;
-            seen.0.push((keys[one].clone(), value));
+            let value = value.at(&points[one].what)?;
+            cache.0.push((keys[one].clone(), value));
         }
-        Ok(keys.iter().filter_map(|key| seen.value(key)).collect())
+        Ok(keys.iter().filter_map(|key| cache.value(key)).collect())
     }
 }
 
@@ -305,9 +299,9 @@ impl Key {
 /// What was simulated before: the same costs come to the same, and 2.6's do not depend on what a
 /// step of 2.4's scan costs.
 #[derive(Default)]
-struct Seen(Vec<(Key, f64)>);
+struct SimulationCache(Vec<(Key, f64)>);
 
-impl Seen {
+impl SimulationCache {
     fn value(&self, key: &Key) -> Option<f64> {
         self.0.iter().find(|(other, _)| other == key).map(|(_, value)| *value)
     }
@@ -325,30 +319,31 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter>, String> {
+fn parameters(file: &File, costs: &CostModel) -> Result<Vec<calibrate::Parameter>, Error> {
     let mut parameters = vec![];
     let mut known: Vec<&String> = vec![];
     for file::Parameter { costs: names, start, least, most } in &file.parameters {
         let name = names.join(" = ");
         if names.is_empty() {
-            return Err("parameter: costs is empty; name at least one, as `--cost` does".into());
+            let message = "costs is empty; name at least one, as `--cost` does";
+            return Err(Error::new(message).at("parameter"));
         }
         let sound = *least > 0.0 && least <= start && start <= most && most.is_finite();
         if !sound {
             let message = "the start must lie between the least and the most, and they above 0";
-            return Err(format!(
-                "parameter {name}: {message}; they are {start}, {least} and {most}"
-            ));
+            let message = format!("{message}; they are {start}, {least} and {most}");
+            return Err(Error::new(message).at(format!("parameter {name}")));
         }
         for cost in names {
             if known.contains(&cost) {
-                return Err(format!("parameter {name}: {cost} is named twice"));
+                let message = format!("{cost} is named twice");
+                return Err(Error::new(message).at(format!("parameter {name}")));
             }
             known.push(cost);
             costs
                 .clone()
                 .set(cost, *most)
-                .map_err(|message| format!("parameter {name}: {message}"))?;
+                .map_err(|message| Error::new(message).at(format!("parameter {name}")))?;
         }
         parameters.push(calibrate::Parameter { name, start: *start, least: *least, most: *most });
     }
@@ -359,16 +354,16 @@ fn points(
     kind: &str,
     from: &[file::Measurement],
     machine: &Description,
-) -> Result<Vec<Point>, String> {
+) -> Result<Vec<Point>, Error> {
     let mut points = vec![];
     for (number, measurement) in from.iter().enumerate() {
         let of_it = Point::all(measurement, machine);
-        points.extend(of_it.map_err(|error| format!("{kind} {}: {error}", number + 1))?);
+        points.extend(of_it.at(format!("{kind} {}", number + 1))?);
     }
     Ok(points)
 }
 
-fn points_held_out(file: &File, machine: &Description) -> Result<Vec<Point>, String> {
+fn points_held_out(file: &File, machine: &Description) -> Result<Vec<Point>, Error> {
     points("held_out", &file.held_out, machine)
 }
 

@@ -2,8 +2,8 @@
 
 use super::Compared;
 use super::file::Measurement;
-use crate::expand::{self, Binding, combinations, fill, text_of};
-use crate::expression::mean;
+use crate::axes::{self, Binding, combinations, fill, text_of};
+use crate::error::{At, Error};
 use crate::file::check_seeds;
 use schedlab_bench::Values;
 use schedlab_lab::RunConfig;
@@ -12,6 +12,7 @@ use schedlab_lab::select::{self, Choice};
 use schedlab_lab::setup;
 use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::Description;
+use schedlab_report::metrics::mean;
 
 /// See the module.
 #[derive(Clone)]
@@ -29,8 +30,8 @@ pub(super) struct Point {
 
 impl Point {
     /// Those that `measurement` says once for many.
-    pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, String> {
-        expand::check(&measurement.axes)?;
+    pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, Error> {
+        axes::check(&measurement.axes)?;
         combinations(&measurement.axes)
             .iter()
             .map(|binding| Point::new(measurement, machine, binding))
@@ -41,38 +42,41 @@ impl Point {
         measurement: &Measurement,
         machine: &Description,
         binding: &Binding,
-    ) -> Result<Point, String> {
+    ) -> Result<Point, Error> {
         let name = &measurement.bench;
-        let benchmark =
-            schedlab_bench::find(name).ok_or_else(|| format!("there is no benchmark {name}"))?;
+        let benchmark = schedlab_bench::find(name)
+            .ok_or_else(|| Error::new(format!("there is no benchmark {name}")))?;
         let mut values = Values::defaults(benchmark.parameters());
         let mut set = String::new();
         for (parameter, value) in &measurement.parameters {
             let value = fill(&text_of(value), binding);
             values = values
                 .with(benchmark.parameters(), parameter, &value)
-                .map_err(|error| format!("{name}: {error}"))?;
+                .map_err(|error| Error::new(error).at(name))?;
             set += &format!(" --{parameter} {value}");
         }
         let scheduler = fill(&measurement.scheduler, binding);
-        let choice = select::find(&scheduler).map_err(|error| error.to_string())?;
+        let choice = select::find(&scheduler).map_err(Error::new)?;
         let what = format!("{name}{set} {choice} {}", measurement.figure);
         let text = fill(&text_of(&measurement.measured), binding);
         let measured = text.parse().ok().filter(|&value: &f64| value.is_finite() && value > 0.0);
         let measured = measured.ok_or_else(|| {
-            format!("{what}: measured is {text}; it must be a number above 0, for it is compared by ratios")
+            Error::new(format!(
+                "measured is {text}; it must be a number above 0, for it is compared by ratios"
+            ))
+            .at(&what)
         })?;
         if measurement.source.trim().is_empty() {
-            return Err(format!("{what}: source is empty; say where the value was published"));
+            return Err(Error::new("source is empty; say where the value was published").at(what));
         }
-        check_seeds(measurement.seeds).map_err(|error| format!("{what}: {error}"))?;
+        check_seeds(measurement.seeds).at(&what)?;
         let bench = Bench {
             values,
             config: RunConfig { costs: None, ..RunConfig::described(machine.clone()) },
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
-            return Err(format!("{choice} cannot run {name}: {why}"));
+            return Err(format!("{choice} cannot run {name}: {why}").into());
         }
         let (figure, source) = (measurement.figure.clone(), fill(&measurement.source, binding));
         Ok(Point { what, measured, source, figure, seeds: measurement.seeds, bench, choice })
@@ -89,24 +93,28 @@ impl Point {
     }
 
     /// What it comes to where things cost so much.
-    pub fn simulate(&self, costs: &CostModel) -> Result<f64, String> {
+    pub fn simulate(&self, costs: &CostModel) -> Result<f64, Error> {
         let of_seeds: Vec<f64> = (1..=self.seeds)
             .map(|seed| self.simulate_once(costs, seed))
             .collect::<Result<_, _>>()?;
         Ok(mean(&of_seeds))
     }
 
-    fn simulate_once(&self, costs: &CostModel, seed: u64) -> Result<f64, String> {
+    fn simulate_once(&self, costs: &CostModel, seed: u64) -> Result<f64, Error> {
         let mut bench = self.bench.clone();
         (bench.config.costs, bench.config.seed) = (Some(costs.clone()), Some(seed));
-        let run = bench.run(&self.choice).map_err(|error| error.to_string())?;
+        let run = bench.run(&self.choice).map_err(Error::new)?;
         if let Some(warning) = run.warning {
-            return Err(warning);
+            return Err(warning.into());
         }
         run.findings.figure(&self.figure).ok_or_else(|| {
             let names: Vec<&str> =
                 run.findings.figures.iter().map(|figure| figure.name.as_str()).collect();
-            format!("there is no figure \"{}\"; there are {}", self.figure, names.join(", "))
+            Error::new(format!(
+                "there is no figure \"{}\"; there are {}",
+                self.figure,
+                names.join(", ")
+            ))
         })
     }
 

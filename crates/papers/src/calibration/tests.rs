@@ -29,7 +29,7 @@ measured = 0.0608
 source = "made up"
 "#;
 
-fn run(text: &str, threads: usize) -> Result<Calibrated, CalibrationError> {
+fn run(text: &str, threads: usize) -> Result<Calibrated, Error> {
     let threads = NonZeroUsize::new(threads).expect("it is not 0");
     Calibration::read("m.toml", text)?.run("m.toml", threads, |_| ())
 }
@@ -40,8 +40,13 @@ fn measured_with(ns: f64) -> String {
     let calibration = Calibration::read("m.toml", &start).expect("it is well formed");
     let mut text = MESSAGES.to_string();
     let points = [calibration.points.clone(), calibration.held_out.clone()].concat();
-    let simulated =
-        calibration.simulate(&points, &[ns], NonZeroUsize::MIN, &mut Seen::default(), &|_| ());
+    let simulated = calibration.simulate(
+        &points,
+        &[ns],
+        NonZeroUsize::MIN,
+        &mut SimulationCache::default(),
+        &|_| (),
+    );
     for (from, to) in ["0.0152", "0.0304", "0.0608"].iter().zip(simulated.expect("it runs")) {
         text = text.replace(from, &to.to_string());
     }

@@ -1,16 +1,15 @@
 //! The figures of benchmarks for spreadsheets.
 
 use super::{BenchReport, written};
-use crate::csv::row;
+use crate::csv::Rows;
 
 /// One row for each run and figure: all parameters of the benchmark under their names, then
 /// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own
 /// units; the others are in `ns`, `part`, `index` or `count`.
 pub fn figures(report: &BenchReport) -> String {
-    let mut text = String::new();
     let names = report.parameters.iter().map(|axis| axis.name.as_str());
     let columns = ["scheduler", "release", "seed", "figure", "value", "unit"];
-    row(&mut text, &names.chain(columns).collect::<Vec<&str>>());
+    let mut rows = Rows::headed(&names.chain(columns).collect::<Vec<&str>>());
     for point in &report.points {
         let scheduler = &report.schedulers[point.scheduler];
         let value = |place| report.value(point, place).map_or(String::new(), written);
@@ -24,9 +23,9 @@ pub fn figures(report: &BenchReport) -> String {
                     run.seed.to_string(),
                 ]);
                 fields.extend([figure.name.clone(), figure.value.to_string(), figure.unit.clone()]);
-                row(&mut text, &fields);
+                rows.push(&fields);
             }
         }
     }
-    text
+    rows.into_text()
 }

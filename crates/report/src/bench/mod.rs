@@ -13,9 +13,11 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::data::{EndState, RunReport, TunableValue};
 use crate::json::{self, ReadError};
-use crate::metrics::{Better, COMPARED};
-use crate::model::{EndState, RunReport, TunableValue};
+use crate::metrics::value;
+use schedlab_measure::Better;
+use schedlab_measure::catalogue::{self, COMPARED, Named};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -159,20 +161,21 @@ impl BenchRow {
     }
 }
 
-/// What of [`COMPARED`] says nothing about a benchmark: it has results of its own.
+/// What of [`COMPARED`] is left out for benchmarks, which have results of their own.
 const LEFT_OUT: [&str; 1] = ["throughput"];
 
 /// What the laboratory measured of a run, in ns, parts and counts.
 pub fn metrics(run: &RunReport) -> Vec<Figure> {
-    let metric = |metric: &crate::metrics::Metric| {
-        let value = (metric.of)(run)?;
-        let (unit, value) = (value.unit().into(), value.as_f64());
-        Some(Figure { name: metric.title(), unit, better: metric.better, value })
+    let figure = |metric: Named| {
+        let value = value(run, metric)?;
+        let (unit, value) = (value.unit().name().into(), value.as_f64());
+        Some(Figure { name: metric.title(), unit, better: metric.better(), value })
     };
     COMPARED
         .iter()
-        .filter(|other| !LEFT_OUT.contains(&other.id))
-        .filter_map(metric)
+        .filter(|id| !LEFT_OUT.contains(id))
+        .filter_map(|id| catalogue::find(id))
+        .filter_map(figure)
         .filter(|figure| figure.value.is_finite())
         .collect()
 }
@@ -240,6 +243,15 @@ impl BenchReport {
             }
         }
         names
+    }
+
+    /// The figure that is meant by `name`: one of that name, or the metric of the catalogue with
+    /// that id.
+    pub fn figure_called(&self, name: &str) -> Option<String> {
+        let names = self.figure_names();
+        let title = || catalogue::find(name).map(|metric| metric.title());
+        let is_there = |name: &String| names.contains(&name.as_str());
+        Some(name.to_string()).filter(is_there).or_else(|| title().filter(is_there))
     }
 
     /// Any point's figure called `name`, to know its unit.

@@ -3,8 +3,8 @@
 use super::{BenchPoint, BenchReport, Summary, written};
 use crate::Style;
 use crate::format::amount;
-use crate::metrics::Better;
 use crate::table::{GridColumn, grid, none_text};
+use schedlab_measure::Better;
 
 /// A label, and what of a figure it stands for.
 type Row = (String, fn(&Summary) -> Option<f64>);
@@ -52,7 +52,7 @@ pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> St
 }
 
 /// One figure of a sweep: a row for each choice of values, a column a scheduler. Repeated runs are
-/// told as `mean ± standard deviation (least to most)`.
+/// written as `mean ± standard deviation (least to most)`.
 pub fn sweep(report: &BenchReport, name: &str, style: Style) -> String {
     let schedulers = report.schedulers.len().max(1);
     let rows: Vec<Vec<&BenchPoint>> =
@@ -70,7 +70,7 @@ pub fn sweep(report: &BenchReport, name: &str, style: Style) -> String {
             points
                 .get(number)
                 .and_then(|point| point.figure(name))
-                .map_or(none_text(style).into(), |figure| told(figure, style))
+                .map_or(none_text(style).into(), |figure| spread(figure, style))
         };
         GridColumn {
             head: format!("{}\n{}", scheduler.name, scheduler.release),
@@ -82,7 +82,7 @@ pub fn sweep(report: &BenchReport, name: &str, style: Style) -> String {
     grid(&labels, &columns, style)
 }
 
-fn told(figure: &Summary, style: Style) -> String {
+fn spread(figure: &Summary, style: Style) -> String {
     let amount = |value| amount(value, &figure.unit, style.unicode);
     let Some(sd) = figure.sd else { return amount(figure.mean) };
     let sign = if style.unicode { "±" } else { "+-" };
@@ -103,8 +103,8 @@ fn is_best(points: &[&BenchPoint], name: &str, place: usize) -> bool {
     let most = figures().map(|other| other.mean).fold(f64::NEG_INFINITY, f64::max);
     match figure.better {
         _ if least == most => false,
-        Better::Less => figure.mean == least,
-        Better::More => figure.mean == most,
+        Better::Lower => figure.mean == least,
+        Better::Higher => figure.mean == most,
         Better::Neither => false,
     }
 }

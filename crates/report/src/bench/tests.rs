@@ -19,7 +19,7 @@ fn report() -> BenchReport {
     let figure = |name: &str, unit: &str, value: f64| Figure {
         name: name.into(),
         unit: unit.into(),
-        better: Better::Less,
+        better: Better::Lower,
         value,
     };
     let row = |seed: u64, value: f64| BenchRow {
@@ -67,6 +67,12 @@ fn runs_are_summed_up() {
     assert_eq!((time.count, time.mean, time.min, time.max), (2, 11.0, 10.0, 12.0));
     assert!((time.sd.expect("there are two") - 2.0_f64.sqrt()).abs() < 1e-12);
     assert_eq!(report.figure_names(), ["time", "waiting longest"]);
+    // A figure is called by its name, a metric also by its id.
+    let called = |name| report.figure_called(name);
+    assert_eq!(called("time"), Some("time".into()));
+    assert_eq!(called("waiting longest"), called("wait_max"));
+    assert_eq!(called("wait_max"), Some("waiting longest".into()));
+    assert_eq!((called("wait_mean"), called("nothing")), (None, None));
 }
 
 #[test]

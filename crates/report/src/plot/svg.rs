@@ -22,28 +22,73 @@ const LEGEND_LINE: f64 = 20.0;
 const LETTER: f64 = 7.0;
 
 const GREY: &str = "#777";
-/// Colours that those who see colours otherwise can tell apart, too (after Okabe and Ito, of even
+/// Colours that colour-blind readers can tell apart, too (after Okabe and Ito, of even
 /// brightness).
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b8509b", "#c08a00", "#3a9fd6", "#8c564b", "#7f7fdb"];
 const DASHES: [&str; 5] = ["", "7 4", "2 3", "10 3 2 3", "4 2"];
 const SHAPES: usize = 7;
 
+/// The attributes of an element, by name.
+type Attributes<'a> = &'a [(&'a str, &'a str)];
+
+/// A document as it is written. All that is put into it goes through [`escaped`].
+struct Svg(String);
+
+impl Svg {
+    /// Begins an element.
+    fn open(&mut self, name: &str, attributes: Attributes<'_>) {
+        self.tag(name, attributes);
+        self.0.push('>');
+    }
+
+    /// Ends it, and the line.
+    fn close(&mut self, name: &str) {
+        let _ = writeln!(self.0, "</{name}>");
+    }
+
+    /// An element with nothing in it.
+    fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
+        self.tag(name, attributes);
+        self.0.push_str("/>\n");
+    }
+
+    /// An element with words in it.
+    fn words(&mut self, name: &str, attributes: Attributes<'_>, words: &str) {
+        self.open(name, attributes);
+        self.0.push_str(&escaped(words));
+        self.close(name);
+    }
+
+    fn tag(&mut self, name: &str, attributes: Attributes<'_>) {
+        let _ = write!(self.0, "<{name}");
+        for (name, value) in attributes {
+            let _ = write!(self.0, " {name}=\"{}\"", escaped(value));
+        }
+    }
+}
+
 /// The document.
 pub fn draw(chart: &Chart) -> String {
     let legend = Legend::of(chart);
     let height = LEGEND_TOP + LEGEND_LINE * legend.lines as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{GREY}\">\n<title>{}</title>\n",
-        escaped(&chart.title)
-    );
-    text(
-        &mut svg,
-        (WIDTH / 2.0, 24.0),
-        "middle\" font-size=\"16\" font-weight=\"bold",
-        &chart.title,
-    );
+    let mut svg = Svg(String::new());
+    let (width, height) = (WIDTH.to_string(), height.to_string());
+    let attributes = [
+        ("xmlns", "http://www.w3.org/2000/svg"),
+        ("width", &width),
+        ("height", &height),
+        ("viewBox", &format!("0 0 {width} {height}")),
+        ("role", "img"),
+        ("font-family", "Helvetica, Arial, sans-serif"),
+        ("font-size", "13"),
+        ("fill", GREY),
+    ];
+    svg.open("svg", &attributes);
+    svg.0.push('\n');
+    svg.words("title", &[], &chart.title);
+    let large = [("font-size", "16"), ("font-weight", "bold")];
+    text(&mut svg, (WIDTH / 2.0, 24.0), "middle", &large, &chart.title);
     match (chart.x_range(), chart.y_range()) {
         (Some(x), Some(y)) => {
             let ticks = Ticks::around(y.0, y.1, 6);
@@ -53,11 +98,13 @@ pub fn draw(chart: &Chart) -> String {
                 curve(&mut svg, &place, number, series);
             }
         }
-        _ => text(&mut svg, (WIDTH / 2.0, (TOP + BOTTOM) / 2.0), "middle", "nothing to draw"),
+        _ => {
+            text(&mut svg, (WIDTH / 2.0, (TOP + BOTTOM) / 2.0), "middle", &[], "nothing to draw");
+        }
     }
     legend.draw(&mut svg, chart);
-    svg.push_str("</svg>\n");
-    svg
+    svg.close("svg");
+    svg.0
 }
 
 /// Where on the picture values are.
@@ -98,100 +145,103 @@ fn length(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Writes one piece of text. `anchor` is `start`, `middle` or `end`, and may bring further
-/// attributes.
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
+/// Writes one piece of text. `anchor` is `start`, `middle` or `end`.
+fn text(svg: &mut Svg, (x, y): (f64, f64), anchor: &str, more: Attributes<'_>, words: &str) {
     let (x, y) = (length(x), length(y));
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
-        escaped(words)
-    );
+    let place = [("x", x.as_str()), ("y", &y), ("text-anchor", anchor)];
+    svg.words("text", &[&place, more].concat(), words);
 }
 
-fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), attributes: &str) {
+fn line(svg: &mut Svg, from: (f64, f64), to: (f64, f64), paint: Attributes<'_>) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(length);
-    let _ = writeln!(svg, "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {attributes}/>");
+    let ends = [("x1", x1.as_str()), ("y1", &y1), ("x2", &x2), ("y2", &y2)];
+    svg.empty("line", &[&ends, paint].concat());
 }
 
-fn axes(svg: &mut String, chart: &Chart, place: &Place, ticks: Ticks) {
-    let faint = format!("stroke=\"{GREY}\" stroke-opacity=\"0.25\"");
-    let solid = format!("stroke=\"{GREY}\"");
+/// The corners of a `polyline` or a `polygon`.
+fn corners(of: impl Iterator<Item = (f64, f64)>) -> String {
+    let corners: Vec<String> = of.map(|(x, y)| format!("{},{}", length(x), length(y))).collect();
+    corners.join(" ")
+}
+
+fn axes(svg: &mut Svg, chart: &Chart, place: &Place, ticks: Ticks) {
+    let faint = [("stroke", GREY), ("stroke-opacity", "0.25")];
+    let solid = [("stroke", GREY)];
     for (at, label) in ticks.marks() {
         let y = place.y(at);
         line(svg, (LEFT, y), (RIGHT, y), &faint);
-        text(svg, (LEFT - 8.0, y + 4.0), "end", &label);
+        text(svg, (LEFT - 8.0, y + 4.0), "end", &[], &label);
     }
     for (at, label) in chart.x_marks(place.x, 8) {
         let x = place.x(at);
         line(svg, (x, BOTTOM), (x, BOTTOM + 5.0), &solid);
-        text(svg, (x, BOTTOM + 20.0), "middle", &label);
+        text(svg, (x, BOTTOM + 20.0), "middle", &[], &label);
     }
     line(svg, (LEFT, TOP), (LEFT, BOTTOM), &solid);
     line(svg, (LEFT, BOTTOM), (RIGHT, BOTTOM), &solid);
-    text(svg, ((LEFT + RIGHT) / 2.0, BOTTOM + 42.0), "middle", &chart.x_label);
-    let middle = length((TOP + BOTTOM) / 2.0);
-    let turned = format!("middle\" transform=\"rotate(-90 18 {middle})");
-    text(svg, (18.0, (TOP + BOTTOM) / 2.0), &turned, &chart.y_label);
+    text(svg, ((LEFT + RIGHT) / 2.0, BOTTOM + 42.0), "middle", &[], &chart.x_label);
+    let middle = (TOP + BOTTOM) / 2.0;
+    let turn = format!("rotate(-90 18 {})", length(middle));
+    text(svg, (18.0, middle), "middle", &[("transform", &turn)], &chart.y_label);
 }
 
-fn stroke(number: usize) -> String {
-    let color = COLORS[number % COLORS.len()];
+fn color(number: usize) -> &'static str {
+    COLORS[number % COLORS.len()]
+}
+
+/// How the line of a curve is painted.
+fn stroke(number: usize) -> Vec<(&'static str, &'static str)> {
+    let mut paint = vec![("stroke", color(number)), ("stroke-width", "2"), ("fill", "none")];
     let dashes = DASHES[number % DASHES.len()];
-    let dashes =
-        if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
-    format!("stroke=\"{color}\" stroke-width=\"2\" fill=\"none\"{dashes}")
+    if !dashes.is_empty() {
+        paint.push(("stroke-dasharray", dashes));
+    }
+    paint
 }
 
-fn curve(svg: &mut String, place: &Place, number: usize, series: &Series) {
+fn curve(svg: &mut Svg, place: &Place, number: usize, series: &Series) {
     let points: Vec<&Point> = series.drawable().collect();
-    let _ = writeln!(svg, "<g><title>{}</title>", escaped(&series.name));
+    svg.open("g", &[]);
+    svg.words("title", &[], &series.name);
     if !series.published && points.len() > 1 {
-        let corners: Vec<String> = points
-            .iter()
-            .map(|point| format!("{},{}", length(place.x(point.x)), length(place.y(point.y))))
-            .collect();
-        let _ = writeln!(svg, "<polyline points=\"{}\" {}/>", corners.join(" "), stroke(number));
+        let corners = corners(points.iter().map(|point| (place.x(point.x), place.y(point.y))));
+        svg.empty("polyline", &[&[("points", corners.as_str())], &stroke(number)[..]].concat());
     }
     for point in points {
         let x = place.x(point.x);
         if point.low < point.high {
-            let color = format!("stroke=\"{}\"", COLORS[number % COLORS.len()]);
+            let paint = [("stroke", color(number))];
             let (low, high) = (place.y(point.low), place.y(point.high));
-            line(svg, (x, low), (x, high), &color);
+            line(svg, (x, low), (x, high), &paint);
             for end in [low, high] {
-                line(svg, (x - 4.0, end), (x + 4.0, end), &color);
+                line(svg, (x - 4.0, end), (x + 4.0, end), &paint);
             }
         }
         shape(svg, (x, place.y(point.y)), number, series.published);
     }
-    svg.push_str("</g>\n");
+    svg.close("g");
 }
 
 /// The sign of a point. Published ones are hollow.
-fn shape(svg: &mut String, (x, y): (f64, f64), number: usize, hollow: bool) {
-    let color = COLORS[number % COLORS.len()];
+fn shape(svg: &mut Svg, (x, y): (f64, f64), number: usize, hollow: bool) {
+    let color = color(number);
     let fill = if hollow { "none" } else { color };
-    let paint = format!("fill=\"{fill}\" stroke=\"{color}\" stroke-width=\"1.5\"");
-    let polygon = |svg: &mut String, corners: &[(f64, f64)]| {
-        let corners: Vec<String> = corners
-            .iter()
-            .map(|(right, down)| format!("{},{}", length(x + right), length(y + down)))
-            .collect();
-        let _ = writeln!(svg, "<polygon points=\"{}\" {paint}/>", corners.join(" "));
-    };
-    match number % SHAPES {
+    let paint = [("fill", fill), ("stroke", color), ("stroke-width", "1.5")];
+    let around: &[(f64, f64)] = match number % SHAPES {
         0 => {
             let (x, y) = (length(x), length(y));
-            let _ = writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"4\" {paint}/>");
+            let circle = [("cx", x.as_str()), ("cy", &y), ("r", "4")];
+            return svg.empty("circle", &[circle, paint].concat());
         }
-        1 => polygon(svg, &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
-        2 => polygon(svg, &[(0.0, -5.0), (4.8, 3.4), (-4.8, 3.4)]),
-        3 => polygon(svg, &[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
-        4 => polygon(svg, &[(0.0, 5.0), (4.8, -3.4), (-4.8, -3.4)]),
-        5 => polygon(svg, &[(-5.0, -1.6), (5.0, -1.6), (5.0, 1.6), (-5.0, 1.6)]),
-        _ => polygon(svg, &[(-1.6, -5.0), (1.6, -5.0), (1.6, 5.0), (-1.6, 5.0)]),
-    }
+        1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
+        2 => &[(0.0, -5.0), (4.8, 3.4), (-4.8, 3.4)],
+        3 => &[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)],
+        4 => &[(0.0, 5.0), (4.8, -3.4), (-4.8, -3.4)],
+        5 => &[(-5.0, -1.6), (5.0, -1.6), (5.0, 1.6), (-5.0, 1.6)],
+        _ => &[(-1.6, -5.0), (1.6, -5.0), (1.6, 5.0), (-1.6, 5.0)],
+    };
+    let corners = corners(around.iter().map(|(right, down)| (x + right, y + down)));
+    svg.empty("polygon", &[&[("points", corners.as_str())], &paint[..]].concat());
 }
 
 /// The names of the curves in columns of equal width.
@@ -210,7 +260,7 @@ impl Legend {
         Legend { column_width, columns, lines: chart.series.len().div_ceil(columns) }
     }
 
-    fn draw(&self, svg: &mut String, chart: &Chart) {
+    fn draw(&self, svg: &mut Svg, chart: &Chart) {
         for (number, series) in chart.series.iter().enumerate() {
             let x = LEFT + self.column_width * (number % self.columns) as f64;
             let y = LEGEND_TOP + LEGEND_LINE * (number / self.columns) as f64 - 4.0;
@@ -218,7 +268,7 @@ impl Legend {
                 line(svg, (x, y), (x + 28.0, y), &stroke(number));
             }
             shape(svg, (x + 14.0, y), number, series.published);
-            text(svg, (x + 36.0, y + 4.0), "start", &series.name);
+            text(svg, (x + 36.0, y + 4.0), "start", &[], &series.name);
         }
     }
 }

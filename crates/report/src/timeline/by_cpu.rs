@@ -1,9 +1,9 @@
 //! One lane a CPU, or some neighbouring ones.
 
-use super::ink::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette};
-use super::scene::{Owners, Scene};
+use super::style::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette};
+use super::window::{Owners, Window};
+use crate::data::SliceRow;
 use crate::format::{percent, wrapped};
-use crate::model::SliceRow;
 
 /// No more lanes than this are drawn; with more CPUs, a lane is several.
 const LANES_MAX: usize = 32;
@@ -68,21 +68,21 @@ impl Division {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
-    let style = scene.style;
-    let division = Division::new(scene.cpus() as usize);
+pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
+    let style = window.style;
+    let division = Division::new(window.cpus() as usize);
     let label_widths = (0..division.lanes()).map(|lane| division.label(lane).len());
     let label_width = label_widths.max().unwrap_or(0);
-    let cells = scene.cells_beside(label_width + 1 + FIGURE);
+    let cells = window.cells_beside(label_width + 1 + FIGURE);
     let letters = Letters::new(owners);
 
     // For each lane, cell and letter the time it had, ns.
     let mut had = vec![vec![0; cells * letters.count]; division.lanes()];
-    for &SliceRow(cpu, start_ns, end_ns, task) in scene.slices {
+    for &SliceRow(cpu, start_ns, end_ns, task) in window.slices {
         if let Some(owner) = owners.of(task) {
             let lane = &mut had[cpu as usize / division.per_lane];
             let place = letters.place_of[owner];
-            scene.spread(start_ns, end_ns, cells, |cell, ns| {
+            window.spread(start_ns, end_ns, cells, |cell, ns| {
                 lane[cell * letters.count + place] += ns
             });
         }
@@ -92,34 +92,34 @@ pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
         1 => format!("one lane a CPU, one letter a {}", owners.kind),
         several => format!("one lane {several} CPUs, one letter a {}", owners.kind),
     };
-    let mut text = head(scene, &what, cells);
-    axis(&mut text, scene, label_width, cells, "busy");
+    let mut text = head(window, &what, cells);
+    axis(&mut text, window, label_width, cells, "busy");
     for (lane, had) in had.iter().enumerate() {
         let mut line = Line::new(style);
         line.plain(&padded(&division.label(lane), label_width + 1));
         let (first, last) = division.range(lane);
         let cpus = (last - first + 1) as u64;
-        draw_lane(&mut line, scene, &letters, cells, had, cpus);
-        line.plain(&figure(scene.part(had.iter().sum()) / cpus as f64));
+        draw_lane(&mut line, window, &letters, cells, had, cpus);
+        line.plain(&figure(window.part(had.iter().sum()) / cpus as f64));
         line.end(&mut text);
     }
-    legend(&mut text, scene, owners, &letters);
+    legend(&mut text, window, owners, &letters);
     text
 }
 
 /// Draws the cells of a lane of so many CPUs.
 fn draw_lane(
     line: &mut Line,
-    scene: &Scene<'_>,
+    window: &Window<'_>,
     letters: &Letters,
     cells: usize,
     had: &[u64],
     cpus: u64,
 ) {
-    let style = scene.style;
+    let style = window.style;
     let mut before = None;
     for cell in 0..cells {
-        let full_ns = scene.cell_ns(cell, cells) * cpus;
+        let full_ns = window.cell_ns(cell, cells) * cpus;
         let had = &had[cell * letters.count..(cell + 1) * letters.count];
         let busy_ns: u64 = had.iter().sum();
         // Who had most, the first among equals.
@@ -141,9 +141,9 @@ fn draw_lane(
     }
 }
 
-fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners, letters: &Letters) {
-    let style = scene.style;
-    let of_machine = |ns: u64| percent(scene.part(ns) / scene.cpus() as f64);
+fn legend(text: &mut String, window: &Window<'_>, owners: &Owners, letters: &Letters) {
+    let style = window.style;
+    let of_machine = |ns: u64| percent(window.part(ns) / window.cpus() as f64);
     let mut who: Vec<String> = Vec::new();
     for (place, &owner) in letters.named.iter().enumerate() {
         let label = owners.label(owner, LABEL_MAX, style);

@@ -1,9 +1,9 @@
 //! One lane a task, or a key.
 
-use super::ink::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette};
-use super::scene::{Owners, Scene};
+use super::style::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette};
+use super::window::{Owners, Window};
+use crate::data::{SliceRow, SpanRow};
 use crate::format::{percent, wrapped};
-use crate::model::{SliceRow, SpanRow};
 use crate::text_width;
 
 /// No more lanes than this are drawn.
@@ -20,7 +20,7 @@ struct Cell {
 
 /// What happened in each cell of each lane, and how long all CPUs together were busy in each cell.
 fn fill(
-    scene: &Scene<'_>,
+    window: &Window<'_>,
     owners: &Owners,
     lanes: &[usize],
     cells: usize,
@@ -32,94 +32,94 @@ fn fill(
     let lane_of_task = |task: u32| owners.of(task).and_then(|owner| lane_of[owner]);
     let mut filled = vec![vec![Cell::default(); cells]; lanes.len()];
     let mut busy = vec![0; cells];
-    for &SliceRow(cpu, start_ns, end_ns, task) in scene.slices {
+    for &SliceRow(cpu, start_ns, end_ns, task) in window.slices {
         let lane = lane_of_task(task);
-        scene.spread(start_ns, end_ns, cells, |cell, ns| {
+        window.spread(start_ns, end_ns, cells, |cell, ns| {
             busy[cell] += ns;
             if let Some(lane) = lane {
                 filled[lane][cell].ran[cpu as usize % 2] += ns;
             }
         });
     }
-    for &SpanRow(start_ns, end_ns, task) in scene.spans {
+    for &SpanRow(start_ns, end_ns, task) in window.spans {
         if let Some(lane) = lane_of_task(task) {
-            scene.spread(start_ns, end_ns, cells, |cell, ns| filled[lane][cell].wanted += ns);
+            window.spread(start_ns, end_ns, cells, |cell, ns| filled[lane][cell].wanted += ns);
         }
     }
     (filled, busy)
 }
 
-pub(super) fn draw(scene: &Scene<'_>, owners: &Owners) -> String {
-    let style = scene.style;
+pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
+    let style = window.style;
     let lanes = owners.busiest(LANES_MAX);
     let label_max = LABEL_MAX.min(style.columns() / 4);
     let labels: Vec<String> =
         lanes.iter().map(|&owner| owners.label(owner, label_max, style)).collect();
     let widths = labels.iter().map(|label| text_width(label));
     let label_width = widths.max().unwrap_or(0).max("idle".len());
-    let cells = scene.cells_beside(label_width + 1 + FIGURE);
-    let (filled, busy) = fill(scene, owners, &lanes, cells);
+    let cells = window.cells_beside(label_width + 1 + FIGURE);
+    let (filled, busy) = fill(window, owners, &lanes, cells);
 
-    let mut text = head(scene, &format!("one lane a {}", owners.kind), cells);
-    axis(&mut text, scene, label_width, cells, "of a CPU");
+    let mut text = head(window, &format!("one lane a {}", owners.kind), cells);
+    axis(&mut text, window, label_width, cells, "of a CPU");
     for (lane, &owner) in lanes.iter().enumerate() {
         let mut line = Line::new(style);
         line.plain(&padded(&labels[lane], label_width + 1));
         // A key's lane is full when its tasks have all the CPUs that they could use.
-        let most = scene.cpus().min(owners.tasks[owner] as u64);
+        let most = window.cpus().min(owners.tasks[owner] as u64);
         for (cell, &did) in filled[lane].iter().enumerate() {
-            match mark(scene, did, scene.cell_ns(cell, cells), most) {
+            match mark(window, did, window.cell_ns(cell, cells), most) {
                 (mark, true) => line.put(mark, Some(palette(owner))),
                 (mark, false) => line.put(mark, None),
             }
         }
-        line.plain(&figure(scene.part(owners.cpu_ns[owner])));
+        line.plain(&figure(window.part(owners.cpu_ns[owner])));
         line.end(&mut text);
     }
-    idle_lane(&mut text, scene, label_width, &busy);
-    left_out(&mut text, scene, owners, &lanes);
-    legend(&mut text, scene, owners);
+    idle_lane(&mut text, window, label_width, &busy);
+    left_out(&mut text, window, owners, &lanes);
+    legend(&mut text, window, owners);
     text
 }
 
 /// The mark of a cell of `cell_ns`, in which its owner could have had `most` CPUs; and whether he
 /// ran at all.
-fn mark(scene: &Scene<'_>, did: Cell, cell_ns: u64, most: u64) -> (char, bool) {
-    let style = scene.style;
+fn mark(window: &Window<'_>, did: Cell, cell_ns: u64, most: u64) -> (char, bool) {
+    let style = window.style;
     let [even, odd] = did.ran;
     let ran_ns = even + odd;
     if ran_ns == 0 {
         let waits = 2 * did.wanted >= cell_ns;
         return (if waits { style.waiting() } else { ' ' }, false);
     }
-    if scene.cpus() == 2 && most == 1 {
+    if window.cpus() == 2 && most == 1 {
         return (style.half(odd > even, 2 * ran_ns >= cell_ns), true);
     }
     (style.shade(ran_ns, cell_ns * most), true)
 }
 
 /// The lane below all: where at least half a CPU's worth of a cell was idle.
-fn idle_lane(text: &mut String, scene: &Scene<'_>, label_width: usize, busy: &[u64]) {
-    let mut line = Line::new(scene.style);
+fn idle_lane(text: &mut String, window: &Window<'_>, label_width: usize, busy: &[u64]) {
+    let mut line = Line::new(window.style);
     line.plain(&padded("idle", label_width + 1));
     let mut all_idle_ns = 0;
     for (cell, busy_ns) in busy.iter().enumerate() {
-        let cell_ns = scene.cell_ns(cell, busy.len());
-        let idle_ns = cell_ns * scene.cpus() - busy_ns;
+        let cell_ns = window.cell_ns(cell, busy.len());
+        let idle_ns = cell_ns * window.cpus() - busy_ns;
         all_idle_ns += idle_ns;
-        line.put(if 2 * idle_ns >= cell_ns { scene.style.idle() } else { ' ' }, None);
+        line.put(if 2 * idle_ns >= cell_ns { window.style.idle() } else { ' ' }, None);
     }
-    line.plain(&figure(scene.part(all_idle_ns)));
+    line.plain(&figure(window.part(all_idle_ns)));
     line.end(text);
 }
 
 /// Says who has no lane.
-fn left_out(text: &mut String, scene: &Scene<'_>, owners: &Owners, lanes: &[usize]) {
+fn left_out(text: &mut String, window: &Window<'_>, owners: &Owners, lanes: &[usize]) {
     let count = owners.len() - lanes.len();
     if count > 0 {
         let shown_ns: u64 = lanes.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - shown_ns;
-        let rest = percent(scene.part(rest_ns));
+        let rest = percent(window.part(rest_ns));
         let who = owners.count_text(count);
         text.push_str(&format!(
             "left out: {who} with the least CPU time, {rest} of a CPU together\n"
@@ -127,9 +127,9 @@ fn left_out(text: &mut String, scene: &Scene<'_>, owners: &Owners, lanes: &[usiz
     }
 }
 
-fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners) {
-    let style = scene.style;
-    let two = scene.cpus() == 2;
+fn legend(text: &mut String, window: &Window<'_>, owners: &Owners) {
+    let style = window.style;
+    let two = window.cpus() == 2;
     let mut marks = Vec::new();
     if two {
         let [upper, lower] = [false, true].map(|below| style.half(below, true));
@@ -142,7 +142,7 @@ fn legend(text: &mut String, scene: &Scene<'_>, owners: &Owners) {
         let where_ = if two { " on both" } else { "" };
         marks.push(format!("{shades} running{where_}, all of the column to little of it"));
     }
-    if !scene.spans.is_empty() {
+    if !window.spans.is_empty() {
         marks.push(format!("{} waiting", style.waiting()));
         marks.push("blank: asleep".into());
     }

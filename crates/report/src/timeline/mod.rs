@@ -5,7 +5,7 @@
 //! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and
 //! slept, which is what one wants to see there. With too many tasks for that, a lane is all tasks
 //! of a key. On more CPUs, or with too many keys too, a lane is a **CPU** (or several neighbouring
-//! ones, if there are many), and letters tell who had it: tasks, or keys if there are more tasks
+//! ones, if there are many), and letters show who had it: tasks, or keys if there are more tasks
 //! than letters.
 //!
 //! # What a cell shows
@@ -19,20 +19,20 @@
 //! changes, small where the CPU idled for more than half of the cell; what follows it is darker the
 //! more of the cell that one had.
 //!
-//! * `scene`: the window, its cells, and whose time is whose.
+//! * `window`: the stretch of time, its cells, and whose time it was.
 //! * `by_task`, `by_cpu`: the two kinds of picture.
-//! * `ink`: characters, colours, the axis.
+//! * `style`: characters, colours, the axis.
 
 mod by_cpu;
 mod by_task;
-mod ink;
-mod scene;
+mod style;
+mod window;
 
 use crate::Style;
+use crate::data::RunReport;
 use crate::format::duration;
-use crate::model::RunReport;
-use scene::{Owners, Scene};
 use std::fmt;
+use window::{Owners, Window};
 
 /// What a lane is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +62,7 @@ pub struct TimelineOptions {
 pub enum TimelineError {
     /// The slices of the run were not recorded.
     NotRecorded,
-    /// The window is empty, or begins after the end of the run, which is told (ns).
+    /// The window is empty, or begins after the end of the run, which is given (ns).
     Window {
         /// When the run ended.
         end_ns: u64,
@@ -93,9 +93,9 @@ pub fn draw(
     options: TimelineOptions,
     style: Style,
 ) -> Result<String, TimelineError> {
-    let scene = Scene::new(run, options.from_ns, options.to_ns, style)?;
-    let tasks = Owners::by_task(&scene);
-    let keys = Owners::by_key(&scene);
+    let window = Window::new(run, options.from_ns, options.to_ns, style)?;
+    let tasks = Owners::by_task(&window);
+    let keys = Owners::by_key(&window);
     let fits = |owners: &Owners| owners.len() <= by_task::LANES_MAX;
     let by_task = match options.lanes {
         Lanes::Auto => run.machine.cpus <= 2 && (fits(&tasks) || fits(&keys)),
@@ -103,9 +103,9 @@ pub fn draw(
         Lanes::Cpus => false,
     };
     Ok(if by_task {
-        by_task::draw(&scene, if fits(&tasks) { &tasks } else { &keys })
+        by_task::draw(&window, if fits(&tasks) { &tasks } else { &keys })
     } else {
         let letters_do = tasks.len() <= by_cpu::LETTERS;
-        by_cpu::draw(&scene, if letters_do { &tasks } else { &keys })
+        by_cpu::draw(&window, if letters_do { &tasks } else { &keys })
     })
 }

@@ -4,6 +4,7 @@ use super::Cfs;
 use super::ids::CfsRqId;
 use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
+use schedlab_core::index::IndexVec;
 
 impl Cfs {
     /// Checks all books.
@@ -81,17 +82,17 @@ impl Cfs {
     /// Recounts the tasks that each queue counts here and below.
     fn audit_limits(&self) -> Result<(), String> {
         self.limits.audit()?;
-        let mut found = alloc::vec![0u32; self.queues.len()];
+        let mut found: IndexVec<CfsRqId, u32> = self.queues.iter().map(|_| 0).collect();
         for &e in self.entity_of.iter().flatten() {
             let mut level = Some(e).filter(|&e| self.entities[e].on_rq);
             while let Some(e) = level {
                 let q = self.entities[e].cfs_rq;
-                found[q.row() as usize] += 1;
+                found[q] += 1;
                 level = self.entities[e].parent.filter(|_| !self.limits.is_throttled(q));
             }
         }
-        for (queue, found) in self.queues.iter().zip(found) {
-            if queue.h_nr_running != found {
+        for (queue, found) in self.queues.iter().zip(found.iter()) {
+            if queue.h_nr_running != *found {
                 return Err(alloc::format!(
                     "CPU {}, group {}: {} tasks counted, {found} found",
                     queue.cpu.0,

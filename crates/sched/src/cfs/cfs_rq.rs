@@ -1,5 +1,6 @@
 //! `cfs_rq`: the entities of one group on one CPU.
 
+use super::entity::Entity;
 use super::ids::EntityId;
 use super::load_weight;
 use super::rules::InverseRule;
@@ -78,6 +79,24 @@ impl CfsRq {
             self.load_inverse = load_weight::inverse(self.load, rule);
         }
         self.load_inverse
+    }
+
+    /// `account_entity_enqueue`: `entity` counts here from now on.
+    #[inline]
+    pub(super) fn account_enqueue(&mut self, entity: &mut Entity) {
+        self.load += entity.load.weight;
+        self.load_inverse = 0;
+        self.nr_running += 1;
+        entity.on_rq = true;
+    }
+
+    /// `account_entity_dequeue`: `entity` counts here no longer.
+    #[inline]
+    pub(super) fn account_dequeue(&mut self, entity: &mut Entity) {
+        self.load -= entity.load.weight;
+        self.load_inverse = 0;
+        self.nr_running -= 1;
+        entity.on_rq = false;
     }
 
     /// `update_min_vruntime`: follows the entity that is furthest behind, and never goes back.

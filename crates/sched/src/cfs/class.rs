@@ -152,7 +152,7 @@ impl Class for Cfs {
         if let Some(curr) = curr {
             self.entities[e].vruntime = self.entities[curr].vruntime;
         }
-        self.place_entity(q, e, true);
+        self.place_newcomer(q, e);
         let with_parent = match parent {
             Parent::External => true,
             Parent::Task { cpu: parent_cpu, .. } => parent_cpu == cpu,
@@ -380,10 +380,12 @@ impl FairClass for Cfs {
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError> {
         if name == bandwidth::TUNABLE {
             self.limits.set_slice_us(value);
-        } else if !(self.rules.interactive && self.interactive.set_tunable(name, value))
-            && !self.tunables.write(&self.rules, name, value)
-        {
-            return Err(TunableError::Refused(String::from("not a tunable of this class")));
+        } else {
+            let is_known = (self.rules.interactive && self.interactive.set_tunable(name, value))
+                || self.tunables.write(&self.rules, name, value);
+            if !is_known {
+                return Err(TunableError::Refused(String::from("not a tunable of this class")));
+            }
         }
         rqs.rt_avg_period_ns = self.tunables.time_avg_ms * 1_000_000 / 2;
         Ok(())

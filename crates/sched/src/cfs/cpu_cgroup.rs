@@ -89,7 +89,7 @@ impl Cfs {
         self.set_task_rq(e, group, rqs.cpu_of(pid));
         let q = self.entities[e].cfs_rq;
         self.update_curr(rqs, platform, q);
-        self.place_entity(q, e, true);
+        self.place_newcomer(q, e);
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! How entities join their queues and leave them, with the groups above.
 
 use super::Cfs;
+use super::entity::Entity;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::LoadWeight;
+use super::place::place_sleeper;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
@@ -26,7 +28,7 @@ impl Cfs {
                 self.interactive_wakes(rqs, pid, e, ran_ns);
             }
         }
-        self.enqueue_hierarchy(rqs, platform, e, 1, wakeup);
+        self.enqueue_hierarchy(rqs, platform, cpu, e, 1, wakeup);
         self.hrtick_update(rqs, platform, cpu);
     }
 
@@ -40,7 +42,7 @@ impl Cfs {
         cpu: CpuId,
         pid: Pid,
     ) {
-        self.dequeue_hierarchy(rqs, platform, self.entity_of(pid), 1);
+        self.dequeue_hierarchy(rqs, platform, cpu, self.entity_of(pid), 1);
         self.hrtick_update(rqs, platform, cpu);
     }
 
@@ -53,17 +55,17 @@ impl Cfs {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        cpu: CpuId,
         e: EntityId,
         count: u32,
         wakeup: bool,
     ) {
-        let cpu = self.queues[self.entities[e].cfs_rq].cpu;
         let (mut level, mut wakeup, mut joins) = (Some(e), wakeup, true);
         while let Some(e) = level {
-            let q = self.entities[e].cfs_rq;
-            joins &= !self.entities[e].on_rq;
+            let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
+            joins &= !on_rq;
             if joins {
-                self.enqueue_entity(rqs, platform, e, wakeup);
+                self.enqueue_entity(rqs, platform, q, e, wakeup);
                 self.check_enqueue_throttle(rqs, platform, q);
                 wakeup = true;
             }
@@ -71,7 +73,7 @@ impl Cfs {
             if self.limits.is_throttled(q) {
                 return;
             }
-            level = self.entities[e].parent;
+            level = parent;
         }
         rqs.add_nr_running(cpu, count);
     }
@@ -83,29 +85,30 @@ impl Cfs {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        cpu: CpuId,
         e: EntityId,
         count: u32,
     ) {
-        let cpu = self.queues[self.entities[e].cfs_rq].cpu;
         let (mut level, mut leaves) = (Some(e), true);
         while let Some(e) = level {
-            if !self.entities[e].on_rq {
+            let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
+            if !on_rq {
                 // Throttled already, further up or just before it was queued.
                 return;
             }
-            let q = self.entities[e].cfs_rq;
             if leaves {
-                self.dequeue_entity(rqs, platform, e);
-                if self.queues[q].nr_running == 0 {
+                self.dequeue_entity(rqs, platform, q, e);
+                if self.limits.is_used() && self.queues[q].nr_running == 0 {
                     self.limits.return_slack(platform, q);
                 }
             }
-            self.queues[q].h_nr_running -= count;
+            let queue = &mut self.queues[q];
+            queue.h_nr_running -= count;
+            leaves &= queue.load == 0;
             if self.limits.is_throttled(q) {
                 return;
             }
-            leaves &= self.queues[q].load == 0;
-            level = self.entities[e].parent;
+            level = parent;
         }
         rqs.sub_nr_running(cpu, count);
     }
@@ -116,36 +119,54 @@ impl Cfs {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        q: CfsRqId,
         e: EntityId,
         wakeup: bool,
     ) {
-        let q = self.entities[e].cfs_rq;
         self.update_curr(rqs, platform, q);
-        self.account_entity_enqueue(q, e);
+        let queue = &mut self.queues[q];
+        let entity = &mut self.entities[e];
         if wakeup {
-            self.place_entity(q, e, false);
+            entity.vruntime = place_sleeper(&self.rules, &self.tunables, queue, entity);
+        }
+        queue.account_enqueue(entity);
+        if entity.parent.is_none() {
+            self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
         }
         platform.work.enqueues += 1;
-        platform.work.tree(self.queues[q].nr_running);
-        if self.queues[q].curr != Some(e) {
+        platform.work.tree(queue.nr_running);
+        let is_task = entity.is_task();
+        if queue.curr != Some(e) {
             self.timeline_insert(q, e);
+        }
+        if is_task {
+            self.list_task(q, e);
         }
     }
 
     /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
     #[inline]
-    fn dequeue_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
-        let q = self.entities[e].cfs_rq;
+    fn dequeue_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         self.update_curr(rqs, platform, q);
         self.clear_buddies(e);
         platform.work.dequeues += 1;
-        if self.queues[q].curr != Some(e) {
-            platform.work.tree(self.queues[q].nr_running);
-            self.timeline_remove(q, e);
+        let queue = &mut self.queues[q];
+        let entity = &mut self.entities[e];
+        if queue.curr != Some(e) {
+            platform.work.tree(queue.nr_running);
+            queue.timeline.remove(e, entity.vruntime, entity.arrival);
         }
-        self.account_entity_dequeue(q, e);
+        queue.account_dequeue(entity);
+        if entity.parent.is_none() {
+            self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
+        }
+        let is_task = entity.is_task();
         if !self.rules.min_vruntime_on_charge_only {
-            self.update_min_vruntime(q);
+            let curr = queue.curr.map(|curr| self.entities[curr].vruntime);
+            queue.update_min_vruntime(curr);
+        }
+        if is_task {
+            self.unlist_task(q, e);
         }
     }
 
@@ -158,69 +179,49 @@ impl Cfs {
         e: EntityId,
         load: LoadWeight,
     ) {
-        let on_rq = self.entities[e].on_rq;
+        let &Entity { cfs_rq: q, on_rq, .. } = &self.entities[e];
         if on_rq {
-            self.dequeue_entity(rqs, platform, e);
+            self.dequeue_entity(rqs, platform, q, e);
         }
         self.entities[e].load = load;
         if on_rq {
-            self.enqueue_entity(rqs, platform, e, false);
+            self.enqueue_entity(rqs, platform, q, e, false);
         }
     }
 
-    /// `account_entity_enqueue`: the queue's load, counts and list of tasks.
+    /// Puts a task at the head of its queue's list of tasks.
     #[inline]
-    fn account_entity_enqueue(&mut self, q: CfsRqId, e: EntityId) {
-        let queue = &mut self.queues[q];
+    fn list_task(&mut self, q: CfsRqId, e: EntityId) {
+        let older = self.queues[q].newest_task.replace(e);
         let entity = &mut self.entities[e];
-        queue.load += entity.load.weight;
-        queue.load_inverse = 0;
-        queue.nr_running += 1;
-        entity.on_rq = true;
-        if entity.parent.is_none() {
-            self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
-        }
-        if entity.is_task() {
-            entity.newer = None;
-            entity.older = queue.newest_task.replace(e);
-            if let Some(older) = entity.older {
-                self.entities[older].newer = Some(e);
-            }
+        (entity.newer, entity.older) = (None, older);
+        if let Some(older) = older {
+            self.entities[older].newer = Some(e);
         }
     }
 
-    /// `account_entity_dequeue`.
+    /// Takes a task off its queue's list of tasks.
     #[inline]
-    fn account_entity_dequeue(&mut self, q: CfsRqId, e: EntityId) {
-        let queue = &mut self.queues[q];
-        let entity = &mut self.entities[e];
-        queue.load -= entity.load.weight;
-        queue.load_inverse = 0;
-        queue.nr_running -= 1;
-        entity.on_rq = false;
-        if entity.parent.is_none() {
-            self.cpu_loads.set_weighted_load(queue.cpu, queue.load);
+    fn unlist_task(&mut self, q: CfsRqId, e: EntityId) {
+        let &Entity { newer, older, .. } = &self.entities[e];
+        match newer {
+            None => self.queues[q].newest_task = older,
+            Some(newer) => self.entities[newer].older = older,
         }
-        if entity.is_task() {
-            let (newer, older) = (entity.newer, entity.older);
-            match newer {
-                None => queue.newest_task = older,
-                Some(newer) => self.entities[newer].older = older,
-            }
-            if let Some(older) = older {
-                self.entities[older].newer = newer;
-            }
+        if let Some(older) = older {
+            self.entities[older].newer = newer;
         }
     }
 
     /// `__enqueue_entity`: puts a waiting entity into its queue's timeline.
     #[inline]
     pub(super) fn timeline_insert(&mut self, q: CfsRqId, e: EntityId) {
-        let entities = &mut self.entities;
-        let vruntime = entities[e].vruntime;
         let timeline = &mut self.queues[q].timeline;
-        let arrival = timeline.insert(e, vruntime, |e, arrival| entities[e].arrival = arrival);
-        self.entities[e].arrival = arrival;
+        if timeline.must_renumber() {
+            timeline.renumber(|e, arrival| self.entities[e].arrival = arrival);
+        }
+        let entity = &mut self.entities[e];
+        entity.arrival = timeline.insert(e, entity.vruntime);
     }
 
     /// `__dequeue_entity`: takes an entity out of its queue's timeline.

@@ -80,6 +80,13 @@ impl Entity {
         }
     }
 
+    /// It is picked: its turn begins, at `clock` by its CPU.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, clock: u64) {
+        self.exec_start = clock;
+        self.prev_sum_exec = self.sum_exec;
+    }
+
     /// Whether it is a task.
     #[inline]
     pub fn is_task(&self) -> bool {

@@ -33,6 +33,11 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// Its bit in a set of features.
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
     /// Name and what it does.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {

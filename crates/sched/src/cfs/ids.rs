@@ -20,10 +20,4 @@ impl CfsRqId {
     pub fn root(cpu: CpuId) -> CfsRqId {
         CfsRqId::new(cpu.index())
     }
-
-    /// The row as a number.
-    #[inline]
-    pub(super) fn row(self) -> u32 {
-        self.index() as u32
-    }
 }

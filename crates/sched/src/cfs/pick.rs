@@ -1,7 +1,7 @@
 //! Picking: which entity of a queue runs next.
 
 use super::Cfs;
-use super::entity::EntityKind;
+use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::preempt::PreemptVerdict;
 use super::rules::Buddies;
@@ -21,47 +21,62 @@ impl Cfs {
         if self.queues[q].nr_running == 0 {
             return None;
         }
+        let clock = rqs.clock(cpu);
         loop {
             let e = self.pick_next_entity(q);
-            platform.work.tree(self.queues[q].nr_running);
-            self.set_next_entity(rqs, q, e);
-            match self.entities[e].kind {
+            let queue = &mut self.queues[q];
+            platform.work.tree(queue.nr_running);
+            queue.curr = Some(e);
+            let entity = &mut self.entities[e];
+            entity.begin_turn(clock);
+            match entity.kind {
                 EntityKind::Task(pid) => return Some(pid),
                 EntityKind::Group(my_q) => q = my_q,
             }
         }
     }
 
-    /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it.
+    /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it. The entity
+    /// leaves the timeline.
     #[inline]
     fn pick_next_entity(&mut self, q: CfsRqId) -> EntityId {
+        let queue = &mut self.queues[q];
+        if queue.last.is_none() && queue.next.is_none() {
+            return queue.timeline.pop_leftmost().expect("an entity waits");
+        }
+        let picked = self.pick_buddy_or_leftmost(q);
+        self.clear_buddies(picked);
+        self.timeline_remove(q, picked);
+        picked
+    }
+
+    /// The pick where there are buddies.
+    fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> EntityId {
         let queue = &self.queues[q];
         let left = queue.timeline.leftmost().expect("an entity waits");
         let near = |buddy: Option<EntityId>| {
-            buddy
-                .filter(|&buddy| self.wakeup_preempt_entity(buddy, left) != PreemptVerdict::Preempt)
+            buddy.filter(|&buddy| {
+                let (buddy, left) = (&self.entities[buddy], &self.entities[left]);
+                self.wakeup_preempt_entity(buddy, left) != PreemptVerdict::Preempt
+            })
         };
         let buddy = match self.rules.buddies {
             Buddies::None => None,
             Buddies::EveryWakeup => near(queue.next).or_else(|| near(queue.last)),
             Buddies::Preempted => near(queue.last).or_else(|| near(queue.next)),
         };
-        let picked = buddy.unwrap_or(left);
-        self.clear_buddies(picked);
-        picked
+        buddy.unwrap_or(left)
     }
 
-    /// `set_next_entity`: `e` leaves the timeline and becomes the queue's `curr`.
-    #[inline]
+    /// `set_next_entity`: `e`, which a change of attributes had put away, is the queue's `curr`
+    /// again.
     pub(super) fn set_next_entity(&mut self, rqs: &Rqs, q: CfsRqId, e: EntityId) {
         if self.entities[e].on_rq {
             self.timeline_remove(q, e);
         }
-        let clock = rqs.clock(self.queues[q].cpu);
-        let entity = &mut self.entities[e];
-        entity.exec_start = clock;
-        entity.prev_sum_exec = entity.sum_exec;
-        self.queues[q].curr = Some(e);
+        let queue = &mut self.queues[q];
+        queue.curr = Some(e);
+        self.entities[e].begin_turn(rqs.clock(queue.cpu));
     }
 
     /// `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level is
@@ -71,18 +86,17 @@ impl Cfs {
     pub(super) fn put_prev_task_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let mut level = Some(self.entity_of(pid));
         while let Some(e) = level {
-            let q = self.entities[e].cfs_rq;
-            let on_rq = self.entities[e].on_rq;
+            let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
             if on_rq {
                 self.update_curr(rqs, platform, q);
             }
             self.check_cfs_rq_runtime(rqs, platform, q);
+            self.queues[q].curr = None;
             if on_rq {
                 platform.work.tree(self.queues[q].nr_running);
                 self.timeline_insert(q, e);
             }
-            self.queues[q].curr = None;
-            level = self.entities[e].parent;
+            level = parent;
         }
     }
 }

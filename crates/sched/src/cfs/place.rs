@@ -1,53 +1,61 @@
 //! Placing: the vruntime at which newcomers and sleepers enter a queue.
 
-use super::Cfs;
+use super::cfs_rq::CfsRq;
+use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
+use super::rules::Rules;
+use super::vruntime::Vruntime;
+use super::{Cfs, Tunables};
 
 impl Cfs {
-    /// `place_entity`: where a newcomer or a waking sleeper starts.
-    ///
-    /// A newcomer starts a slice after `min_vruntime`, as if it had just had a turn. A sleeper
-    /// starts at most half a latency before it (a whole one before 2.6.32): that gets it the CPU
-    /// soon, but not all the time that it has slept. A short sleep gains nothing: a sleeper whose
-    /// vruntime is later than that keeps it.
-    #[inline]
-    pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
+    /// `place_entity` for a newcomer: it starts a slice after `min_vruntime`, as if it had just had
+    /// a turn.
+    pub(super) fn place_newcomer(&mut self, q: CfsRqId, e: EntityId) {
         let mut vruntime = self.queues[q].min_vruntime;
-        if initial {
-            if self.tunables.has(Feature::StartDebit) {
-                vruntime += self.sched_vslice(e);
-            }
-        } else {
-            vruntime = vruntime - self.sleeper_credit(e);
+        if self.tunables.has(Feature::StartDebit) {
+            vruntime += self.sched_vslice(e);
         }
         let entity = &mut self.entities[e];
-        entity.vruntime = if initial && self.rules.place.initial_is_exact {
+        entity.vruntime = if self.rules.place.initial_is_exact {
             vruntime
         } else {
             entity.vruntime.max(vruntime)
         };
     }
+}
 
-    /// How far before `min_vruntime` a sleeper is placed, virtual ns.
-    #[inline]
-    fn sleeper_credit(&self, e: EntityId) -> u64 {
-        let entity = &self.entities[e];
-        let tunables = &self.tunables;
-        let on = tunables.has(Feature::FairSleepers) || tunables.has(Feature::NewFairSleepers);
-        if !on || !(entity.is_task() || self.rules.place.groups_get_credit) {
-            return 0;
-        }
-        let mut credit = tunables.latency_ns;
-        if tunables.has(Feature::NormalizedSleeper)
-            && (!entity.is_idle_policy || self.rules.place.normalize_idle_too)
-        {
-            credit = calc_delta_fair(credit, entity.load);
-        }
-        if tunables.has(Feature::GentleFairSleepers) {
-            credit >>= 1;
-        }
-        credit
+/// `place_entity` for a waking sleeper: where it starts.
+///
+/// At most half a latency before `min_vruntime` (a whole one before 2.6.32): that gets it the CPU
+/// soon, but not all the time that it has slept. A short sleep gains nothing: a sleeper whose
+/// vruntime is later than that keeps it.
+#[inline]
+pub(super) fn place_sleeper(
+    rules: &Rules,
+    tunables: &Tunables,
+    queue: &CfsRq,
+    entity: &Entity,
+) -> Vruntime {
+    entity.vruntime.max(queue.min_vruntime - sleeper_credit(rules, tunables, entity))
+}
+
+/// How far before `min_vruntime` a sleeper is placed, virtual ns.
+#[inline]
+fn sleeper_credit(rules: &Rules, tunables: &Tunables, entity: &Entity) -> u64 {
+    const FAIR_SLEEPERS: u32 = Feature::FairSleepers.bit() | Feature::NewFairSleepers.bit();
+    if !tunables.has_any(FAIR_SLEEPERS) || !(entity.is_task() || rules.place.groups_get_credit) {
+        return 0;
     }
+    let mut credit = tunables.latency_ns;
+    if tunables.has(Feature::NormalizedSleeper)
+        && (!entity.is_idle_policy || rules.place.normalize_idle_too)
+    {
+        credit = calc_delta_fair(credit, entity.load);
+    }
+    if tunables.has(Feature::GentleFairSleepers) {
+        credit >>= 1;
+    }
+    credit
 }

@@ -1,12 +1,17 @@
 //! Preemption: when the running entity gives way, at a tick and at a wakeup.
 
 use super::Cfs;
+use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
 use super::rules::{Buddies, GranRule};
 use crate::classes::{Challenge, ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy};
+
+/// The features that can make a wakeup preempt without a look at virtual times.
+const DECIDE_ALONE: u32 =
+    Feature::WakeupSync.bit() | Feature::WakeupOverlap.bit() | Feature::WakeupRunning.bit();
 
 /// What [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity) finds, by how far the running entity
 /// is ahead of the woken one.
@@ -62,9 +67,8 @@ impl Cfs {
 
     /// `wakeup_gran`: by how much `curr` must be ahead of `woken` to be preempted, virtual ns.
     #[inline]
-    fn wakeup_gran(&self, curr: EntityId, woken: EntityId) -> u64 {
+    fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
-        let [curr, woken] = [curr, woken].map(|e| &self.entities[e]);
         match self.rules.gran {
             GranRule::OfRunning => calc_delta_fair(limit, curr.load),
             GranRule::OfHeavyRunning if curr.load.weight > 1024 => {
@@ -72,12 +76,17 @@ impl Cfs {
             }
             GranRule::OfHeavyRunning => limit,
             GranRule::Adaptive => {
+                let queue = &self.queues[curr.cfs_rq];
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
-                if self.queues[curr.cfs_rq].curr.is_some()
-                    && self.tunables.has(Feature::AdaptiveGran)
-                {
-                    gran = self.adaptive_gran(curr.sum_exec - curr.prev_sum_exec, woken);
+                if queue.curr.is_some() && self.tunables.has(Feature::AdaptiveGran) {
+                    // `adaptive_gran`: the more the running entity has had, and the sooner the
+                    // woken one usually wakes others, the smaller.
+                    let ran_ns = curr.sum_exec - curr.prev_sum_exec;
+                    let wanted = 2u64
+                        .wrapping_mul(woken.averages.avg_wakeup)
+                        .wrapping_mul(u64::from(queue.nr_running));
+                    gran = wanted.saturating_sub(ran_ns).min(limit);
                 }
                 let by = if self.tunables.has(Feature::AsymGran) { woken } else { curr };
                 calc_delta_fair(gran, by.load)
@@ -85,20 +94,10 @@ impl Cfs {
         }
     }
 
-    /// `adaptive_gran`: the more `ran_ns`, the time that the running entity has had, and the sooner
-    /// the woken one usually wakes others, the smaller.
-    #[inline]
-    fn adaptive_gran(&self, ran_ns: u64, woken: &super::entity::Entity) -> u64 {
-        let wanted = 2u64
-            .wrapping_mul(woken.averages.avg_wakeup)
-            .wrapping_mul(u64::from(self.queues[woken.cfs_rq].nr_running));
-        wanted.saturating_sub(ran_ns).min(self.tunables.wakeup_granularity_ns)
-    }
-
     /// `wakeup_preempt_entity`. Both entities are in one queue.
     #[inline]
-    pub(super) fn wakeup_preempt_entity(&self, curr: EntityId, woken: EntityId) -> PreemptVerdict {
-        let ahead = self.entities[curr].vruntime.ahead_of(self.entities[woken].vruntime);
+    pub(super) fn wakeup_preempt_entity(&self, curr: &Entity, woken: &Entity) -> PreemptVerdict {
+        let ahead = curr.vruntime.ahead_of(woken.vruntime);
         if ahead <= 0 {
             return PreemptVerdict::Behind;
         }
@@ -113,10 +112,11 @@ impl Cfs {
     /// Whether a woken entity preempts the running one of the same queue.
     #[inline]
     fn preempts(&self, curr: EntityId, woken: EntityId) -> bool {
+        let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
         if self.rules.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
-            let limit = self.entities[woken].vruntime + self.wakeup_gran(curr, woken);
-            return limit.ns() < self.entities[curr].vruntime.ns();
+            let limit = woken.vruntime + self.wakeup_gran(curr, woken);
+            return limit.ns() < curr.vruntime.ns();
         }
         self.wakeup_preempt_entity(curr, woken) == PreemptVerdict::Preempt
     }
@@ -125,17 +125,18 @@ impl Cfs {
     /// in.
     #[inline]
     fn find_matching_se(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
-        let parent = |e: EntityId| self.entities[e].parent.expect("the root is common to all");
-        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
-            let [depth_a, depth_b] = [a, b].map(|e| self.entities[e].depth);
-            if depth_a >= depth_b {
-                a = parent(a);
+        loop {
+            let (at_a, at_b) = (&self.entities[a], &self.entities[b]);
+            if at_a.cfs_rq == at_b.cfs_rq {
+                return (a, b);
             }
-            if depth_b >= depth_a {
-                b = parent(b);
+            if at_a.depth >= at_b.depth {
+                a = at_a.parent.expect("the root queue is common to all");
+            }
+            if at_b.depth >= at_a.depth {
+                b = at_b.parent.expect("the root queue is common to all");
             }
         }
-        (a, b)
     }
 
     /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Does it preempt?
@@ -150,10 +151,13 @@ impl Cfs {
     ) {
         let curr_pid = rqs.curr(cpu);
         let curr = self.entity_of(curr_pid);
-        let q = self.entities[curr].cfs_rq;
-        let many = u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency;
-        self.update_curr(rqs, platform, q);
-        match rqs.thread(pid).class {
+        let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
+        // (Mostly the enqueue has just charged the running task.)
+        if exec_start != rqs.clock(cpu) || self.rules.min_vruntime_on_charge_only {
+            self.update_curr(rqs, platform, q);
+        }
+        let thread = rqs.thread(pid);
+        match thread.class {
             ClassId::Rt | ClassId::Deadline => {
                 rqs.resched_curr(platform, cpu);
                 return;
@@ -162,7 +166,9 @@ impl Cfs {
             ClassId::Fair => {}
         }
         let woken = self.entity_of(pid);
-        if pid == curr_pid || self.throttled_hierarchy_of(self.entities[woken].cfs_rq) {
+        if pid == curr_pid
+            || (self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq))
+        {
             return;
         }
         match self.rules.buddies {
@@ -171,30 +177,36 @@ impl Cfs {
                 self.set_next_buddy(woken);
             }
             Buddies::Preempted
-                if many
+                if self.tunables.has(Feature::NextBuddy)
                     && challenge != Challenge::Fork
-                    && self.tunables.has(Feature::NextBuddy) =>
+                    && self.has_many(q) =>
             {
                 self.set_next_buddy(woken);
             }
             Buddies::Preempted | Buddies::None => {}
         }
-        if self.rules.checks_pending && rqs.resched_pending(cpu) {
+        let running = rqs.thread(curr_pid);
+        if self.rules.checks_pending && running.need_resched {
             return;
         }
-        let policies = [curr_pid, pid].map(|pid| rqs.thread(pid).policy);
-        let sync = challenge == Challenge::Wakeup { sync: true }
-            && self.tunables.has(Feature::SyncWakeups);
-        let verdict =
-            self.verdict_by_policy(policies).or_else(|| self.verdict_by_feature(curr, woken, sync));
-        if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, many)) {
+        let verdict = self.verdict_by_policy(running.policy, thread.policy).or_else(|| {
+            let sync = challenge == Challenge::Wakeup { sync: true };
+            self.verdict_by_feature(curr, woken, sync)
+        });
+        if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, q)) {
             rqs.resched_curr(platform, cpu);
         }
     }
 
+    /// Whether queue `q` has so many entities that buddies are of use: a latency's worth.
+    #[inline]
+    fn has_many(&self, q: CfsRqId) -> bool {
+        u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
+    }
+
     /// Whether the policies of the running task and the woken one decide alone.
     #[inline]
-    fn verdict_by_policy(&self, [running, woken]: [Policy; 2]) -> Option<bool> {
+    fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<bool> {
         match woken {
             Policy::Batch => Some(false),
             Policy::Idle if self.rules.idle_policy_never_preempts => Some(false),
@@ -207,44 +219,47 @@ impl Cfs {
     #[inline]
     fn verdict_by_feature(&mut self, curr: EntityId, woken: EntityId, sync: bool) -> Option<bool> {
         let tunables = &self.tunables;
-        let [a, b] = [curr, woken].map(|e| &self.entities[e].averages);
-        let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
-        if (tunables.has(Feature::WakeupSync) && sync)
-            || (tunables.has(Feature::WakeupOverlap)
-                && brief(a.avg_overlap)
-                && brief(b.avg_overlap))
-        {
-            return Some(true);
-        }
-        if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
-            self.set_next_buddy(woken);
-            return Some(true);
+        if tunables.has_any(DECIDE_ALONE) {
+            let (a, b) = (&self.entities[curr].averages, &self.entities[woken].averages);
+            let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
+            let sync = sync && tunables.has(Feature::SyncWakeups);
+            if (tunables.has(Feature::WakeupSync) && sync)
+                || (tunables.has(Feature::WakeupOverlap)
+                    && brief(a.avg_overlap)
+                    && brief(b.avg_overlap))
+            {
+                return Some(true);
+            }
+            if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
+                self.set_next_buddy(woken);
+                return Some(true);
+            }
         }
         (!self.tunables.has(Feature::WakeupPreempt)).then_some(false)
     }
 
     /// Compares virtual times where the two, or their groups, compete with each other. A task that
-    /// is preempted in this way becomes `last` if the queue has many: it may run on before the
+    /// is preempted in this way becomes `last` if its queue `q` has many: it may run on before the
     /// leftmost.
     #[inline]
-    fn preempts_at_common_level(&mut self, curr: EntityId, woken: EntityId, many: bool) -> bool {
+    fn preempts_at_common_level(&mut self, curr: EntityId, woken: EntityId, q: CfsRqId) -> bool {
         let (mut running, mut challenger) = self.find_matching_se(curr, woken);
         while !self.preempts(running, challenger) {
-            let parents = [running, challenger].map(|e| self.entities[e].parent);
-            let [Some(above_running), Some(above_challenger)] = parents else {
-                return false;
-            };
             if !self.rules.tries_levels_upward {
                 return false;
             }
+            let parents = (self.entities[running].parent, self.entities[challenger].parent);
+            let (Some(above_running), Some(above_challenger)) = parents else {
+                return false;
+            };
             (running, challenger) = (above_running, above_challenger);
         }
         let entity = &self.entities[running];
         if self.rules.buddies == Buddies::Preempted
             && self.tunables.has(Feature::LastBuddy)
-            && many
             && entity.on_rq
             && entity.is_task()
+            && self.has_many(q)
         {
             self.set_last_buddy(running);
         }

@@ -231,7 +231,7 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// CFS with the rule of [`interactive`] in the registry.
+/// CFS with the rule of [`interactive`](super::interactive) in the registry.
 pub static INTERACTIVE: Entry = Entry {
     name: "cfs_interactive",
     title: "CFS with a rule for interactivity",

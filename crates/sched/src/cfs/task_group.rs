@@ -7,7 +7,7 @@
 //! A queue is made when a CPU first needs it: thousands of groups on thousands of CPUs cost nothing
 //! where none of their tasks runs. What the kernel would by then have written into the entity of
 //! such a CPU is the same for all CPUs that are balanced alike, and kept once
-//! ([`TaskGroup::absent_weight`]).
+//! (`absent_weight`).
 
 use super::ids::CfsRqId;
 use alloc::vec::Vec;

@@ -51,7 +51,7 @@ impl Cfs {
         let queue = &self.queues[q];
         let (cpu, count) = (queue.cpu, queue.h_nr_running);
         if let Some(e) = queue.entity {
-            self.dequeue_hierarchy(rqs, platform, e, count);
+            self.dequeue_hierarchy(rqs, platform, cpu, e, count);
         }
         self.limits.set_throttled(platform, q, rqs.clock(cpu));
     }
@@ -66,7 +66,7 @@ impl Cfs {
             return;
         }
         if let Some(e) = e {
-            self.enqueue_hierarchy(rqs, platform, e, count, true);
+            self.enqueue_hierarchy(rqs, platform, cpu, e, count, true);
         }
         // A busy CPU is not asked to reschedule: its tick will see to it.
         if rqs.is_idle_thread(rqs.curr(cpu)) && self.queues[CfsRqId::root(cpu)].nr_running > 0 {

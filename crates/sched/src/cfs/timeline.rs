@@ -74,25 +74,27 @@ impl Timeline {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }
 
+    /// Whether the numbers of arrivals have run out, once in 2^32, so that the waiting entities must
+    /// be [renumbered](Timeline::renumber) before the next insertion.
+    #[inline]
+    pub fn must_renumber(&self) -> bool {
+        self.arrivals == u32::MAX
+    }
+
     /// Puts `e` in, after all with the same virtual time. Returns the number of its arrival,
     /// without which it is not found again.
-    ///
-    /// Once in 2^32 arrivals the waiting entities are numbered anew; `renumbered` is called with
-    /// each and its number.
     #[inline]
-    pub fn insert(
-        &mut self,
-        e: EntityId,
-        vruntime: Vruntime,
-        renumbered: impl FnMut(EntityId, u32),
-    ) -> u32 {
-        if self.arrivals == u32::MAX {
-            self.renumber(renumbered);
-        }
+    pub fn insert(&mut self, e: EntityId, vruntime: Vruntime) -> u32 {
         let arrival = self.arrivals;
         self.arrivals += 1;
         self.places.insert(place(vruntime, arrival, e));
         arrival
+    }
+
+    /// Takes out the entity that is furthest behind.
+    #[inline]
+    pub fn pop_leftmost(&mut self) -> Option<EntityId> {
+        self.places.pop().map(entity_of)
     }
 
     /// Takes `e` out, which was put in with this virtual time and got this number.
@@ -101,9 +103,10 @@ impl Timeline {
         self.places.remove(place(vruntime, arrival, e));
     }
 
-    /// Numbers the waiting entities from 0, in their order.
+    /// Numbers the waiting entities from 0, in their order; `renumbered` is called with each and its
+    /// number.
     #[cold]
-    fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
+    pub fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
         let mut arrivals = 0;
         self.places.replace_all(|old| {
             let (e, arrival) = (entity_of(old), arrivals);
@@ -153,12 +156,11 @@ mod tests {
         }
 
         fn insert(&mut self, e: u32, vruntime: u64) {
-            let at = self.at(vruntime);
-            let arrival = &mut self.arrival;
-            let number = self.timeline.insert(id(e), at, |e, number| {
-                arrival[e.index()] = number;
-            });
-            arrival[e as usize] = number;
+            if self.timeline.must_renumber() {
+                let arrival = &mut self.arrival;
+                self.timeline.renumber(|e, number| arrival[e.index()] = number);
+            }
+            self.arrival[e as usize] = self.timeline.insert(id(e), self.at(vruntime));
             let at = self.model.partition_point(|&(other, _)| other <= vruntime);
             self.model.insert(at, (vruntime, e));
         }

@@ -102,7 +102,13 @@ impl Tunables {
     /// Whether a feature is on.
     #[inline]
     pub fn has(&self, feature: Feature) -> bool {
-        self.features >> feature as u32 & 1 == 1
+        self.features & feature.bit() != 0
+    }
+
+    /// Whether any of a set of features is on.
+    #[inline]
+    pub const fn has_any(&self, features: u32) -> bool {
+        self.features & features != 0
     }
 }
 
@@ -117,51 +123,50 @@ const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 impl Tunables {
     /// The tunables of a release with their values; `others` stand before the feature bits.
     pub fn list(&self, rules: &Rules, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
-        let tunables = self;
         let mut all = Vec::new();
         let mut add = |name, value: i64, range, help| {
             all.push(Tunable { name, value, range, help });
         };
         add(
             "sched_latency_ns",
-            tunables.latency_ns as i64,
+            self.latency_ns as i64,
             (100_000, SECOND_NS),
             "period in which each runnable task runs once",
         );
         add(
             "sched_min_granularity_ns",
-            tunables.min_granularity_ns as i64,
+            self.min_granularity_ns as i64,
             (100_000, SECOND_NS),
             "the least that a turn should be",
         );
         add(
             "sched_wakeup_granularity_ns",
-            tunables.wakeup_granularity_ns as i64,
+            self.wakeup_granularity_ns as i64,
             (0, SECOND_NS),
             "how far behind a woken task must be to preempt, virtual ns",
         );
         add(
             "sched_child_runs_first",
-            i64::from(tunables.child_runs_first),
+            i64::from(self.child_runs_first),
             ANY,
             "a forked child runs before its parent",
         );
         add(
             "sched_compat_yield",
-            i64::from(tunables.compat_yield),
+            i64::from(self.compat_yield),
             ANY,
             "a yielding task goes behind all others",
         );
         add(
             "sched_migration_cost",
-            tunables.migration_cost_ns,
+            self.migration_cost_ns,
             ANY,
             "a task that ran more recently is cache hot, ns; -1 = every task is",
         );
         if rules.groups {
             add(
                 "sched_nr_migrate",
-                i64::from(tunables.nr_migrate),
+                i64::from(self.nr_migrate),
                 (0, i64::from(i32::MAX)),
                 "about so many tasks are looked at in a balancing pass",
             );
@@ -169,19 +174,19 @@ impl Tunables {
         if rules.many_cpus {
             add(
                 "sched_shares_ratelimit",
-                tunables.shares_ratelimit_ns as i64,
+                self.shares_ratelimit_ns as i64,
                 (0, i64::from(u32::MAX)),
                 "group shares are divided over the CPUs no more often, ns",
             );
             add(
                 "sched_shares_thresh",
-                tunables.shares_thresh as i64,
+                self.shares_thresh as i64,
                 (0, i64::from(i32::MAX)),
                 "smaller changes of a group's weight on a CPU are not made",
             );
             add(
                 "sched_time_avg",
-                tunables.time_avg_ms as i64,
+                self.time_avg_ms as i64,
                 (1, i64::from(i32::MAX)),
                 "time over which real-time load is averaged, ms",
             );
@@ -216,7 +221,7 @@ impl Tunables {
                 let Some(&(feature, _)) = feature else {
                     return false;
                 };
-                let bit = 1 << feature as u32;
+                let bit = feature.bit();
                 self.features = if value != 0 { self.features | bit } else { self.features & !bit };
             }
         }

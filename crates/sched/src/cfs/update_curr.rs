@@ -32,12 +32,4 @@ impl Cfs {
             rqs.resched_curr(platform, cpu);
         }
     }
-
-    /// `update_min_vruntime` of queue `q`.
-    #[inline]
-    pub(super) fn update_min_vruntime(&mut self, q: CfsRqId) {
-        let queue = &mut self.queues[q];
-        let curr = queue.curr.map(|curr| self.entities[curr].vruntime);
-        queue.update_min_vruntime(curr);
-    }
 }

@@ -67,35 +67,31 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     }
 
     /// `activate_task`: `pid` joins the runqueue of its CPU.
-    #[inline]
+    // (Always inlined, as `deactivate_task` and `check_preempt_curr`: each is the thin way from an
+    // event to the class's hook.)
+    #[inline(always)]
     fn activate_task(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
-        let cpu = self.core.cpu_of(pid);
-        class!(self, self.class_of(pid), enqueue_task(platform, cpu, pid, why));
+        let &Thread { cpu, class, .. } = self.core.thread(pid);
+        class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        self.count_in(pid);
+        // The fair class counts its own, as those of throttled groups do not count.
+        if class != ClassId::Fair {
+            self.core.add_nr_running(cpu, 1);
+        }
     }
 
     /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
-    #[inline]
+    #[inline(always)]
     fn deactivate_task(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) {
-        let cpu = self.core.cpu_of(pid);
+        let &Thread { cpu, class, .. } = self.core.thread(pid);
         if why == Dequeue::Sleep {
             self.fair.task_sleeps(&self.core, pid);
         }
-        if class!(self, self.class_of(pid), dequeue_task(platform, cpu, pid, why)) {
+        if class!(self, class, dequeue_task(platform, cpu, pid, why)) {
             self.core.thread_mut(pid).on_rq = false;
-            if self.class_of(pid) != ClassId::Fair {
+            if class != ClassId::Fair {
                 self.core.sub_nr_running(cpu, 1);
             }
-        }
-    }
-
-    /// One more thread on its runqueue. The fair class counts its own, as it may have groups that
-    /// do not count.
-    #[inline]
-    fn count_in(&mut self, pid: Pid) {
-        if self.class_of(pid) != ClassId::Fair {
-            self.core.add_nr_running(self.core.cpu_of(pid), 1);
         }
     }
 
@@ -118,7 +114,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
 
     /// `check_preempt_curr`: lets the class of the thread that runs on the CPU of `pid` decide
     /// whether it is preempted.
-    #[inline]
+    #[inline(always)]
     fn check_preempt_curr(&mut self, platform: &mut Platform, pid: Pid, challenge: Challenge) {
         let cpu = self.core.cpu_of(pid);
         match self.class_of(self.core.curr(cpu)) {
@@ -133,8 +129,9 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     fn schedule_once(&mut self, platform: &mut Platform, cpu: CpuId) -> bool {
         let prev = self.core.curr(cpu);
         self.core.update_rq_clock(platform, cpu);
-        let Thread { runnable, on_rq, class: prev_class, .. } = *self.core.thread(prev);
-        self.core.thread_mut(prev).need_resched = false;
+        let thread = self.core.thread_mut(prev);
+        thread.need_resched = false;
+        let Thread { runnable, on_rq, class: prev_class, .. } = *thread;
         if prev_class == ClassId::Fair {
             self.fair.schedule_entered(&mut self.core, platform, prev);
         }
@@ -362,7 +359,9 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.update_rq_clock(platform, cpu);
         class!(self, self.class_of(pid), task_new(platform, cpu, pid, parent));
         self.core.thread_mut(pid).on_rq = true;
-        self.count_in(pid);
+        if self.class_of(pid) != ClassId::Fair {
+            self.core.add_nr_running(cpu, 1);
+        }
         self.check_preempt_curr(platform, pid, Challenge::Fork);
         class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
         self.report_migrations();

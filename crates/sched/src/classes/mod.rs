@@ -314,7 +314,7 @@ pub trait FairClass: Class {
         Err("this release has no quotas: cfs@3.2 and eevdf have".into())
     }
 
-    /// See [`Administer::group_stats`](schedlab_core::Administer::group_stats).
+    /// See [`Inspect::group_stats`](schedlab_core::Inspect::group_stats).
     ///
     /// # Errors
     /// If there is no such group.

@@ -128,6 +128,22 @@ pub trait RowsMut<I>: Rows<I> {
         false
     }
 
+    /// [`recompute`](RowsMut::recompute) of `node`, of which is known that only `new` has come
+    /// below it.
+    #[inline]
+    fn recompute_with(&mut self, node: I, new: I) -> bool {
+        let _ = new;
+        self.recompute(node)
+    }
+
+    /// [`recompute`](RowsMut::recompute) of `node`, of which is known that only `old` has left from
+    /// below it.
+    #[inline]
+    fn recompute_without(&mut self, node: I, old: I) -> bool {
+        let _ = old;
+        self.recompute(node)
+    }
+
     /// `new` takes the place of `old`: what is kept about the subtree there becomes that of `new`.
     #[inline]
     fn hand_over(&mut self, old: I, new: I) {
@@ -219,7 +235,12 @@ pub fn insert<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, new
             root.rightmost = Some(new);
         }
     }
-    recompute_upward(rows, Some(parent), None);
+    let mut next = Some(parent);
+    while let Some(above) = next
+        && rows.recompute_with(above, new)
+    {
+        next = rows.links(above).parent;
+    }
     if rows.is_red(parent) {
         insert_fixup(rows, root, new);
     }
@@ -244,18 +265,29 @@ fn place_of<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>, key: u64) -> (Op
     (parent, left)
 }
 
-/// Works out anew what is kept about `from` and its ancestors below `stop`, as far up as anything
-/// changes.
+/// Works out anew what is kept about `from` and its ancestors, as far up as anything changes.
 #[inline]
-pub fn recompute_upward<I: TypedIndex>(
+pub fn recompute_upward<I: TypedIndex>(rows: &mut impl RowsMut<I>, from: Option<I>) {
+    let mut next = from;
+    while let Some(node) = next
+        && rows.recompute(node)
+    {
+        next = rows.links(node).parent;
+    }
+}
+
+/// As [`recompute_upward`], when only `old` has left from below `from`; up to below `stop`.
+#[inline]
+fn recompute_without<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
     from: Option<I>,
+    old: I,
     stop: Option<I>,
 ) {
     let mut next = from;
-    while next != stop
-        && let Some(node) = next
-        && rows.recompute(node)
+    while let Some(node) = next
+        && next != stop
+        && rows.recompute_without(node, old)
     {
         next = rows.links(node).parent;
     }
@@ -337,9 +369,11 @@ pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, nod
             put_in_place(rows, root, node, parent, Some(successor));
             rows.set_red(successor, red);
             if hole_parent != Some(successor) {
-                recompute_upward(rows, hole_parent, Some(successor));
+                recompute_without(rows, hole_parent, successor, Some(successor));
             }
-            recompute_upward(rows, Some(successor), None);
+            if rows.recompute(successor) {
+                recompute_without(rows, parent, node, None);
+            }
         }
         (child, None) | (None, child) => {
             hole_is_left = parent.is_some_and(|parent| rows.links(parent).left == Some(node));
@@ -347,7 +381,7 @@ pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, nod
             hole_parent = parent;
             filler = child;
             lost_black = !red;
-            recompute_upward(rows, parent, None);
+            recompute_without(rows, parent, node, None);
         }
     }
     if lost_black {

@@ -13,7 +13,7 @@
 //! # Cost
 //!
 //! The least: nothing. Taking it out: O(1). Insertion and removal elsewhere: a binary search, and a
-//! move of at most one block (1 KiB). Once in [`BLOCK`] / 2 insertions at most a block is split,
+//! move of at most one block (1 KiB). Once in `BLOCK` / 2 insertions at most a block is split,
 //! which moves up to half of the list of blocks; nothing of it if that happens at one of its ends.
 
 use alloc::collections::VecDeque;
@@ -21,6 +21,9 @@ use alloc::vec::Vec;
 
 /// How many numbers a block has at most.
 const BLOCK: usize = 64;
+
+/// Up to so many blocks are searched one by one, which is quicker than halving.
+const FEW: usize = 6;
 
 /// Neighbours in the order, the greatest first. Never empty.
 #[derive(Clone, Debug)]
@@ -160,13 +163,19 @@ impl Sorted {
     /// The place of the block in which `number` stands, or belongs.
     #[inline]
     fn block_of(&self, number: u128) -> usize {
-        match self.blocks.len() {
-            1 => 0,
-            // What is less than all belongs in the last block.
-            many => {
-                self.blocks.partition_point(|block| Self::before(number, block.least)).min(many - 1)
-            }
+        // What is less than all belongs in the last block.
+        let last = self.blocks.len() - 1;
+        if last > FEW {
+            return self
+                .blocks
+                .partition_point(|block| Self::before(number, block.least))
+                .min(last);
         }
+        let mut place = last;
+        while place > 0 && !Self::before(number, self.blocks[place - 1].least) {
+            place -= 1;
+        }
+        place
     }
 
     /// The only one.

@@ -51,8 +51,9 @@ impl Fair {
         }
         self.limits.audit()?;
         self.audit_tasks(rqs)?;
-        if !self.audit_lists(rqs) {
-            return Err("a CPU's list of tasks is wrong".into());
+        if self.cpus > 1 {
+            let queued = self.entity_of.iter().flatten().filter(|&&e| self.se[e].on_rq);
+            self.cfs_tasks.audit(queued.map(|&e| (e, self.cfs_rqs[self.cfs_rq_of(e)].cpu)))?;
         }
         if !self.is_lb_cache_right(rqs) {
             return Err("the balancing statistics kept of all CPUs are out of date".into());
@@ -102,9 +103,9 @@ impl Fair {
     fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
         let none = self.cfs_rqs.iter().map(|_| [0; 3]);
         let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
-        for (number, task) in self.tasks.iter().enumerate() {
+        for (number, &e) in self.entity_of.iter().enumerate() {
             let thread = &rqs.threads[number];
-            let Some(e) = task.se.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
+            let Some(e) = e.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
                 continue;
             };
             let entity = &self.se[e];

@@ -1,77 +1,124 @@
 //! The list of a CPU's fair tasks (`cfs_tasks`), the latest queued or run first: balancing takes
 //! from its end.
 
-use super::class::Fair;
-use crate::classes::{Pid, Rqs};
+use super::entity::EntityId;
+use alloc::string::String;
+use alloc::vec::Vec;
 use schedlab_core::CpuId;
+use schedlab_core::index::{IndexVec, TypedIndex};
 
-impl Fair {
-    /// `task` is the newest of `cpu`.
-    pub(super) fn list_add(&mut self, cpu: CpuId, task: Pid) {
-        if self.cpus == 1 {
-            return;
-        }
-        let list = &mut self.balance.cpus[cpu.index()];
-        let head = list.newest.replace(task);
-        let row = &mut self.tasks[task.index()];
-        row.newer = None;
-        row.older = head;
-        match head {
-            None => list.oldest = Some(task),
-            Some(head) => self.tasks[head.index()].newer = Some(task),
-        }
+/// All CPUs' lists.
+#[derive(Debug)]
+pub struct CfsTasks {
+    /// By CPU.
+    lists: Vec<List>,
+    /// By entity. Small, and apart from what else is known of one, as the neighbours of a task are
+    /// tasks that nothing else is about.
+    links: IndexVec<EntityId, Links>,
+}
+
+/// The ends of a list.
+#[derive(Clone, Copy, Default, Debug)]
+struct List {
+    newest: Option<EntityId>,
+    oldest: Option<EntityId>,
+}
+
+/// An entity's neighbours.
+#[derive(Clone, Copy, Default, Debug)]
+struct Links {
+    newer: Option<EntityId>,
+    older: Option<EntityId>,
+}
+
+impl CfsTasks {
+    /// Nobody on any list.
+    pub fn new(cpus: u32) -> CfsTasks {
+        CfsTasks { lists: alloc::vec![List::default(); cpus as usize], links: IndexVec::new() }
     }
 
-    /// `task` leaves the list of `cpu`.
-    pub(super) fn list_remove(&mut self, cpu: CpuId, task: Pid) {
-        if self.cpus == 1 {
-            return;
+    /// Makes room for so many entities.
+    pub fn make_room(&mut self, entities: usize) {
+        self.links.resize_with(entities, Links::default);
+    }
+
+    /// The task that has been on the list of `cpu` for longest.
+    pub fn oldest(&self, cpu: CpuId) -> Option<EntityId> {
+        self.lists[cpu.index()].oldest
+    }
+
+    /// The neighbour of `e`, next from the end.
+    pub fn newer(&self, e: EntityId) -> Option<EntityId> {
+        self.links[e].newer
+    }
+
+    /// `e`, on no list, is the newest of `cpu`.
+    #[inline]
+    pub fn add(&mut self, cpu: CpuId, e: EntityId) {
+        let list = &mut self.lists[cpu.index()];
+        let head = list.newest.replace(e);
+        match head {
+            None => list.oldest = Some(e),
+            Some(head) => self.links[head].newer = Some(e),
         }
-        let list = &mut self.balance.cpus[cpu.index()];
-        let row = &self.tasks[task.index()];
-        let (newer, older) = (row.newer, row.older);
+        self.links[e] = Links { newer: None, older: head };
+    }
+
+    /// `e` leaves the list of `cpu`.
+    #[inline]
+    pub fn remove(&mut self, cpu: CpuId, e: EntityId) {
+        let list = &mut self.lists[cpu.index()];
+        let Links { newer, older } = self.links[e];
         match newer {
             None => list.newest = older,
-            Some(newer) => self.tasks[newer.index()].older = older,
+            Some(newer) => self.links[newer].older = older,
         }
         match older {
             None => list.oldest = newer,
-            Some(older) => self.tasks[older.index()].newer = newer,
+            Some(older) => self.links[older].newer = newer,
         }
     }
 
-    /// `task` runs: it is the newest.
-    pub(super) fn list_to_head(&mut self, rqs: &Rqs, task: Pid) {
-        let cpu = rqs.cpu_of(task);
-        if self.cpus > 1 && rqs.thread(task).on_rq {
-            self.list_remove(cpu, task);
-            self.list_add(cpu, task);
+    /// `e`, on the list of `cpu`, is its newest.
+    #[inline]
+    pub fn to_head(&mut self, cpu: CpuId, e: EntityId) {
+        if self.lists[cpu.index()].newest != Some(e) {
+            self.remove(cpu, e);
+            self.add(cpu, e);
         }
     }
 
-    /// Checks the lists. For tests.
-    pub(super) fn audit_lists(&self, rqs: &Rqs) -> bool {
-        let mut queued = alloc::vec![0; self.cpus as usize];
-        for (number, task) in self.tasks.iter().enumerate() {
-            if task.se.is_some_and(|e| self.se[e].on_rq) {
-                queued[rqs.cpu_of(Pid(number as u32)).index()] += 1;
+    /// Checks the lists against those that should be on them. For tests.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn audit(&self, queued: impl Iterator<Item = (EntityId, CpuId)>) -> Result<(), String> {
+        let mut cpu_of: Vec<Option<CpuId>> = alloc::vec![None; self.links.len()];
+        let mut expected = 0;
+        for (e, cpu) in queued {
+            cpu_of[e.index()] = Some(cpu);
+            expected += 1;
+        }
+        let mut found = 0;
+        for (cpu, list) in self.lists.iter().enumerate() {
+            let mut next = list.oldest;
+            let mut last = None;
+            while let Some(e) = next {
+                let on = cpu_of[e.index()];
+                if self.links[e].older != last || on.is_none_or(|on| on.index() != cpu) {
+                    return Err(alloc::format!("CPU {cpu}: its list of tasks is broken at {e:?}"));
+                }
+                found += 1;
+                last = next;
+                next = self.links[e].newer;
+            }
+            if last != list.newest {
+                return Err(alloc::format!("CPU {cpu}: its list of tasks has another end"));
             }
         }
-        self.cpus == 1
-            || self.balance.cpus.iter().enumerate().all(|(cpu, row)| {
-                let mut found = 0;
-                let mut next = row.oldest;
-                let mut last = None;
-                while let Some(task) = next {
-                    let entry = &self.tasks[task.index()];
-                    if entry.older != last || rqs.cpu_of(task).index() != cpu {
-                        return false;
-                    }
-                    found += 1;
-                    last = next;
-                    next = entry.newer;
-                }
-                last == row.newest && found == queued[cpu]
-            })
+        if found != expected {
+            return Err(alloc::format!("{expected} tasks are queued, {found} are on lists"));
+        }
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! level of the groups.
 
 use super::cfs_rq::{CfsRq, CfsRqId, CfsRqs};
+use super::cfs_tasks::CfsTasks;
 use super::domains::Near;
 use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
@@ -42,12 +43,16 @@ pub struct Fair {
     pub(super) cfs_rqs: CfsRqs,
     /// Task groups, by [`GroupId`].
     pub(super) groups: Vec<TaskGroup>,
-    /// By thread.
+    /// By thread: its entity; none before it is born and after it is gone.
+    pub(super) entity_of: Vec<Option<EntityId>>,
+    /// By thread: what is looked at less often than its entity.
     pub(super) tasks: Vec<FairTask>,
     /// By CPU: what the class has run there in all, ns.
     pub(super) exec_clock: Vec<u64>,
     /// The groups' limits.
     pub(super) limits: Bandwidth<CfsRqId>,
+    /// By CPU: its tasks, in the order in which balancing looks at them.
+    pub(super) cfs_tasks: CfsTasks,
     /// What balancing keeps of each CPU.
     pub(super) balance: Balance,
     /// Who is near whom.
@@ -56,22 +61,11 @@ pub struct Fair {
     pub(super) lb_cache: LbCache,
 }
 
-/// What the class keeps of a task besides its entity, in a cache line.
+/// What the class keeps of a task besides its entity.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
 pub struct FairTask {
-    /// Its entity; none before it is born and after it is gone.
-    pub se: Option<EntityId>,
     /// Its group.
     pub group: GroupId,
-    /// Its neighbours on its CPU's list.
-    pub newer: Option<Pid>,
-    /// Its neighbours on its CPU's list.
-    pub older: Option<Pid>,
-    /// Estimated utilisation.
-    pub util_est: u32,
-    /// A CPU it has used lately.
-    pub recent_used_cpu: CpuId,
     /// Whom it woke last, how often that changed lately, and when that was halved (jiffies).
     pub last_wakee: Option<Pid>,
     /// See `last_wakee`.
@@ -87,12 +81,7 @@ pub struct FairTask {
 impl Default for FairTask {
     fn default() -> FairTask {
         FairTask {
-            se: None,
             group: GroupId::ROOT,
-            newer: None,
-            older: None,
-            util_est: 0,
-            recent_used_cpu: CpuId(0),
             last_wakee: None,
             wakee_flips: 0,
             wakee_flip_decay_ts: 0,
@@ -111,7 +100,11 @@ impl Fair {
         Fair {
             version,
             tunables: Tunables::new(version, cpus),
-            order: Order { by_deadline: version.tree_by_deadline(), exact_slices: false },
+            order: Order {
+                by_deadline: version.tree_by_deadline(),
+                exact_slices: false,
+                uniform_slices: true,
+            },
             tick_ns: 1_000_000_000 / u64::from(hz),
             longest_slice: 0,
             idle_seen: false,
@@ -122,9 +115,11 @@ impl Fair {
             free: Vec::new(),
             cfs_rqs: (0..cpus).map(own).collect(),
             groups: alloc::vec![TaskGroup::root(cpus)],
+            entity_of: Vec::new(),
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
             limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
+            cfs_tasks: CfsTasks::new(cpus),
             balance: Balance::new(domains, &near),
             near,
             lb_cache: LbCache::new(domains),
@@ -157,10 +152,22 @@ impl Fair {
         self.info[e].my_q.is_none()
     }
 
+    /// The entity of `task`, if it is born and not yet gone.
+    #[inline]
+    pub(super) fn entity_of(&self, task: Pid) -> Option<EntityId> {
+        self.entity_of.get(task.index()).copied().flatten()
+    }
+
     /// The entity of `task`, which is born and not yet gone.
     #[inline]
     pub(super) fn se_of(&self, task: Pid) -> EntityId {
-        self.tasks[task.index()].se.expect("the task is born and not yet gone")
+        self.entity_of[task.index()].expect("the task is born and not yet gone")
+    }
+
+    /// The group of `task`.
+    #[inline]
+    pub(super) fn group_of(&self, task: Pid) -> GroupId {
+        self.tasks[task.index()].group
     }
 
     /// Whether fair tasks are queued on `cpu`, be they delayed.
@@ -247,7 +254,7 @@ impl Fair {
             self.set_next_entity(platform, self.cfs_rq_of(e), e);
             next = self.parent_of(e);
         }
-        self.list_to_head(rqs, task);
+        self.cfs_tasks_to_head(rqs, task);
     }
 
     /// From one fair task to another: only the levels that differ are put and set. What stands
@@ -274,7 +281,7 @@ impl Fair {
         }
         self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
         self.set_next_entity(platform, self.cfs_rq_of(n), n);
-        self.list_to_head(rqs, next);
+        self.cfs_tasks_to_head(rqs, next);
     }
 
     /// `task_tick_fair`: charges on every level; each may ask for a reschedule.
@@ -288,16 +295,26 @@ impl Fair {
         }
     }
 
+    /// `task` runs: it is the newest of its CPU.
+    fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
+        let cpu = rqs.cpu_of(task);
+        if self.cpus > 1 && rqs.thread(task).on_rq {
+            self.cfs_tasks.to_head(cpu, self.se_of(task));
+        }
+    }
+
     // ---- birth and death ----
 
     /// A new thread, of whatever class.
     pub(super) fn task_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId) {
         if self.tasks.len() <= pid.index() {
             self.tasks.resize(pid.index() + 1, FairTask::default());
+            self.entity_of.resize(pid.index() + 1, None);
         }
-        let se = Some(self.new_task_entity(pid, group, cpu));
-        self.tasks[pid.index()] =
-            FairTask { se, group, recent_used_cpu: cpu, ..FairTask::default() };
+        let e = self.new_task_entity(pid, group, cpu);
+        self.info[e].recent_used_cpu = cpu;
+        self.entity_of[pid.index()] = Some(e);
+        self.tasks[pid.index()] = FairTask { group, ..FairTask::default() };
     }
 
     /// `task_dead_fair`: a dead task has left its CPU; its averages leave its queue.
@@ -315,10 +332,10 @@ impl Fair {
             return;
         };
         row.reaped = true;
-        if let Some(e) = row.se
+        if let Some(e) = self.entity_of[task.index()]
             && !self.se[e].on_rq
         {
-            row.se = None;
+            self.entity_of[task.index()] = None;
             self.free.push(e);
         }
     }

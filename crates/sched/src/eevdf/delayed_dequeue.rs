@@ -95,6 +95,6 @@ impl Fair {
     /// Whether the dequeue of `task` is delayed.
     #[inline]
     pub(super) fn is_delayed_task(&self, task: Pid) -> bool {
-        self.tasks[task.index()].se.is_some_and(|e| self.se[e].sched_delayed)
+        self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
     }
 }

@@ -23,13 +23,15 @@ impl Fair {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
-            let Some(task) = self.balance.cpus[source.index()].oldest else {
+            let Some(e) = self.cfs_tasks.oldest(source) else {
+                break;
+            };
+            let Some(task) = self.info[e].task else {
                 break;
             };
             let amount = self.can_migrate(rqs, platform, task, source, env);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
-                self.list_remove(source, task);
-                self.list_add(source, task);
+                self.cfs_tasks.to_head(source, e);
                 continue;
             };
             env.imbalance -= amount;
@@ -95,7 +97,7 @@ impl Fair {
         if !self.version.balance_asks_eligibility() || !self.features().place_lag {
             return false;
         }
-        let group = &self.groups[self.tasks[task.index()].group.index()];
+        let group = &self.groups[self.group_of(task).index()];
         let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
         let e = self.se_of(task);
         others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
@@ -152,8 +154,10 @@ impl Fair {
             return;
         };
         let failures = self.balance.failures(here, level);
-        let mut next = self.balance.cpus[source.index()].oldest;
-        while let Some(pid) = next {
+        let mut next = self.cfs_tasks.oldest(source);
+        while let Some(e) = next
+            && let Some(pid) = self.info[e].task
+        {
             if rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
@@ -163,7 +167,7 @@ impl Fair {
                 self.attach(rqs, platform, pid, here);
                 return;
             }
-            next = self.tasks[pid.index()].newer;
+            next = self.cfs_tasks.newer(e);
         }
     }
 }

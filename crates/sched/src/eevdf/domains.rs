@@ -110,7 +110,8 @@ pub(super) fn describe(domains: &Domains) -> String {
         };
         let mut text = alloc::format!(
             "{name}: min_interval {min} max_interval {max} ms, busy_factor {busy_factor}, \
-             imbalance_pct {imbalance_pct}, cache_nice_tries {cache_nice_tries}, flags BALANCE_NEWIDLE"
+             imbalance_pct {imbalance_pct}, cache_nice_tries {cache_nice_tries}, \
+             flags BALANCE_NEWIDLE"
         );
         let flags = [
             (level.params.balance_exec, "BALANCE_EXEC"),

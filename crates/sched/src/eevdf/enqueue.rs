@@ -170,7 +170,9 @@ impl Fair {
         if !held_back {
             self.count_running(rqs, cpu, 1);
         }
-        self.list_add(cpu, task);
+        if self.cpus > 1 {
+            self.cfs_tasks.add(cpu, first);
+        }
     }
 
     /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
@@ -248,12 +250,14 @@ impl Fair {
         if let Some(task) = task {
             rqs.thread_mut(task).on_rq = false;
             if how.finish && self.tasks[task.index()].reaped {
-                self.free.extend(self.tasks[task.index()].se.take());
+                self.free.extend(self.entity_of[task.index()].take());
             }
             if !held_back {
                 rqs.sub_nr_running(cpu, 1);
             }
-            self.list_remove(cpu, task);
+            if self.cpus > 1 {
+                self.cfs_tasks.remove(cpu, first);
+            }
             if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
                 self.balance_soon(platform, cpu);
             }

@@ -9,6 +9,7 @@ use super::cfs_rq::CfsRqId;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Links;
+use schedlab_core::CpuId;
 
 schedlab_core::define_index! {
     /// A scheduling entity, by its row.
@@ -125,8 +126,10 @@ pub struct Info {
     pub load: u64,
     /// Clock at which its time was last charged, ns.
     pub exec_start: u64,
-    /// CPU time, ns.
-    pub sum_exec_runtime: u64,
+    /// Task: estimated utilisation.
+    pub util_est: u32,
+    /// Task: a CPU it has used lately.
+    pub recent_used_cpu: CpuId,
     /// Group: runnable tasks below.
     pub runnable: u32,
     /// Load tracking.
@@ -219,7 +222,8 @@ impl Info {
             runnable: 0,
             load: NICE_0_WEIGHT,
             exec_start: 0,
-            sum_exec_runtime: 0,
+            util_est: 0,
+            recent_used_cpu: CpuId(0),
             avg: Average::default(),
         }
     }

@@ -30,7 +30,8 @@ impl FairClass6 for Fair {
     }
 
     fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
-        self.tasks[pid.index()].recent_used_cpu = rqs.cpu_of(pid);
+        let e = self.se_of(pid);
+        self.info[e].recent_used_cpu = rqs.cpu_of(pid);
         self.init_load_avg(pid);
     }
 
@@ -310,6 +311,7 @@ impl FairClass6 for Fair {
         } else {
             self.tunables.write(name, value, self.online);
             self.order.exact_slices = self.tunables.exact_min_slice;
+            self.order.uniform_slices &= name != "base_slice_ns" || self.se.is_empty();
         }
     }
 

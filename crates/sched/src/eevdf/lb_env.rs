@@ -34,10 +34,6 @@ pub struct Balance {
 /// What balancing keeps of each CPU.
 #[derive(Clone, Debug)]
 pub(super) struct CpuBalance {
-    /// Its fair tasks, the latest queued or run first: head and tail.
-    pub(super) newest: Option<Pid>,
-    /// See `newest`.
-    pub(super) oldest: Option<Pid>,
     /// The jiffy from which it looks whether to balance.
     pub(super) next_balance: u64,
 }
@@ -113,7 +109,7 @@ impl Balance {
     /// Nothing has been balanced yet.
     pub fn new(domains: &Domains, near: &Near) -> Balance {
         let cpus = domains.cpus() as usize;
-        let cpu = CpuBalance { newest: None, oldest: None, next_balance: 0 };
+        let cpu = CpuBalance { next_balance: 0 };
         let levels = domains.levels();
         let mut balance = Balance {
             cpus: alloc::vec![cpu; cpus],

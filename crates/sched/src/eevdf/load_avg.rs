@@ -10,7 +10,7 @@ use super::entity::{EntityId, Info, unscaled};
 use super::flags::Attach;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{Pid, Rqs};
-use schedlab_core::CpuId;
+use schedlab_core::{CpuId, GroupId};
 
 /// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
 /// half: a queue with a load above 91934 forgets most of it when something is subtracted.
@@ -26,6 +26,9 @@ impl CfsRq {
         let removed = self.removed.nr > 0;
         if removed {
             self.subtract_removed();
+        }
+        if !self.avg.is_due(now_ns) {
+            return removed;
         }
         let load = unscaled(self.load);
         let runnable = u64::from(self.h_nr_runnable);
@@ -126,6 +129,7 @@ impl Fair {
                 info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
         }
         let mut changed = queue.update_load_avg(now_ns);
+        let group = queue.group;
         match attach {
             Attach::No => {}
             Attach::Attach if info.avg.last_update_time != 0 => {}
@@ -141,7 +145,9 @@ impl Fair {
         if changed {
             self.invalidate(q);
         }
-        self.update_tg_load_avg(now_ns, q);
+        if group != GroupId::ROOT {
+            self.update_tg_load_avg(now_ns, q);
+        }
     }
 
     /// `update_cfs_rq_load_avg` of queue `q`.
@@ -238,7 +244,8 @@ impl Fair {
     /// The queue counts on what the task used when it last ran through.
     pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
         self.lb_cache.invalidate(cpu);
-        self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(self.tasks[task.index()].util_est);
+        let util_est = self.info[self.se_of(task)].util_est;
+        self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(util_est);
     }
 
     /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
@@ -246,18 +253,17 @@ impl Fair {
     pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
         self.lb_cache.invalidate(cpu);
         let e = self.se_of(task);
-        let row = &mut self.tasks[task.index()];
-        let queue = &mut self.cfs_rqs[CfsRqId::of_cpu(cpu)];
-        queue.util_est = queue.util_est.saturating_sub(u64::from(row.util_est));
         let info = &mut self.info[e];
+        let queue = &mut self.cfs_rqs[CfsRqId::of_cpu(cpu)];
+        queue.util_est = queue.util_est.saturating_sub(u64::from(info.util_est));
         if !sleep || !info.avg_renewed || self.cpus == 1 {
             return;
         }
         info.avg_renewed = false;
         let avg = &info.avg;
-        let (stored, dequeued) = (row.util_est, avg.util_avg as u32);
+        let (stored, dequeued) = (info.util_est, avg.util_avg as u32);
         if stored <= dequeued {
-            row.util_est = dequeued;
+            info.util_est = dequeued;
             return;
         }
         let difference = stored - dequeued;
@@ -265,15 +271,15 @@ impl Fair {
         if difference < 10 || avg.util_avg + 10 < avg.runnable_avg {
             return;
         }
-        row.util_est = ((stored << 2) - difference) >> 2;
+        info.util_est = ((stored << 2) - difference) >> 2;
     }
 
     // ---- what balancing reads ----
 
     /// `task_util_est`: how much of a CPU the task uses.
     pub(super) fn task_util(&self, task: Pid) -> u64 {
-        let util_est = self.tasks[task.index()].util_est;
-        self.info[self.se_of(task)].avg.util_avg.max(u64::from(util_est))
+        let info = &self.info[self.se_of(task)];
+        info.avg.util_avg.max(u64::from(info.util_est))
     }
 
     /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.

@@ -83,6 +83,7 @@ impl Fair {
         self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
+        self.order.uniform_slices = false;
     }
 
     /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle rqs.

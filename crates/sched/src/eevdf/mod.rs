@@ -32,9 +32,9 @@
 //! |---|---|
 //! | [`cfs_rq`] | V, and who is eligible |
 //! | [`place`] | lag; where a task enters; what a new weight does |
-//! | [`charge`] | charging the running entity; requests that are served |
+//! | [`update_curr`] | charging the running entity; requests that are served |
 //! | [`pick`] | whose turn it is |
-//! | [`preempt`] | protection, buddies, who interrupts whom |
+//! | [`preempt`], [`buddies`] | protection, who interrupts whom, who is picked next |
 //! | [`delayed_dequeue`] | sleepers that have had too much |
 //! | [`timeline`], [`entity`] | how the earliest eligible deadline is found; weights |
 //!
@@ -43,7 +43,8 @@
 //! | file | what |
 //! |---|---|
 //! | [`enqueue`], [`class`] | coming and going, and what runs, on every level of the groups |
-//! | [`task_group`], [`update_shares`], [`throttle`] | task groups, their shares and quotas |
+//! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups and their queues |
+//! | [`update_shares`], [`throttle`] | what groups weigh, and what becomes of them without quota |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
@@ -61,10 +62,11 @@
 //! `set_protection` when something runs, `check_preempt` and `is_ineligible_beside_others` when
 //! something is moved. Another rule of picking under the same balancing answers these.
 //!
-//! State stands in files that do not know [`Fair`] ([`entity`], [`cfs_rq`],
-//! [`timeline`], [`task_group`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
-//! [`tunables`]); rules are methods of `Fair`. Where rules call each other in a circle the kernel
-//! does: charging may throttle, which dequeues, which charges.
+//! State stands in files that do not know [`Fair`] ([`entity`], [`cfs_rq`], [`timeline`],
+//! [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
+//! [`tunables`]); rules are methods of `Fair`, and no file imports in a circle. Where rules call
+//! each other in a circle the kernel does: the pick throttles a queue that has run out, which
+//! dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
 //!
 //! The other classes stand in [`classes`](crate::classes): [`deadline`](crate::classes::deadline)
 //! and [`rt`](crate::classes::rt).
@@ -84,10 +86,11 @@
 //! places anew what is reweighted. [`Version`] names each difference.
 
 pub mod audit;
+pub mod buddies;
 pub mod cfs_rq;
 pub mod cfs_tasks;
-pub mod charge;
 pub mod class;
+pub mod cpu_cgroup;
 pub mod delayed_dequeue;
 pub mod detach_tasks;
 pub mod domains;
@@ -107,12 +110,14 @@ pub mod place;
 pub mod preempt;
 pub mod releases;
 pub mod select_task_rq;
+pub mod set_task_rq;
 pub mod task_group;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
 pub mod timeline;
 pub mod tunables;
+pub mod update_curr;
 pub mod update_shares;
 
 pub use releases::{ENTRY, Version};

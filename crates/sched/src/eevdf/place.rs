@@ -69,6 +69,7 @@ impl Fair {
         if self.version.custom_slices() {
             let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
             self.info[e].custom_slice = custom;
+            self.order.uniform_slices &= !custom;
             self.se[e].slice = if custom {
                 attr.runtime_ns.clamp(100_000, 100_000_000) as u32
             } else {

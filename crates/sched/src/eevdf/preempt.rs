@@ -1,4 +1,4 @@
-//! Who may interrupt whom: protection of the running entity, buddies, wakeup preemption, yielding.
+//! Who may interrupt whom: protection of the running entity, wakeup preemption, yielding.
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
@@ -56,36 +56,6 @@ impl Fair {
     #[inline]
     pub(super) fn protection_counts(&self) -> bool {
         self.features().run_to_parity || self.version.protects_until()
-    }
-
-    // ---- buddies ----
-
-    /// Makes `e` and its ancestors next buddies, as far up as they are queued and not idle.
-    pub(super) fn set_next_buddy(&mut self, first: Option<EntityId>) {
-        let mut next = first;
-        while let Some(e) = next {
-            if !self.se[e].on_rq || self.info[e].idle {
-                return;
-            }
-            let info = &self.info[e];
-            self.cfs_rqs[info.cfs_rq].next = Some(e);
-            next = info.parent;
-        }
-    }
-
-    /// `e` is no longer next buddy, and neither are those of its ancestors that became so with it.
-    #[inline]
-    pub(super) fn clear_buddies(&mut self, e: EntityId) {
-        let mut next = Some(e);
-        while let Some(e) = next {
-            let info = &self.info[e];
-            let queue = &mut self.cfs_rqs[info.cfs_rq];
-            if queue.next != Some(e) {
-                return;
-            }
-            queue.next = None;
-            next = info.parent;
-        }
     }
 
     // ---- wakeup preemption ----

@@ -142,8 +142,8 @@ impl Fair {
         if prev != target && suits(self, prev) {
             return prev;
         }
-        let row = &mut self.tasks[task.index()];
-        let recent = core::mem::replace(&mut row.recent_used_cpu, prev);
+        let e = self.se_of(task);
+        let recent = core::mem::replace(&mut self.info[e].recent_used_cpu, prev);
         if recent != prev && recent != target && suits(self, recent) {
             return recent;
         }
@@ -227,8 +227,8 @@ impl Fair {
 
     /// `task` belongs to `to`: so does its place among the queues.
     pub(super) fn follow_to_cpu(&mut self, task: Pid, to: CpuId) {
-        if self.tasks[task.index()].se.is_some() {
-            self.set_task_rq(task, self.tasks[task.index()].group, to);
+        if self.entity_of(task).is_some() {
+            self.set_task_rq(task, self.group_of(task), to);
         }
     }
 }

@@ -476,7 +476,7 @@ fn places_of_the_dead_are_used_again() {
         bench.sched.block(&mut bench.platform, CPU, task, BlockReason::Dead);
         bench.settle();
         bench.sched.reap(&mut bench.platform, task, None);
-        assert_eq!(bench.sched.fair.tasks[bench.pid(task).index()].se, None);
+        assert_eq!(bench.sched.fair.entity_of(bench.pid(task)), None);
     }
     assert_eq!(bench.sched.fair.se.len(), 1);
 }

@@ -12,10 +12,9 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::{Count, DequeueFlags};
-use crate::classes::bandwidth::{Expiry, Quota};
+use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
-use alloc::string::String;
-use schedlab_core::{CpuId, GroupId, GroupStats, Platform, TimerKey};
+use schedlab_core::{CpuId, Platform, TimerKey};
 
 impl Fair {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
@@ -128,7 +127,7 @@ impl Fair {
 
     /// `unthrottle_cfs_rq`: the group's entity comes back, and the groups above as far as they were
     /// not queued.
-    fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+    pub(super) fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
         self.limits.clear_throttled(q, platform.now_ns());
@@ -204,11 +203,7 @@ impl Fair {
     #[inline]
     pub(super) fn is_throttled_hierarchy(&self, task: Pid) -> bool {
         self.limits.is_used()
-            && self
-                .tasks
-                .get(task.index())
-                .and_then(|row| row.se)
-                .is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
+            && self.entity_of(task).is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }
 
     /// `throttled_lb_pair`: whether the group of `task` is throttled where it is or on `other`. It
@@ -220,7 +215,7 @@ impl Fair {
     }
 
     fn is_group_throttled(&self, task: Pid, cpu: CpuId) -> bool {
-        let mut next = Some(self.tasks[task.index()].group);
+        let mut next = Some(self.group_of(task));
         while let Some(group) = next {
             let row = &self.groups[group.index()];
             if let Some(q) = row.cfs_rq_on(cpu) {
@@ -229,27 +224,5 @@ impl Fair {
             next = row.parent;
         }
         false
-    }
-
-    /// `tg_set_cfs_bandwidth`.
-    pub(super) fn set_quota(
-        &mut self,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        group: GroupId,
-        quota: &Quota,
-    ) -> Result<(), String> {
-        self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
-        while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(rqs, platform, q);
-        }
-        Ok(())
-    }
-
-    /// What a group has used and suffered.
-    pub(super) fn stats_of_group(&self, group: GroupId) -> GroupStats {
-        let queues = self.groups[group.index()].cfs_rqs();
-        let usage_ns = queues.map(|q| self.cfs_rqs[q].exec_clock).sum();
-        GroupStats { usage_ns, ..self.limits.stats(group) }
     }
 }

@@ -25,6 +25,8 @@ pub struct Order {
     pub by_deadline: bool,
     /// Subtrees' smallest slices are always exact, as they are in no release.
     pub exact_slices: bool,
+    /// All slices are and were equal: every subtree's smallest slice is that, however inexact.
+    pub uniform_slices: bool,
 }
 
 /// The entities as a tree sees them. The two orders are two types, so that no node on the way down
@@ -35,6 +37,7 @@ struct View<'a, const BY_DEADLINE: bool>(&'a Entities);
 struct ViewMut<'a, const BY_DEADLINE: bool> {
     se: &'a mut Entities,
     exact_slices: bool,
+    uniform_slices: bool,
 }
 
 /// What an entity is ordered by.
@@ -55,8 +58,14 @@ fn minima<const BY_DEADLINE: bool>(se: &Entities, e: EntityId) -> (Vruntime, u32
     let entity = &se[e];
     let mut min = other_of::<BY_DEADLINE>(entity);
     let mut slice = entity.slice;
-    for below in [entity.links.left(), entity.links.right()].into_iter().flatten() {
-        let child = &se[below];
+    let right = entity.links.right();
+    if let Some(left) = entity.links.left() {
+        let child = &se[left];
+        min = child.min_other.earlier(min);
+        slice = slice.min(child.min_slice);
+    }
+    if let Some(right) = right {
+        let child = &se[right];
         min = child.min_other.earlier(min);
         slice = slice.min(child.min_slice);
     }
@@ -114,6 +123,31 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
         changed
     }
 
+    /// With equal slices only the other minimum can change, and only to that of `new`: no look at
+    /// the children.
+    #[inline]
+    fn recompute_with(&mut self, e: EntityId, new: EntityId) -> bool {
+        if !self.uniform_slices {
+            return self.recompute(e);
+        }
+        let other = other_of::<BY_DEADLINE>(&self.se[new]);
+        let entity = &mut self.se[e];
+        let changed = other.is_before(entity.min_other);
+        if changed {
+            entity.min_other = other;
+        }
+        changed
+    }
+
+    /// With equal slices only the other minimum can change, and only if it was that of `old`.
+    #[inline]
+    fn recompute_without(&mut self, e: EntityId, old: EntityId) -> bool {
+        if self.uniform_slices && other_of::<BY_DEADLINE>(&self.se[old]) != self.se[e].min_other {
+            return false;
+        }
+        self.recompute(e)
+    }
+
     #[inline]
     fn hand_over(&mut self, old: EntityId, new: EntityId) {
         let Entity { min_other, min_slice, .. } = self.se[old];
@@ -128,36 +162,42 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
 /// Puts `e` in.
 #[inline]
 pub fn insert(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
-    let exact_slices = order.exact_slices;
+    let Order { by_deadline, exact_slices, uniform_slices } = order;
     let entity = &mut se[e];
     entity.min_slice = entity.slice;
-    if order.by_deadline {
+    if by_deadline {
         entity.min_other = entity.vruntime;
-        rbtree::insert(&mut ViewMut::<true> { se, exact_slices }, root, e);
+        rbtree::insert(&mut ViewMut::<true> { se, exact_slices, uniform_slices }, root, e);
     } else {
         entity.min_other = entity.deadline;
-        rbtree::insert(&mut ViewMut::<false> { se, exact_slices }, root, e);
+        rbtree::insert(&mut ViewMut::<false> { se, exact_slices, uniform_slices }, root, e);
     }
 }
 
 /// Takes `e` out.
 #[inline]
 pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
-    let exact_slices = order.exact_slices;
-    if order.by_deadline {
-        rbtree::remove(&mut ViewMut::<true> { se, exact_slices }, root, e);
+    let Order { by_deadline, exact_slices, uniform_slices } = order;
+    if by_deadline {
+        rbtree::remove(&mut ViewMut::<true> { se, exact_slices, uniform_slices }, root, e);
     } else {
-        rbtree::remove(&mut ViewMut::<false> { se, exact_slices }, root, e);
+        rbtree::remove(&mut ViewMut::<false> { se, exact_slices, uniform_slices }, root, e);
     }
 }
 
 /// The slice of `e`, waiting in a tree, has changed.
 pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
-    let exact_slices = order.exact_slices;
-    if order.by_deadline {
-        rbtree::recompute_upward(&mut ViewMut::<true> { se, exact_slices }, Some(e), None);
+    let Order { by_deadline, exact_slices, uniform_slices } = order;
+    if by_deadline {
+        rbtree::recompute_upward(
+            &mut ViewMut::<true> { se, exact_slices, uniform_slices },
+            Some(e),
+        );
     } else {
-        rbtree::recompute_upward(&mut ViewMut::<false> { se, exact_slices }, Some(e), None);
+        rbtree::recompute_upward(
+            &mut ViewMut::<false> { se, exact_slices, uniform_slices },
+            Some(e),
+        );
     }
 }
 
@@ -251,7 +291,7 @@ pub fn audit(root: &Root<EntityId>, se: &Entities, order: Order) -> Result<usize
         if min != se[e].min_other {
             return Err("a subtree does not know its minimum");
         }
-        if order.exact_slices && slice != se[e].min_slice {
+        if (order.exact_slices || order.uniform_slices) && slice != se[e].min_slice {
             return Err("a subtree does not know its smallest slice");
         }
     }
@@ -303,9 +343,11 @@ mod tests {
         }
     }
 
-    const BY_DEADLINE: Order = Order { by_deadline: true, exact_slices: false };
-    const EXACT: Order = Order { by_deadline: true, exact_slices: true };
-    const BY_VRUNTIME: Order = Order { by_deadline: false, exact_slices: false };
+    const BY_DEADLINE: Order =
+        Order { by_deadline: true, exact_slices: false, uniform_slices: false };
+    const EXACT: Order = Order { by_deadline: true, exact_slices: true, uniform_slices: false };
+    const BY_VRUNTIME: Order =
+        Order { by_deadline: false, exact_slices: false, uniform_slices: false };
 
     #[test]
     fn order_is_by_key_and_then_by_arrival() {
@@ -343,6 +385,39 @@ mod tests {
                 assert!(found.is_none_or(|found| eligible(se[found].vruntime)));
             }
         });
+    }
+
+    #[test]
+    fn equal_slices_need_no_look_at_children() {
+        for order in [BY_DEADLINE, BY_VRUNTIME] {
+            let uniform = Order { uniform_slices: true, exact_slices: true, ..order };
+            for seed in 0..20 {
+                let mut random = Random(seed);
+                let mut se = entities(&mut random, 60);
+                se.iter_mut().for_each(|entity| entity.slice = 100);
+                let mut twin = se.clone();
+                let [mut root, mut twin_root] = [Root::default(); 2];
+                let mut members: Vec<EntityId> = Vec::new();
+                for _ in 0..400 {
+                    let e = EntityId::new(random.below(60) as usize);
+                    if let Some(at) = members.iter().position(|&member| member == e) {
+                        members.remove(at);
+                        remove(&mut root, &mut se, uniform, e);
+                        remove(&mut twin_root, &mut twin, order, e);
+                    } else {
+                        members.push(e);
+                        insert(&mut root, &mut se, uniform, e);
+                        insert(&mut twin_root, &mut twin, order, e);
+                    }
+                    assert_eq!(audit(&root, &se, uniform), Ok(members.len()));
+                    assert_eq!(root, twin_root);
+                    for &e in &members {
+                        let [a, b] = [&se[e], &twin[e]];
+                        assert_eq!((a.links, a.red, a.min_other), (b.links, b.red, b.min_other));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! as meant?
 
 use super::in_force::InForce;
-use super::mutex_use;
+use super::model_error::{ModelError, Place, Spot};
+use super::mutex_use::{self, rounds_worth_trying};
 use super::read::Dialect;
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::did_you_mean;
 use crate::groups;
 use crate::model::{Action, Loops, Model, Phase, Properties, THREADS_MAX, Task};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,101 +23,6 @@ impl Target {
     /// A machine, and a run that ends when the workload says so.
     pub const fn new(cpus: u32) -> Target {
         Target { cpus, limited: false }
-    }
-}
-
-/// A place in a model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    pub task: Option<usize>,
-    pub phase: Option<usize>,
-    pub spot: Spot,
-}
-
-/// What about it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spot {
-    /// The task or phase as a whole.
-    Whole,
-    /// A property or other key.
-    Key(&'static str),
-    /// An event, by its number.
-    Event(usize),
-}
-
-impl Place {
-    pub fn task(task: usize, spot: Spot) -> Place {
-        Place { task: Some(task), phase: None, spot }
-    }
-
-    pub fn phase(task: usize, phase: usize, spot: Spot) -> Place {
-        Place { task: Some(task), phase: Some(phase), spot }
-    }
-
-    pub fn event(task: usize, phase: usize, event: usize) -> Place {
-        Place::phase(task, phase, Spot::Event(event))
-    }
-}
-
-/// Something that is wrong with a model.
-#[derive(Debug)]
-pub struct Fault {
-    pub place: Place,
-    pub message: String,
-    pub help: Option<String>,
-}
-
-impl Fault {
-    pub fn new(place: Place, message: impl Into<String>) -> Fault {
-        Fault { place, message: message.into(), help: None }
-    }
-
-    pub fn with_help(mut self, help: impl Into<String>) -> Fault {
-        self.help = Some(help.into());
-        self
-    }
-
-    fn with_help_if(mut self, help: Option<String>) -> Fault {
-        self.help = help;
-        self
-    }
-
-    /// The place in terms of keys, e.g. `tasks.video.phases.decode.run0`.
-    pub fn path(&self, model: &Model) -> String {
-        let Some(task) = self.place.task.and_then(|task| model.tasks.get(task)) else {
-            return "tasks".into();
-        };
-        let mut path = format!("tasks.{}", task.key);
-        let phase = self.place.phase.and_then(|phase| task.phases.get(phase));
-        if let Some(phase) = phase
-            && !task.flat
-        {
-            path += &format!(".phases.{}", phase.name);
-        }
-        match self.place.spot {
-            Spot::Whole => {}
-            Spot::Key(key) => path += &format!(".{key}"),
-            Spot::Event(event) => {
-                if let Some(event) = phase.and_then(|phase| phase.events.get(event)) {
-                    path += &format!(".{}", event.key);
-                }
-            }
-        }
-        path
-    }
-
-    pub fn without_source(self, model: &Model) -> Diagnostic {
-        Diagnostic::without_source(&model.name, &self.path(model), self.message.clone())
-            .with_help_if(self.help)
-    }
-}
-
-/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second
-/// round is like all later.
-pub fn rounds_worth_trying(loops: Loops) -> u64 {
-    match loops {
-        Loops::Forever => 2,
-        Loops::Times(times) => times.min(2),
     }
 }
 
@@ -189,11 +95,11 @@ pub(crate) fn barriers(model: &Model) -> BTreeMap<&str, usize> {
 }
 
 /// The first thing in `model` that cannot be run as meant on `target`.
-pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fault> {
+pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), ModelError> {
     let threads = model.initial_threads();
     if threads > THREADS_MAX {
         let place = Place { task: None, phase: None, spot: Spot::Whole };
-        return Err(Fault::new(
+        return Err(ModelError::new(
             place,
             format!("the run would begin with {threads} threads, more than {THREADS_MAX}"),
         ));
@@ -202,7 +108,7 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fau
     if names.keys.len() != model.tasks.len() {
         let twice = (0..model.tasks.len())
             .find(|&number| names.keys[model.tasks[number].key.as_str()] != number);
-        return Err(Fault::new(
+        return Err(ModelError::new(
             Place::task(twice.unwrap_or(0), Spot::Whole),
             "two tasks of this name",
         ));
@@ -219,11 +125,11 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Fau
 }
 
 /// That a model which comes from no file has the shape of one.
-fn check_shape(number: usize, task: &Task) -> Result<(), Fault> {
+fn check_shape(number: usize, task: &Task) -> Result<(), ModelError> {
     let is_flat = matches!(task.phases.as_slice(), [only] if only.loops == Loops::Times(1) && only.properties.is_empty());
     if task.flat && !is_flat {
         let message = "a task without `phases` has exactly one, plain phase";
-        return Err(Fault::new(Place::task(number, Spot::Whole), message));
+        return Err(ModelError::new(Place::task(number, Spot::Whole), message));
     }
     Ok(())
 }
@@ -233,7 +139,7 @@ fn check_properties(
     task: &Task,
     model: &Model,
     target: &Target,
-) -> Result<(), Fault> {
+) -> Result<(), ModelError> {
     check_plain(&task.properties, target, |key| Place::task(number, Spot::Key(key)))?;
     for (phase_number, phase) in task.phases.iter().enumerate() {
         check_plain(&phase.properties, target, |key| {
@@ -246,7 +152,7 @@ fn check_properties(
             "policy" if task.properties.policy.is_none() => Spot::Whole,
             key => Spot::Key(key),
         };
-        Fault::new(Place::task(number, at), fault.message)
+        ModelError::new(Place::task(number, at), fault.message)
     })?;
     for _ in 0..rounds_worth_trying(task.loops) {
         for (phase_number, phase) in reached(task) {
@@ -255,7 +161,7 @@ fn check_properties(
                     "policy" if phase.properties.policy.is_none() => Spot::Whole,
                     key => Spot::Key(key),
                 };
-                Fault::new(Place::phase(number, phase_number, at), fault.message)
+                ModelError::new(Place::phase(number, phase_number, at), fault.message)
             })?;
         }
     }
@@ -267,14 +173,14 @@ fn check_plain(
     properties: &Properties,
     target: &Target,
     place: impl Fn(&'static str) -> Place,
-) -> Result<(), Fault> {
+) -> Result<(), ModelError> {
     if let Some(cpus) = &properties.cpus {
         let last = target.cpus.saturating_sub(1);
         if cpus.is_empty() {
-            return Err(Fault::new(place("cpus"), "`cpus` must name at least one CPU"));
+            return Err(ModelError::new(place("cpus"), "`cpus` must name at least one CPU"));
         }
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            return Err(Fault::new(place("cpus"), format!("the machine has no CPU {cpu}"))
+            return Err(ModelError::new(place("cpus"), format!("the machine has no CPU {cpu}"))
                 .with_help(match last {
                     0 => "it has only CPU 0".into(),
                     last => format!("it has the CPUs 0 to {last}"),
@@ -285,12 +191,12 @@ fn check_plain(
         && min > max
     {
         let message = format!("`util_min` ({min}) is larger than `util_max` ({max})");
-        return Err(Fault::new(place("util_min"), message));
+        return Err(ModelError::new(place("util_min"), message));
     }
     if let Some(path) = &properties.taskgroup
         && groups::normal_path(path).as_ref() != Ok(path)
     {
-        return Err(Fault::new(place("taskgroup"), format!("`{path}` is no path of a group")));
+        return Err(ModelError::new(place("taskgroup"), format!("`{path}` is no path of a group")));
     }
     Ok(())
 }
@@ -302,7 +208,7 @@ fn check_names(
     model: &Model,
     names: &Names<'_>,
     dialect: Dialect,
-) -> Result<(), Fault> {
+) -> Result<(), ModelError> {
     let keys = || model.tasks.iter().map(|task| task.key.as_str());
     let of_key = |key: &str| names.keys.get(key).map(|&number| &model.tasks[number]);
     for (place, action) in events(number, task) {
@@ -310,7 +216,9 @@ fn check_names(
             Action::Resume { name, .. } if dialect == Dialect::Golden => {
                 match thread_of(name, of_key) {
                     Some(_) => continue,
-                    None => Fault::new(place, format!("there is no thread `{name}` to resume")),
+                    None => {
+                        ModelError::new(place, format!("there is no thread `{name}` to resume"))
+                    }
                 }
             }
             Action::Resume { name, .. }
@@ -320,10 +228,10 @@ fn check_names(
                     "there is no task `{name}` to resume, and none suspends under that name"
                 );
                 let known = keys().chain(names.suspended.iter().copied());
-                Fault::new(place, message).with_help_if(did_you_mean(name, known))
+                ModelError::new(place, message).with_help_if(did_you_mean(name, known))
             }
             Action::Fork(name) if of_key(name).is_none() => {
-                Fault::new(place, format!("there is no task `{name}` to fork"))
+                ModelError::new(place, format!("there is no task `{name}` to fork"))
                     .with_help_if(did_you_mean(name, keys()))
             }
             _ => continue,
@@ -345,7 +253,7 @@ pub(crate) fn thread_of<'a>(
 }
 
 /// That only tasks whose threads can be counted use barriers.
-fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), Fault> {
+fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), ModelError> {
     let why = if task.instances == 0 {
         "has `instance` 0"
     } else if names.forked.contains(task.key.as_str()) {
@@ -355,15 +263,16 @@ fn check_barriers(number: usize, task: &Task, names: &Names<'_>) -> Result<(), F
     };
     match events(number, task).find(|(_, action)| matches!(action, Action::Barrier(_))) {
         None => Ok(()),
-        Some((place, _)) => {
-            Err(Fault::new(place, format!("task `{}` {why}, so it may not use barriers", task.key))
-                .with_help("nobody could say how many threads the barrier waits for"))
-        }
+        Some((place, _)) => Err(ModelError::new(
+            place,
+            format!("task `{}` {why}, so it may not use barriers", task.key),
+        )
+        .with_help("nobody could say how many threads the barrier waits for")),
     }
 }
 
 /// That of the tasks that name a barrier, which all must come, none never comes to it.
-fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
+fn check_barriers_are_reached(model: &Model) -> Result<(), ModelError> {
     let mut waits: BTreeMap<&str, &str> = BTreeMap::new();
     let mut absent: Vec<(&str, Place)> = Vec::new();
     for (number, task) in model.tasks.iter().enumerate() {
@@ -385,7 +294,7 @@ fn check_barriers_are_reached(model: &Model) -> Result<(), Fault> {
     }
     for (name, place) in absent {
         if let Some(task) = waits.get(name) {
-            return Err(Fault::new(
+            return Err(ModelError::new(
                 place,
                 format!("barrier `{name}` can never fill: this is never reached"),
             )
@@ -402,7 +311,7 @@ fn check_ends(
     model: &Model,
     names: &Names<'_>,
     target: &Target,
-) -> Result<(), Fault> {
+) -> Result<(), ModelError> {
     let takes_time =
         |phase: &Phase| phase.events.iter().any(|event| may_take_time(&event.action, names));
     let endless = reached(task).find(|(_, phase)| phase.loops == Loops::Forever);
@@ -429,7 +338,7 @@ fn check_ends(
     };
     let starts = task.instances > 0 || names.forked.contains(task.key.as_str());
     if starts && model.global.duration_ns.is_none() && !target.limited {
-        return Err(Fault::new(
+        return Err(ModelError::new(
             place,
             format!("task `{}` never ends, and the run has no `duration`", task.key),
         )
@@ -438,8 +347,8 @@ fn check_ends(
     Ok(())
 }
 
-fn no_time(place: Place, what: &str) -> Fault {
-    Fault::new(place, format!("{what} would go round for ever without time passing"))
+fn no_time(place: Place, what: &str) -> ModelError {
+    ModelError::new(place, format!("{what} would go round for ever without time passing"))
         .with_help("an endless loop needs an event that runs, sleeps or waits")
 }
 

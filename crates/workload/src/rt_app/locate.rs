@@ -1,28 +1,28 @@
 //! Where in the file a place of the model stands.
 
-use super::check::{Fault, Place, Spot};
 use super::keys::{self, Key};
+use super::model_error::{ModelError, Place, Spot};
 use crate::cursor::Cursor;
 use crate::diagnostic::Diagnostic;
 use crate::model::Model;
 
-/// The fault with its place in the file at `root`, from which `model` was read.
-pub fn diagnostic(root: Cursor<'_>, model: &Model, fault: Fault) -> Diagnostic {
-    match in_file(root, model, &fault) {
+/// The error with its place in the file at `root`, from which `model` was read.
+pub fn diagnostic(root: Cursor<'_>, model: &Model, error: ModelError) -> Diagnostic {
+    match in_file(root, model, &error) {
         Ok(diagnostic) => diagnostic,
         // Not to be found, which should not be: better no place than no message.
-        Err(_) => return fault.without_source(model),
+        Err(_) => return error.without_source(model),
     }
-    .with_help_if(fault.help)
+    .with_help_if(error.help)
 }
 
 /// Follows the members that the reader has made tasks, phases and events of: its objects are all
 /// objects.
-fn in_file(root: Cursor<'_>, model: &Model, fault: &Fault) -> Result<Diagnostic, Diagnostic> {
-    let message = || fault.message.clone();
+fn in_file(root: Cursor<'_>, model: &Model, error: &ModelError) -> Result<Diagnostic, Diagnostic> {
+    let message = || error.message.clone();
     let lost = || root.error(message());
     let tasks = root.member(root.find("tasks")?.ok_or_else(lost)?);
-    let Place { task, phase, spot } = fault.place;
+    let Place { task, phase, spot } = error.place;
     let Some(task_number) = task else {
         return Ok(tasks.key_error(message()));
     };

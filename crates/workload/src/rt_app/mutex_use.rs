@@ -5,12 +5,12 @@
 //! can be run twice leaves the mutexes as it found them: where it does not, the first event that
 //! concerns a mutex fails in the second round. So two rounds of every loop tell all.
 
-use super::check::{Fault, Place, rounds_worth_trying};
-use crate::model::{Action, Task};
+use super::model_error::{ModelError, Place};
+use crate::model::{Action, Loops, Task};
 use std::collections::BTreeMap;
 
 /// Goes through the task numbered `number`.
-pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
+pub fn check(number: usize, task: &Task) -> Result<(), ModelError> {
     let mut held: BTreeMap<&str, Place> = BTreeMap::new();
     for _ in 0..rounds_worth_trying(task.loops) {
         for (phase_number, phase) in task.phases.iter().enumerate() {
@@ -18,21 +18,21 @@ pub fn check(number: usize, task: &Task) -> Result<(), Fault> {
                 for (event_number, event) in phase.events.iter().enumerate() {
                     let place = Place::event(number, phase_number, event_number);
                     step(&mut held, place, &event.action).map_err(|message| {
-                        Fault::new(place, format!("task `{}` {message}", task.key))
+                        ModelError::new(place, format!("task `{}` {message}", task.key))
                     })?;
                 }
             }
-            if phase.loops == crate::model::Loops::Forever {
+            if phase.loops == Loops::Forever {
                 return Ok(());
             }
         }
     }
-    if task.loops == crate::model::Loops::Forever {
+    if task.loops == Loops::Forever {
         return Ok(());
     }
     match held.first_key_value() {
         None => Ok(()),
-        Some((mutex, &place)) => Err(Fault::new(
+        Some((mutex, &place)) => Err(ModelError::new(
             place,
             format!("task `{}` ends while it holds mutex `{mutex}`", task.key),
         )
@@ -61,4 +61,13 @@ fn step<'a>(
         _ => {}
     }
     Ok(())
+}
+
+/// How many rounds show all that a loop can do: see `mutex_use` and `in_force`, where the second
+/// round is like all later.
+pub fn rounds_worth_trying(loops: Loops) -> u64 {
+    match loops {
+        Loops::Forever => 2,
+        Loops::Times(times) => times.min(2),
+    }
 }

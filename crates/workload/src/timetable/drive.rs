@@ -4,15 +4,15 @@ use super::check::matches;
 use super::groups::Groups;
 use super::{Change, Entry, NewPolicy, Tasks, Timetable};
 use crate::cgroups::parameter::Write;
+use crate::error::Error;
 use crate::groups::GroupPlan;
-use crate::stop::Stop;
-use crate::vm::Vm;
+use crate::programs::Kernel;
 use schedlab_core::{GroupId, SchedAttr, Scheduler, TaskId};
 use schedlab_machine::{Action, ActionError, Machine, Observer, RunEnd, TaskState};
 
 /// An action that the machine refused; the run went on without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Errno {
+pub struct Refusal {
     /// When, ns.
     pub at_ns: u64,
     /// The line of the timetable.
@@ -23,7 +23,7 @@ pub struct Errno {
     pub error: ActionError,
 }
 
-impl std::fmt::Display for Errno {
+impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "at {:.6} s: `{}`", self.at_ns as f64 / 1e9, self.line.trim())?;
         if let Some(thread) = &self.thread {
@@ -38,8 +38,8 @@ impl std::fmt::Display for Errno {
 pub struct Outcome {
     /// How it ended.
     pub end: RunEnd,
-    /// The first refusals, at most [`REFUSALS_KEPT`]; of those of one line at one time the first.
-    pub refusals: Vec<Errno>,
+    /// The first refusals, at most `REFUSALS_KEPT`; of those of one line at one time the first.
+    pub refusals: Vec<Refusal>,
     /// How many there were.
     pub refused: u64,
 }
@@ -56,11 +56,11 @@ impl Timetable {
     /// When the workload says so.
     pub fn run<S: Scheduler, O: Observer>(
         &self,
-        machine: &mut Machine<S, Vm, O>,
+        machine: &mut Machine<S, Kernel, O>,
         plan: &GroupPlan,
         ids: &[GroupId],
         until_ns: u64,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<Outcome, Error> {
         let mut next: Vec<Option<u64>> =
             self.entries.iter().map(|entry| entry.when.first()).collect();
         let mut outcome = Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0 };
@@ -101,17 +101,18 @@ impl super::When {
 impl Entry {
     fn perform<S: Scheduler, O: Observer>(
         &self,
-        machine: &mut Machine<S, Vm, O>,
+        machine: &mut Machine<S, Kernel, O>,
         groups: &mut Groups,
         outcome: &mut Outcome,
     ) {
-        let mut note =
-            |machine: &Machine<S, Vm, O>, task: Option<TaskId>, done: Result<(), ActionError>| {
-                if let Err(error) = done {
-                    let thread = task.map(|task| machine.workload().thread_name(task));
-                    outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
-                }
-            };
+        let mut note = |machine: &Machine<S, Kernel, O>,
+                        task: Option<TaskId>,
+                        done: Result<(), ActionError>| {
+            if let Err(error) = done {
+                let thread = task.map(|task| machine.workload().thread_name(task));
+                outcome.refuse(&self.origin.text, machine.now_ns(), thread, error);
+            }
+        };
         match &self.change {
             Change::Tunable(name, value) => {
                 let done = machine.act(&Action::SetTunable { name: name.clone(), value: *value });
@@ -179,7 +180,7 @@ impl Outcome {
         let told =
             self.refusals.last().is_some_and(|last| last.at_ns == at_ns && last.line == line);
         if self.refusals.len() < REFUSALS_KEPT && !told {
-            self.refusals.push(Errno { at_ns, line: line.into(), thread, error });
+            self.refusals.push(Refusal { at_ns, line: line.into(), thread, error });
         }
     }
 }
@@ -223,7 +224,7 @@ impl Tasks {
     /// Those that are meant and have not ended, rising.
     fn find<S: Scheduler, O: Observer>(
         &self,
-        machine: &Machine<S, Vm, O>,
+        machine: &Machine<S, Kernel, O>,
         groups: &Groups,
     ) -> Vec<TaskId> {
         let vm = machine.workload();

@@ -253,13 +253,13 @@ fn forks_beyond_the_limit_stop_the_run() {
 fn the_coming_burst_is_known_where_the_program_alone_decides() {
     use schedlab_core::TaskId;
     use schedlab_machine::Workload;
-    use schedlab_workload::{Options, Target, Vm, rt_app};
+    use schedlab_workload::{Options, Target, rt_app};
     let burst_us = |events: &str| {
         let text =
             format!(r#"{{"tasks": {{"a": {{{events}}}, "b": {{"loop": 1, "suspend": ""}}}}}}"#);
         let target = Target { cpus: 1, limited: true };
         let model = rt_app::load("t", &text, &target).unwrap();
-        let vm = Vm::new(model, &target, Options::default()).unwrap();
+        let vm = rt_app::prepare(&model, &target, Options::default()).unwrap();
         vm.burst_ns(TaskId(0)).map(|ns| ns / 1000)
     };
     for (events, expected) in [

@@ -2,7 +2,7 @@
 
 use crate::support::run_vm;
 use schedlab_machine::RunEnd;
-use schedlab_workload::{Model, Options, Target, Vm, rt_app};
+use schedlab_workload::{Model, Options, Target, rt_app};
 
 /// File, how its run ends, and how many threads there were.
 const FILES: [(&str, &str, RunEnd, usize); 16] = [
@@ -32,10 +32,10 @@ fn load(name: &str, text: &str) -> Model {
 #[test]
 fn all_of_them_load_and_run() {
     for (name, text, end, threads) in FILES {
-        let vm = Vm::new(load(name, text), &Target::new(2), Options::default()).unwrap();
+        let vm = rt_app::prepare(&load(name, text), &Target::new(2), Options::default()).unwrap();
         let ran = run_vm(2, vm);
-        assert_eq!(ran.end, Ok(end), "{name}: {}", ran.vm.who_waits());
-        assert_eq!(ran.vm.thread_count(), threads, "{name}");
+        assert_eq!(ran.end, Ok(end), "{name}: {}", ran.vm.wait_graph());
+        assert_eq!(ran.vm.task_count(), threads, "{name}");
         assert!(ran.slices().len() > 20, "{name}: something ran");
     }
 }
@@ -52,7 +52,7 @@ fn all_of_them_can_be_written_and_read_again() {
 #[test]
 fn every_thread_of_the_player_gets_its_turn() {
     let (_, text, ..) = FILES[2];
-    let vm = Vm::new(load("mp3", text), &Target::new(2), Options::default()).unwrap();
+    let vm = rt_app::prepare(&load("mp3", text), &Target::new(2), Options::default()).unwrap();
     let slices = run_vm(2, vm).slices();
     for thread in ["AudioOut-0", "AudioTrack-0", "mp3.decoder-0", "OMXCall-0"] {
         assert!(slices.matches(thread).count() > 50, "{thread}");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use schedlab_core::Policy;
 use schedlab_machine::RunEnd;
 use schedlab_workload::generate::{self, Limits};
-use schedlab_workload::{Model, Options, Target, Vm, rt_app};
+use schedlab_workload::{Model, Options, Target, rt_app};
 
 fn everything(cpus: u32) -> Limits {
     Limits { cpus, policies: Policy::ALL.to_vec(), groups: true, ..Limits::default() }
@@ -25,11 +25,11 @@ proptest! {
         let world = generate::world(seed, &everything(cpus));
         prop_assert_eq!(&written_and_read_again(&world, &target), &world);
         prop_assert_eq!(&generate::world(seed, &everything(cpus)), &world);
-        let vm = Vm::new(world, &target, Options::default()).unwrap();
+        let vm = rt_app::prepare(&world, &target, Options::default()).unwrap();
         let ran = run_vm(cpus, vm);
         prop_assert!(
             matches!(ran.end, Ok(RunEnd::TimeUp | RunEnd::AllEnded)),
-            "{:?} {}", ran.end, ran.vm.who_waits()
+            "{:?} {}", ran.end, ran.vm.wait_graph()
         );
     }
 
@@ -105,7 +105,7 @@ fn plain_workloads_do_what_they_say() {
     assert_ne!(generate::mix(40, 7), generate::mix(40, 8));
     let mut model = generate::sleepers(2, 1000, 3000);
     model.global.duration_ns = Some(6_000_000);
-    let ran = run_vm(1, Vm::new(model, &target, Options::default()).unwrap());
+    let ran = run_vm(1, rt_app::prepare(&model, &target, Options::default()).unwrap());
     assert_eq!(
         ran.slices(),
         "sleeper-0 0..1000, sleeper-1 1000..2000, sleeper-0 4000..5000, sleeper-1 5000..6000"

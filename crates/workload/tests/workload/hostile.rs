@@ -3,7 +3,7 @@
 
 use crate::support::run_vm;
 use proptest::prelude::*;
-use schedlab_workload::{GoldenFile, Options, Target, Vm, groups, rt_app};
+use schedlab_workload::{GoldenFile, Options, Target, groups, rt_app};
 
 /// What is made of any text; also run by the fuzzer.
 fn read_anything(text: &str) {
@@ -18,8 +18,9 @@ fn read_anything(text: &str) {
             if model.initial_threads() <= 20 {
                 let mut model = model;
                 model.global.duration_ns = Some(2_000_000);
-                let vm = Vm::new(model, &target, Options::default()).expect("it was checked");
-                let _ = run_vm(4, vm).vm.who_waits().to_string();
+                let vm =
+                    rt_app::prepare(&model, &target, Options::default()).expect("it was checked");
+                let _ = run_vm(4, vm).vm.wait_graph().to_string();
             }
         }
     }

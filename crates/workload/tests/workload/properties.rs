@@ -2,7 +2,7 @@
 
 use crate::support::{attr_text, run, run_on, run_with};
 use schedlab_core::{CpuId, GroupId, TaskId};
-use schedlab_workload::{AddressSpaces, Conventions, Options, Target, Vm, groups, rt_app};
+use schedlab_workload::{AddressSpaces, Conventions, Options, Target, groups, rt_app};
 
 #[test]
 fn phases_run_in_order_each_with_its_loop_and_then_all_again() {
@@ -181,7 +181,7 @@ fn the_wrong_number_of_group_numbers_is_refused() {
     let target = Target::new(1);
     let model = rt_app::load("t", text, &target).unwrap();
     let options = Options { group_ids: vec![GroupId(1), GroupId(2)], ..Options::default() };
-    let error = Vm::new(model, &target, options).unwrap_err();
+    let error = rt_app::prepare(&model, &target, options).unwrap_err();
     assert_eq!(error.message(), "2 numbers for 1 groups");
 }
 
@@ -206,7 +206,7 @@ fn threads_are_threads_of_one_process_unless_said_otherwise() {
 
 #[test]
 fn everything_that_rt_app_accepts_is_accepted() {
-    let ran = run(r#"{
+    let text = r#"{
         "global": {"duration": -1, "calibration": "CPU3", "default_policy": "SCHED_OTHER", "pi_enabled": false,
             "lock_pages": true, "logdir": "./", "log_basename": "x", "log_size": "file", "ftrace": "main,task",
             "gnuplot": false, "io_device": "/dev/null", "mem_buffer_size": 1048576, "cumulative_slack": true},
@@ -214,9 +214,9 @@ fn everything_that_rt_app_accepts_is_accepted() {
         "tasks": {"a": {"loop": 1, "nodes_membind": [0, 1], "util_min": 10, "util_max": 1024, "phases": {
             "p": {"nodes_membind": [0], "util_min": 512, "run": 10}
         }}}
-    }"#);
-    assert_eq!(ran.slices(), "a-0 0..10");
-    let written = rt_app::write(ran.vm.model());
+    }"#;
+    assert_eq!(run(text).slices(), "a-0 0..10");
+    let written = rt_app::write(&rt_app::load("test.json", text, &Target::new(1)).unwrap());
     for carried in
         [r#""calibration": "CPU3""#, r#""log_size": "file""#, r#""mem_buffer_size": 1048576"#]
     {
@@ -226,12 +226,12 @@ fn everything_that_rt_app_accepts_is_accepted() {
 
 #[test]
 fn a_hundred_thousand_threads_are_cheap() {
-    assert!(std::mem::size_of::<schedlab_workload::Stop>() <= 8);
+    assert!(std::mem::size_of::<schedlab_workload::Error>() <= 8);
     let ran = run_with(
         1,
         r#"{"global": {"duration": 0.000001}, "tasks": {"a": {"instance": 100000, "delay": 5, "run": 10}}}"#,
         Options::default(),
     );
-    assert_eq!(ran.vm.thread_count(), 100_000);
+    assert_eq!(ran.vm.task_count(), 100_000);
     assert_eq!(ran.vm.thread_name(TaskId(99_999)), "a-99999");
 }

@@ -21,7 +21,7 @@ fn threads_that_hold_what_the_others_want() {
   b-0 waits for mutex `m`, held by a-0 (`lock1`, since 0.000020000 s)
   c-0 waits for mutex `m`, held by a-0 (`lock` in phase `p`, since 0.000030000 s)
 in a circle: a-0 -> `n` -> b-0 -> `m` -> a-0";
-    let deadlock = ran.vm.who_waits();
+    let deadlock = ran.vm.wait_graph();
     assert_eq!(deadlock.to_string(), expected);
     assert_eq!(deadlock.circles, [vec![0, 1]]);
 }
@@ -53,7 +53,7 @@ fn a_signal_that_came_too_early() {
     let expected = "\
 1 thread waits for others:
   w-0 waits for condition `c` (`wait`, since 0.000050000 s)";
-    assert_eq!(ran.vm.who_waits().to_string(), expected);
+    assert_eq!(ran.vm.wait_graph().to_string(), expected);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn barriers_semaphores_and_suspension() {
     );
     assert_eq!(ran.end, Ok(RunEnd::Stuck));
     let waits: Vec<WaitsFor> =
-        ran.vm.who_waits().waiting.into_iter().map(|thread| thread.waits_for).collect();
+        ran.vm.wait_graph().waiting.into_iter().map(|thread| thread.waits_for).collect();
     assert_eq!(
         waits,
         [
@@ -83,7 +83,7 @@ fn barriers_semaphores_and_suspension() {
 #[test]
 fn long_lists_are_cut() {
     let ran = run_on(1, r#"{"tasks": {"a": {"instance": 5000, "loop": 1, "sem_wait": "s"}}}"#);
-    let text = ran.vm.who_waits().to_string();
+    let text = ran.vm.wait_graph().to_string();
     assert_eq!(text.lines().count(), 22);
     assert!(text.ends_with("and 4980 more"), "{text}");
 }

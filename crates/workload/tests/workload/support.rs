@@ -6,7 +6,7 @@ use schedlab_core::{
     SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 use schedlab_machine::{Config, Machine, NewTask, Observer, Op, RunEnd, Workload};
-use schedlab_workload::{Options, Stop, Target, Vm, rt_app};
+use schedlab_workload::{Error, Kernel, Options, Target, rt_app};
 
 /// One queue for all CPUs: real-time and deadline tasks before others, else first come, first
 /// served, without time slices.
@@ -136,18 +136,18 @@ impl Scheduler for Plain {
 
 /// Notes what the workload asks for.
 pub struct Spy {
-    pub vm: Vm,
+    pub vm: Kernel,
     pub ops: Vec<(u64, TaskId, Op)>,
     pub born: Vec<NewTask>,
 }
 
 impl Workload for Spy {
-    type Error = Stop;
+    type Error = Error;
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         self.born = self.vm.initial_tasks();
         self.born.clone()
     }
-    fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Stop> {
+    fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Error> {
         let op = self.vm.next(now_ns, task, cpu)?;
         self.ops.push((now_ns, task, op.clone()));
         Ok(op)
@@ -209,9 +209,9 @@ impl Slices {
 
 /// What came of a run.
 pub struct Ran {
-    pub end: Result<RunEnd, Stop>,
+    pub end: Result<RunEnd, Error>,
     pub now_ns: u64,
-    pub vm: Vm,
+    pub vm: Kernel,
     pub ops: Vec<(u64, TaskId, Op)>,
     pub born: Vec<NewTask>,
     slices: Vec<(u32, u64, u64, TaskId)>,
@@ -322,12 +322,12 @@ pub fn run(text: &str) -> Ran {
 pub fn run_with(cpus: u32, text: &str, options: Options) -> Ran {
     let target = Target { cpus, limited: true };
     let model = rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
-    let vm = Vm::new(model, &target, options).unwrap_or_else(|error| panic!("{error}"));
+    let vm = rt_app::prepare(&model, &target, options).unwrap_or_else(|error| panic!("{error}"));
     run_vm(cpus, vm)
 }
 
 /// Runs a workload that is ready.
-pub fn run_vm(cpus: u32, vm: Vm) -> Ran {
+pub fn run_vm(cpus: u32, vm: Kernel) -> Ran {
     let until_ns = vm.duration_ns().unwrap_or(10_000_000_000);
     let spy = Spy { vm, ops: Vec::new(), born: Vec::new() };
     let mut machine =

@@ -5,7 +5,7 @@ use schedlab_machine::{Config, Machine, MachineGroup, RunEnd, TaskState};
 use schedlab_sched::registry;
 use schedlab_workload::timetable::{Outcome, Surroundings};
 use schedlab_workload::{
-    GroupPlan, GroupSettings, Model, Options, Target, Timetable, Vm, groups, rt_app,
+    GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, groups, rt_app,
 };
 
 const WORLD: &str = r#"{"tasks": {
@@ -40,7 +40,7 @@ fn checked(text: &str, limited: bool) -> Result<Timetable, String> {
 }
 
 type Boxed = Box<dyn Scheduler>;
-type Running = Machine<Boxed, Vm, ()>;
+type Running = Machine<Boxed, Kernel, ()>;
 
 /// Runs [`WORLD`]-like text under `cfs` (or another) on 4 CPUs by a timetable, until `until_ms`.
 fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (Running, Outcome) {
@@ -50,7 +50,7 @@ fn run_under(scheduler: &str, world: &str, timetable: &str, until_ms: u64) -> (R
     let options =
         Options { group_ids: plan.ids_of(&ids, &model.group_paths()), ..Options::default() };
     let target = Target { cpus: 4, limited: true };
-    let vm = Vm::new(model, &target, options).unwrap();
+    let vm = rt_app::prepare(&model, &target, options).unwrap();
     let (_, release) = registry::find(scheduler).unwrap();
     let make = release.build;
     let config = BuildConfig::flat(4, 1000);
@@ -231,7 +231,7 @@ fn who_waits_for_the_mutex_of_a_dead_one_is_told() {
     }}"#;
     let (machine, outcome) = run_under("cfs", world, "at 20ms kill a", 1000);
     assert_eq!(outcome.end, RunEnd::Stuck);
-    let told = machine.workload().who_waits().to_string();
+    let told = machine.workload().wait_graph().to_string();
     assert!(told.contains("b-0 waits for mutex `m`, held by a-0, which was killed"), "{told}");
 }
 
@@ -242,7 +242,7 @@ fn the_dead_take_no_signals_from_the_living() {
         "posts": {"loop": 1, "sleep": 50000, "sem_post": "s"}
     }}"#;
     let (machine, outcome) = run_under("cfs", world, "at 20ms kill waits-0", 1000);
-    assert_eq!(outcome.end, RunEnd::AllEnded, "{}", machine.workload().who_waits());
+    assert_eq!(outcome.end, RunEnd::AllEnded, "{}", machine.workload().wait_graph());
 }
 
 #[test]

@@ -42,7 +42,6 @@ impl Tunables {
 
     /// The tunables with their values.
     pub(super) fn list(&self) -> Vec<Tunable> {
-        let tunables = self;
         let times = (100_000, 1_000_000_000);
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));
         let mut all = Vec::new();
@@ -51,55 +50,55 @@ impl Tunables {
         };
         add(
             "sched_latency_ns",
-            tunables.latency_ns as i64,
+            self.latency_ns as i64,
             times,
             "period in which each runnable task runs once",
         );
         add(
             "sched_min_granularity_ns",
-            tunables.min_granularity_ns as i64,
+            self.min_granularity_ns as i64,
             times,
             "the least that a turn should be",
         );
         add(
             "sched_wakeup_granularity_ns",
-            tunables.wakeup_granularity_ns as i64,
+            self.wakeup_granularity_ns as i64,
             (0, times.1),
             "how far ahead the running task must be for a woken one to preempt it",
         );
         add(
             "sched_batch_wakeup_granularity_ns",
-            tunables.batch_wakeup_granularity_ns as i64,
+            self.batch_wakeup_granularity_ns as i64,
             (0, times.1),
             "the same for a woken SCHED_BATCH task",
         );
         add(
             "sched_runtime_limit_ns",
-            tunables.runtime_limit_ns as i64,
+            self.runtime_limit_ns as i64,
             times,
             "the most that a task can be owed, or owe; follows sched_latency_ns",
         );
         add(
             "sched_child_runs_first",
-            i64::from(tunables.child_runs_first),
+            i64::from(self.child_runs_first),
             any,
             "a forked child runs before its parent",
         );
         add(
             "sched_compat_yield",
-            i64::from(tunables.compat_yield),
+            i64::from(self.compat_yield),
             any,
             "a yielding task goes behind all others",
         );
         add(
             "FAIR_SLEEPERS",
-            i64::from(tunables.fair_sleepers),
+            i64::from(self.fair_sleepers),
             (0, 1),
             "sleepers are owed for their sleep",
         );
         add(
             "START_DEBIT",
-            i64::from(tunables.start_debit),
+            i64::from(self.start_debit),
             (0, 1),
             "a child that runs first owes half a granularity",
         );
@@ -108,22 +107,19 @@ impl Tunables {
 
     /// Writes a tunable whose name and range have been checked.
     pub(super) fn write(&mut self, name: &str, value: i64) {
-        let tunables = self;
         match name {
             "sched_latency_ns" => {
-                tunables.latency_ns = value as u64;
-                tunables.runtime_limit_ns = value as u64;
+                self.latency_ns = value as u64;
+                self.runtime_limit_ns = value as u64;
             }
-            "sched_min_granularity_ns" => tunables.min_granularity_ns = value as u64,
-            "sched_wakeup_granularity_ns" => tunables.wakeup_granularity_ns = value as u64,
-            "sched_batch_wakeup_granularity_ns" => {
-                tunables.batch_wakeup_granularity_ns = value as u64
-            }
-            "sched_runtime_limit_ns" => tunables.runtime_limit_ns = value as u64,
-            "sched_child_runs_first" => tunables.child_runs_first = value != 0,
-            "sched_compat_yield" => tunables.compat_yield = value != 0,
-            "FAIR_SLEEPERS" => tunables.fair_sleepers = value != 0,
-            _ => tunables.start_debit = value != 0,
+            "sched_min_granularity_ns" => self.min_granularity_ns = value as u64,
+            "sched_wakeup_granularity_ns" => self.wakeup_granularity_ns = value as u64,
+            "sched_batch_wakeup_granularity_ns" => self.batch_wakeup_granularity_ns = value as u64,
+            "sched_runtime_limit_ns" => self.runtime_limit_ns = value as u64,
+            "sched_child_runs_first" => self.child_runs_first = value != 0,
+            "sched_compat_yield" => self.compat_yield = value != 0,
+            "FAIR_SLEEPERS" => self.fair_sleepers = value != 0,
+            _ => self.start_debit = value != 0,
         }
     }
 }

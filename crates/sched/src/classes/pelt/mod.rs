@@ -47,14 +47,36 @@ const INVERSE: [u32; 32] = [
     0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 ];
 
+/// y^n for some number n of periods.
+#[derive(Clone, Copy, Debug)]
+struct Decay {
+    /// Whole half-lives.
+    shift: u32,
+    /// 2^32 times the rest.
+    factor: u32,
+}
+
+impl Decay {
+    /// Of so many periods.
+    #[inline]
+    fn of(periods: u64) -> Decay {
+        if periods > 63 * 32 {
+            return Decay { shift: 0, factor: 0 };
+        }
+        Decay { shift: periods as u32 / 32, factor: INVERSE[(periods % 32) as usize] }
+    }
+
+    /// `value` as it counts then.
+    #[inline]
+    fn apply(self, value: u64) -> u64 {
+        ((u128::from(value >> self.shift) * u128::from(self.factor)) >> 32) as u64
+    }
+}
+
 /// `value` as it counts `periods` later.
 #[inline]
 pub fn decay(value: u64, periods: u64) -> u64 {
-    if periods > 63 * 32 {
-        return 0;
-    }
-    let value = value >> (periods / 32);
-    ((u128::from(value) * u128::from(INVERSE[(periods % 32) as usize])) >> 32) as u64
+    Decay::of(periods).apply(value)
 }
 
 /// The sums and averages of an entity or a queue.
@@ -95,43 +117,38 @@ impl Average {
     /// `running`. A period has ended if it returns true: the averages are to be renewed.
     #[inline]
     pub fn accumulate(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool) -> bool {
+        // What is less than a us is left for the next time.
+        if !self.is_due(now_ns) {
+            return false;
+        }
         let delta = now_ns.wrapping_sub(self.last_update_time);
         if (delta as i64) < 0 {
             self.last_update_time = now_ns;
             return false;
         }
-        // What is less than a us is left for the next time.
         let delta = delta >> 10;
-        if delta == 0 {
-            return false;
-        }
-        self.last_update_time = self.last_update_time.wrapping_add(delta << 10);
-        // What weighs nothing neither waits nor runs.
-        let (runnable, running) = if load == 0 { (0, false) } else { (runnable, running) };
-
+        self.last_update_time += delta << 10;
         let total = delta + u64::from(self.period_contrib);
         let periods = total / 1024;
         let mut contrib = delta;
         if periods > 0 {
-            self.load_sum = decay(self.load_sum, periods);
-            self.runnable_sum = decay(self.runnable_sum, periods);
-            self.util_sum = decay(u64::from(self.util_sum), periods) as u32;
-            if load > 0 {
-                // d1 decayed, the whole periods between, and d3.
-                contrib = decay(u64::from(1024 - self.period_contrib), periods)
-                    + (LOAD_AVG_MAX - decay(LOAD_AVG_MAX, periods) - 1024)
-                    + total % 1024;
-            }
+            let decay = Decay::of(periods);
+            self.load_sum = decay.apply(self.load_sum);
+            self.runnable_sum = decay.apply(self.runnable_sum);
+            self.util_sum = decay.apply(u64::from(self.util_sum)) as u32;
+            // d1 decayed, the whole periods between, and d3.
+            contrib = decay.apply(u64::from(1024 - self.period_contrib))
+                + (LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - 1024)
+                + total % 1024;
         }
         self.period_contrib = (total % 1024) as u32;
+        // What weighs nothing neither waits nor runs.
         if load > 0 {
             self.load_sum += load * contrib;
-        }
-        if runnable > 0 {
             self.runnable_sum += (runnable * contrib) << 10;
-        }
-        if running {
-            self.util_sum = self.util_sum.wrapping_add((contrib << 10) as u32);
+            if running {
+                self.util_sum = self.util_sum.wrapping_add((contrib << 10) as u32);
+            }
         }
         periods > 0
     }
@@ -148,7 +165,6 @@ impl Average {
 
     /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended,
     /// which is returned.
-    #[inline]
     pub fn update(
         &mut self,
         now_ns: u64,

@@ -258,6 +258,25 @@ impl RealTime {
         self.account_bandwidth(rqs, platform, cpu, delta);
     }
 
+    /// `pick_next_task_rt`, where real-time tasks are queued: the head of the most urgent list,
+    /// unless the CPU is throttled.
+    fn pick_next_task_rt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> Option<Pid> {
+        let rq = &self.rqs[cpu.index()];
+        let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
+        if let Some(pid) = picked {
+            platform.work.bitmap(rqs.thread(pid).prio as u8);
+            self.tasks[pid.index()].exec_start = rqs.clock(cpu);
+            self.make_unpushable(cpu, pid);
+        }
+        rqs.rqs[cpu.index()].post_schedule = !self.rqs[cpu.index()].pushable.is_empty();
+        picked
+    }
+
     /// Checks the books.
     ///
     /// # Errors
@@ -354,18 +373,10 @@ impl Class for RealTime {
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
-        let rq = &self.rqs[cpu.index()];
-        if rq.rt_nr_running == 0 {
+        if self.rqs[cpu.index()].rt_nr_running == 0 {
             return None;
         }
-        let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
-        if let Some(pid) = picked {
-            platform.work.bitmap(rqs.thread(pid).prio as u8);
-            self.tasks[pid.index()].exec_start = rqs.clock(cpu);
-            self.make_unpushable(cpu, pid);
-        }
-        rqs.rqs[cpu.index()].post_schedule = !self.rqs[cpu.index()].pushable.is_empty();
-        picked
+        self.pick_next_task_rt(rqs, platform, cpu)
     }
 
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {

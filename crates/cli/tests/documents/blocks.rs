@@ -1,0 +1,112 @@
+//! The blocks of a document that are commands or files, and what the document says about them.
+
+/// What a block is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Commands, the status they end with, and whether they take minutes.
+    Commands {
+        /// Exit status.
+        status: i32,
+        /// Run only on demand.
+        slow: bool,
+    },
+    /// A file of this name.
+    File(String),
+    /// Neither.
+    Other,
+}
+
+/// A fenced block.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// What it is.
+    pub kind: Kind,
+    /// The line of its first line of text, from 1.
+    pub line: usize,
+    /// What stands in it.
+    pub text: String,
+    /// Whether it shows a session: commands behind `$ `, and their output.
+    session: bool,
+}
+
+impl Block {
+    /// Its commands with their lines; a line that ends in `\` goes on in the next.
+    pub fn commands(&self) -> Vec<(usize, String)> {
+        let mut commands: Vec<(usize, String)> = Vec::new();
+        let mut goes_on = false;
+        for (i, line) in self.text.lines().enumerate() {
+            let command = match line.strip_prefix("$ ") {
+                Some(command) => command,
+                None if self.session && !goes_on => continue,
+                None => line,
+            };
+            match commands.last_mut() {
+                Some((_, last)) if goes_on => {
+                    last.push('\n');
+                    last.push_str(command);
+                }
+                _ if command.trim().is_empty() || command.starts_with('#') => continue,
+                _ => commands.push((self.line + i, command.to_string())),
+            }
+            goes_on = command.ends_with('\\');
+        }
+        commands
+    }
+}
+
+/// The blocks of a document, or the line and message of a mark that is not understood.
+pub fn blocks(text: &str) -> Result<Vec<Block>, (usize, String)> {
+    let mut blocks = Vec::new();
+    let mut mark: Option<(usize, String)> = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((i, line)) = lines.next() {
+        let number = i + 1;
+        if let Some(language) = line.strip_prefix("```") {
+            let session = language == "console";
+            let kind = match mark.take() {
+                None if language == "sh" || session => Kind::Commands { status: 0, slow: false },
+                None => Kind::Other,
+                Some((at, mark)) => kind(&mark).ok_or_else(|| {
+                    (at, format!("`{mark}` is none of file: NAME, test: status N, slow, skip WHY"))
+                })?,
+            };
+            let mut text = String::new();
+            loop {
+                let Some((_, line)) = lines.next() else {
+                    return Err((number, "the block is never closed".to_string()));
+                };
+                if line.starts_with("```") {
+                    break;
+                }
+                text.push_str(line);
+                text.push('\n');
+            }
+            blocks.push(Block { kind, line: number + 1, text, session });
+        } else if let Some((at, mark)) = mark.take() {
+            return Err((at, format!("`{mark}` must stand in the line before a block")));
+        } else if let Some(comment) = line.strip_prefix("<!-- ") {
+            let comment = comment.trim_end_matches("-->").trim();
+            if comment.starts_with("test:") || comment.starts_with("file:") {
+                mark = Some((number, comment.to_string()));
+            }
+        }
+    }
+    match mark {
+        Some((at, mark)) => Err((at, format!("`{mark}` must stand in the line before a block"))),
+        None => Ok(blocks),
+    }
+}
+
+/// What a mark says; `None` if it is not understood.
+fn kind(mark: &str) -> Option<Kind> {
+    if let Some(name) = mark.strip_prefix("file: ") {
+        let plain = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+        return plain.then(|| Kind::File(name.to_string()));
+    }
+    match mark.strip_prefix("test: ")?.split_once(' ') {
+        None if mark == "test: slow" => Some(Kind::Commands { status: 0, slow: true }),
+        Some(("status", n)) => Some(Kind::Commands { status: n.parse().ok()?, slow: false }),
+        Some(("skip", reason)) if !reason.is_empty() => Some(Kind::Other),
+        _ => None,
+    }
+}

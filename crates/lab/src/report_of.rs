@@ -1,0 +1,343 @@
+//! Makes a run's report of what its observers saw and its machine counted: [`report_of`].
+//!
+//! The observers of `schedlab-measure` know nothing of reports, and the data of `schedlab-report`
+//! nothing of observers or machines; this is where both are known.
+
+use schedlab_core::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
+use schedlab_machine::costs::{Energy, Overhead, Overheads};
+use schedlab_machine::{Counts, RunEnd};
+use schedlab_measure::stats::key_numbers;
+use schedlab_measure::{Fairness, GroupUsage, Slice, Span, Stats, TaskStats};
+use schedlab_report::data::{
+    BucketRow, CpuFigures, End, EndState, EnergyFigures, FairnessFigures, GroupFigures, IdleRow,
+    KernelFigures, KeyFigures, KindRow, MachineInfo, RunReport, SchedulerInfo, SliceRow, SpanRow,
+    Spread, TaskFigures, ThrottleFigures, Totals, TunableValue, ratio,
+};
+
+/// What the workload knows of a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskInfo {
+    /// Its name, e.g. `A-0`.
+    pub name: String,
+    /// What it is an instance of, e.g. `A`.
+    pub key: String,
+    /// Its group as a path; empty = the root.
+    pub group: String,
+    /// What it was born with.
+    pub attr: SchedAttr,
+    /// Loops of its program that it has finished.
+    pub loops_finished: u64,
+}
+
+/// What is known of a control group; the first has number 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupInfo {
+    /// Its path.
+    pub path: String,
+    /// What the scheduler says of its quota; none if it has no quotas.
+    pub stats: Option<GroupStats>,
+}
+
+/// What a [`RunReport`] is made from.
+#[derive(Debug)]
+pub struct RunInputs<'a> {
+    /// Under what.
+    pub scheduler: SchedulerInfo,
+    /// On what.
+    pub machine: MachineInfo,
+    /// The scheduler's tunables.
+    pub tunables: &'a [Tunable],
+    /// The seed of what was random.
+    pub seed: Option<u64>,
+    /// How the run ended.
+    pub end: RunEnd,
+    /// What the machine counted.
+    pub counts: Counts,
+    /// What its kernel's time went into; none on an idealised machine.
+    pub overheads: Option<Overheads>,
+    /// What it drew; none if nothing is known of its power.
+    pub energy: Option<Energy>,
+    /// All tasks, by number. Those beyond the end are given names.
+    pub tasks: &'a [TaskInfo],
+    /// All groups but the root, by number, from 1 on.
+    pub groups: &'a [GroupInfo],
+    /// The observer of their CPU time, after the run is finished.
+    pub group_usage: Option<&'a GroupUsage>,
+    /// The observer, after the run is finished.
+    pub stats: &'a Stats,
+    /// The observer, after the run is finished, if it was there.
+    pub fairness: Option<&'a Fairness>,
+    /// What was recorded, if it was.
+    pub slices: Option<Vec<Slice>>,
+    /// What was recorded, if it was.
+    pub spans: Option<Vec<Span>>,
+}
+
+/// Puts a run's report together.
+pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
+    let RunInputs { stats, fairness, .. } = inputs;
+    let tasks = task_figures(inputs.tasks, stats, fairness);
+    let started = || tasks.iter().filter(|task| task.start_ns.is_some());
+    RunReport {
+        scheduler: inputs.scheduler,
+        machine: inputs.machine,
+        tunables: inputs.tunables.iter().map(tunable_value).collect(),
+        seed: inputs.seed,
+        end: End { state: end_state(inputs.end), at_ns: stats.end_ns() },
+        totals: totals(&tasks, stats, inputs.counts),
+        kernel: inputs.overheads.as_ref().map(kernel_figures),
+        energy: inputs.energy.as_ref().map(energy_figures),
+        fairness: fairness.map(fairness_figures),
+        wakeup_latency: stats.latency().into(),
+        wakeup_latency_histogram: stats.latency().filled().map(BucketRow::from).collect(),
+        start_latency: stats.start_latency().into(),
+        burst_response: stats.burst().into(),
+        turnaround: tasks.iter().filter_map(|task| task.turnaround_ns).collect(),
+        cpu_time: started().map(|task| task.cpu_ns).collect(),
+        cpus: cpu_figures(stats),
+        keys: key_figures(&tasks, stats),
+        groups: group_figures(inputs.groups, inputs.group_usage, stats),
+        tasks,
+        slices: inputs.slices.map(|slices| slices.iter().map(slice_row).collect()),
+        spans: inputs.spans.map(|spans| spans.iter().map(span_row).collect()),
+    }
+}
+
+fn task_figures(
+    infos: &[TaskInfo],
+    stats: &Stats,
+    fairness: Option<&Fairness>,
+) -> Vec<TaskFigures> {
+    let never = TaskStats::default();
+    (0..stats.task_count().max(infos.len()))
+        .map(|number| {
+            let did = stats.task(TaskId(number as u32)).unwrap_or(&never);
+            let info = infos.get(number).cloned().unwrap_or_else(|| TaskInfo {
+                name: format!("task-{number}"),
+                key: "task".into(),
+                group: String::new(),
+                attr: SchedAttr::default(),
+                loops_finished: 0,
+            });
+            let fared = fairness.and_then(|fairness| fairness.task(TaskId(number as u32)));
+            TaskFigures {
+                task: number as u32,
+                name: info.name,
+                key: info.key,
+                group: info.group,
+                policy: info.attr.policy.name().into(),
+                nice: info.attr.nice,
+                rt_priority: info.attr.rt_priority,
+                start_ns: did.start_ns,
+                first_run_ns: did.first_run_ns,
+                end_ns: did.end_ns,
+                turnaround_ns: did.turnaround_ns(),
+                cpu_ns: did.cpu_ns,
+                wait_ns: did.wait_ns,
+                wait_max_ns: did.wait_max_ns,
+                wait_open_ns: did.wait_open_ns,
+                blocked_ns: did.blocked_ns,
+                loops: info.loops_finished,
+                jobs: info.loops_finished.max(u64::from(did.end_ns.is_some())),
+                wakeups: did.wakeups,
+                latency_count: did.latencies,
+                latency_mean_ns: did.latency_sum_ns.checked_div(did.latencies),
+                latency_max_ns: (did.latencies > 0).then_some(did.latency_max_ns),
+                switches_in: did.switches_in,
+                switches_voluntary: did.voluntary,
+                switches_involuntary: did.involuntary,
+                migrations_queue: did.queue_migrations,
+                migrations_cpu: did.cpu_migrations,
+                share_ns: fared.map(|fared| fared.share_ns),
+                owed_max_ns: fared.map(|fared| fared.owed_max_ns),
+                ahead_max_ns: fared.map(|fared| fared.ahead_max_ns),
+                lag_end_ns: fared.map(|fared| fared.lag_end_ns),
+            }
+        })
+        .collect()
+}
+
+fn totals(tasks: &[TaskFigures], stats: &Stats, counts: Counts) -> Totals {
+    let sum = |figure: fn(&TaskFigures) -> u64| tasks.iter().map(figure).sum::<u64>();
+    let busy_ns = stats.cpus().iter().map(|cpu| cpu.busy_ns).sum::<u64>();
+    let idle_ns = stats.cpus().iter().map(|cpu| cpu.idle_ns).sum::<u64>();
+    let all_ns = busy_ns + idle_ns;
+    let tasks_started = sum(|task| u64::from(task.start_ns.is_some()));
+    let jobs = sum(|task| task.jobs);
+    let wait_ns = sum(|task| task.wait_ns);
+    let end_ns = stats.end_ns();
+    Totals {
+        busy_ns,
+        idle_ns,
+        cpu_use: (all_ns > 0).then(|| ratio(busy_ns as f64 / all_ns as f64)),
+        tasks_started,
+        tasks_ended: sum(|task| u64::from(task.end_ns.is_some())),
+        loops_finished: sum(|task| task.loops),
+        jobs,
+        throughput_per_s: (end_ns > 0).then(|| ratio(jobs as f64 * 1e9 / end_ns as f64)),
+        wait_ns,
+        wait_mean_ns: wait_ns.checked_div(tasks_started),
+        wait_max_ns: tasks.iter().map(|task| task.wait_max_ns).max().unwrap_or(0),
+        waiting_at_end: sum(|task| u64::from(task.wait_open_ns > 0)),
+        wakeups: sum(|task| task.wakeups),
+        switches: counts.switches,
+        switches_voluntary: sum(|task| task.switches_voluntary),
+        switches_involuntary: sum(|task| task.switches_involuntary),
+        migrations_queue: sum(|task| task.migrations_queue),
+        migrations_cpu: sum(|task| task.migrations_cpu),
+        ticks: counts.ticks,
+    }
+}
+
+fn cpu_figures(stats: &Stats) -> Vec<CpuFigures> {
+    let cpus = stats.cpus().iter().enumerate();
+    cpus.map(|(cpu, did)| CpuFigures {
+        cpu: cpu as u32,
+        busy_ns: did.busy_ns,
+        idle_ns: did.idle_ns,
+        switches: did.switches,
+        ticks: did.ticks,
+    })
+    .collect()
+}
+
+fn group_figures(
+    groups: &[GroupInfo],
+    usage: Option<&GroupUsage>,
+    stats: &Stats,
+) -> Vec<GroupFigures> {
+    let Some(usage) = usage else { return Vec::new() };
+    let capacity_ns = stats.cpus().iter().map(|cpu| cpu.busy_ns + cpu.idle_ns).sum::<u64>();
+    let figures = |(group, number): (&GroupInfo, u32)| {
+        let usage_percpu_ns = usage.usage_percpu_ns(GroupId(number));
+        let usage_ns = usage_percpu_ns.iter().sum();
+        GroupFigures {
+            path: group.path.clone(),
+            usage_ns,
+            usage_percpu_ns,
+            machine_share: (capacity_ns > 0).then(|| ratio(usage_ns as f64 / capacity_ns as f64)),
+            throttling: group.stats.as_ref().map(throttle_figures),
+        }
+    };
+    groups.iter().zip(1..).map(figures).collect()
+}
+
+fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
+    let numbers = key_numbers(tasks.iter().map(|task| task.key.as_str()));
+    let mut keys: Vec<KeyFigures> = Vec::new();
+    for (task, number) in tasks.iter().zip(numbers) {
+        if number as usize == keys.len() {
+            keys.push(KeyFigures {
+                key: task.key.clone(),
+                tasks: 0,
+                cpu_ns: 0,
+                wait_ns: 0,
+                wait_max_ns: 0,
+                jobs: 0,
+                wakeup_latency: Spread::default(),
+            });
+        }
+        let key = &mut keys[number as usize];
+        key.tasks += 1;
+        key.cpu_ns += task.cpu_ns;
+        key.wait_ns += task.wait_ns;
+        key.wait_max_ns = key.wait_max_ns.max(task.wait_max_ns);
+        key.jobs += task.jobs;
+        let latency = &mut key.wakeup_latency;
+        latency.count += task.latency_count;
+        latency.max_ns = latency.max_ns.max(task.latency_max_ns);
+    }
+    for (number, key) in keys.iter_mut().enumerate() {
+        // What was counted under the key while the run went on, unless tasks that were forked since
+        // have keys of their own.
+        match stats.keys().get(number) {
+            Some(did) if did.latency.count == key.wakeup_latency.count => {
+                key.wakeup_latency = match &did.histogram {
+                    Some(histogram) => histogram.into(),
+                    None => (&did.latency).into(),
+                };
+            }
+            _ => {
+                let of_key = tasks.iter().filter(|task| task.key == key.key);
+                let sum_ns = of_key.map(|task| latency_sum_ns(stats, task)).sum();
+                key.wakeup_latency.sum_ns = sum_ns;
+                key.wakeup_latency.mean_ns = sum_ns.checked_div(key.wakeup_latency.count);
+            }
+        }
+    }
+    keys
+}
+
+fn latency_sum_ns(stats: &Stats, task: &TaskFigures) -> u64 {
+    stats.task(TaskId(task.task)).map_or(0, |did| did.latency_sum_ns)
+}
+
+fn tunable_value(tunable: &Tunable) -> TunableValue {
+    TunableValue { name: tunable.name.into(), value: tunable.value }
+}
+
+fn end_state(end: RunEnd) -> EndState {
+    match end {
+        RunEnd::TimeUp => EndState::TimeUp,
+        RunEnd::AllEnded => EndState::AllEnded,
+        RunEnd::Stuck => EndState::Stuck,
+    }
+}
+
+fn kernel_figures(overheads: &Overheads) -> KernelFigures {
+    let row = |kind: Overhead| KindRow { kind: kind.name().into(), ns: overheads.ns(kind) };
+    KernelFigures {
+        kernel_ns: overheads.kernel_ns(),
+        with_task_ns: overheads.cpus.iter().map(|cpu| cpu.with_task_ns).sum(),
+        idle_ns: overheads.cpus.iter().map(|cpu| cpu.idle_ns).sum(),
+        kinds: Overhead::ALL.into_iter().map(row).collect(),
+        interrupts: overheads.interrupts,
+        contended: overheads.contended,
+        cpus_ns: overheads.cpus.iter().map(|cpu| cpu.kernel_ns()).collect(),
+    }
+}
+
+fn energy_figures(energy: &Energy) -> EnergyFigures {
+    let row = |(state, ns): &(String, u64)| IdleRow { state: state.clone(), ns: *ns };
+    EnergyFigures {
+        joules: ratio(energy.joules),
+        mean_watts: ratio(energy.mean_watts),
+        idle: energy.idle_ns.iter().map(row).collect(),
+        wakeups: energy.wakeups,
+    }
+}
+
+fn throttle_figures(stats: &GroupStats) -> ThrottleFigures {
+    ThrottleFigures {
+        nr_periods: stats.nr_periods,
+        nr_throttled: stats.nr_throttled,
+        throttled_ns: stats.throttled_ns,
+        nr_bursts: stats.nr_bursts,
+        burst_ns: stats.burst_ns,
+    }
+}
+
+fn fairness_figures(fairness: &Fairness) -> FairnessFigures {
+    let report = fairness.report();
+    let ns = |most: Option<(u64, TaskId)>| most.map_or(0, |(ns, _)| ns);
+    let task = |most: Option<(u64, TaskId)>| most.map(|(_, task)| task.0);
+    FairnessFigures {
+        jain_by_share: report.jain_by_share.map(ratio),
+        jain_by_weight: report.jain_by_weight.map(ratio),
+        lag_max_ns: report.lag_max_ns,
+        owed_max_ns: ns(report.owed_max),
+        owed_max_task: task(report.owed_max),
+        ahead_max_ns: ns(report.ahead_max),
+        ahead_max_task: task(report.ahead_max),
+        owed_end_ns: ns(report.owed_end),
+        owed_end_task: task(report.owed_end),
+    }
+}
+
+fn slice_row(slice: &Slice) -> SliceRow {
+    SliceRow(slice.cpu.0, slice.start_ns, slice.end_ns, slice.task.0)
+}
+
+fn span_row(span: &Span) -> SpanRow {
+    SpanRow(span.start_ns, span.end_ns, span.task.0)
+}

@@ -1,0 +1,1454 @@
+//! Every metric there is: [`ALL`], with id, title, unit, definition, which value is better, scope
+//! and help.
+//!
+//! This is the one vocabulary of the comparison table, CSV, the JSON document, sweeps and their
+//! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes;
+//! the other names that users may write are aliases and stand here too: the field of the JSON
+//! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
+//! `docs/metrics.md` is generated from this list.
+//!
+//! What a metric's value is for a given run is the business of `schedlab-report::metrics`.
+//!
+//! Some metrics are [distributions](Metric::distribution): each [`Statistic`] of one is a metric of
+//! its own, `wakeup_latency_p99`, which [`find`] finds.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of two values of a metric is the better one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Better {
+    /// The lower one.
+    #[serde(rename = "less")]
+    Lower,
+    /// The higher one.
+    #[serde(rename = "more")]
+    Higher,
+    /// Neither: it depends on what one wants.
+    #[serde(rename = "neither")]
+    Neither,
+}
+
+impl Better {
+    /// As documents write it: `less`, `more`, `neither`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Better::Lower => "less",
+            Better::Higher => "more",
+            Better::Neither => "neither",
+        }
+    }
+}
+
+/// The unit of a metric's values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Nanoseconds of simulated time.
+    Ns,
+    /// Nanoseconds squared, of variances.
+    NsSquared,
+    /// A part of a whole, 0 to 1.
+    Part,
+    /// One value over another.
+    Ratio,
+    /// Events a second of simulated time.
+    PerSecond,
+    /// An index, 0 to 1.
+    Index,
+    /// A number of things.
+    Count,
+    /// Joules.
+    Joules,
+    /// Watts.
+    Watts,
+}
+
+impl Unit {
+    /// As it is written: `ns`, `ns^2`, `part`, `ratio`, `1/s`, `index`, `count`, `J`, `W`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::NsSquared => "ns^2",
+            Unit::Part => "part",
+            Unit::Ratio => "ratio",
+            Unit::PerSecond => "1/s",
+            Unit::Index => "index",
+            Unit::Count => "count",
+            Unit::Joules => "J",
+            Unit::Watts => "W",
+        }
+    }
+}
+
+/// What a metric is of, and with it what must be named beside it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Scope {
+    /// The whole run.
+    Run,
+    /// One CPU: its number.
+    Cpu,
+    /// The tasks of one key together: the key; `*` = all tasks.
+    Key,
+    /// The tasks of two keys, one over the other: two keys.
+    KeyPair,
+    /// A control group with all below it: its path.
+    Group,
+    /// One task.
+    Task,
+}
+
+impl Scope {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Scope; 6] =
+        [Scope::Run, Scope::Cpu, Scope::Key, Scope::KeyPair, Scope::Group, Scope::Task];
+
+    /// What must be named beside the metric, a word each.
+    pub const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Scope::Run => &[],
+            Scope::Cpu => &["N"],
+            Scope::Key => &["KEY"],
+            Scope::KeyPair => &["KEY", "KEY"],
+            Scope::Group => &["PATH"],
+            Scope::Task => &["TASK"],
+        }
+    }
+
+    /// As a heading: `the run`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Scope::Run => "the run",
+            Scope::Cpu => "a CPU",
+            Scope::Key => "the tasks of a key",
+            Scope::KeyPair => "the tasks of two keys",
+            Scope::Group => "a control group",
+            Scope::Task => "a task",
+        }
+    }
+}
+
+/// A number that sums up a distribution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Statistic {
+    /// How many values there are.
+    Count,
+    /// Their sum.
+    Sum,
+    /// The smallest.
+    Min,
+    /// The mean, rounded down to a whole ns.
+    Mean,
+    /// The median: the 50th percentile by nearest rank, as all that follow.
+    P50,
+    /// The 90th percentile.
+    P90,
+    /// The 95th percentile.
+    P95,
+    /// The 99th percentile.
+    P99,
+    /// The 99.9th percentile.
+    P999,
+    /// The largest.
+    Max,
+    /// The standard deviation with divisor n.
+    SdPopulation,
+    /// The standard deviation with divisor n - 1.
+    SdSample,
+}
+
+impl Statistic {
+    /// All of them.
+    pub const ALL: [Statistic; 12] = [
+        Statistic::Count,
+        Statistic::Sum,
+        Statistic::Min,
+        Statistic::Mean,
+        Statistic::P50,
+        Statistic::P90,
+        Statistic::P95,
+        Statistic::P99,
+        Statistic::P999,
+        Statistic::Max,
+        Statistic::SdPopulation,
+        Statistic::SdSample,
+    ];
+
+    /// Ending of the id.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Statistic::Count => "count",
+            Statistic::Sum => "sum",
+            Statistic::Min => "min",
+            Statistic::Mean => "mean",
+            Statistic::P50 => "p50",
+            Statistic::P90 => "p90",
+            Statistic::P95 => "p95",
+            Statistic::P99 => "p99",
+            Statistic::P999 => "p999",
+            Statistic::Max => "max",
+            Statistic::SdPopulation => "sd_population",
+            Statistic::SdSample => "sd_sample",
+        }
+    }
+
+    /// Ending of the title.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Statistic::P50 => "median",
+            Statistic::P999 => "p99.9",
+            Statistic::SdPopulation => "standard deviation (divisor n)",
+            Statistic::SdSample => "standard deviation (divisor n - 1)",
+            other => other.id(),
+        }
+    }
+
+    /// What it is, by formula.
+    pub const fn definition(self) -> &'static str {
+        match self {
+            Statistic::Count => "n, the number of values",
+            Statistic::Sum => "sum of the values",
+            Statistic::Min => "the smallest value",
+            Statistic::Mean => "sum / n, rounded down",
+            Statistic::P50 => "nearest rank: the k-th smallest, k = ceil(0.5 n)",
+            Statistic::P90 => "nearest rank, k = ceil(0.9 n)",
+            Statistic::P95 => "nearest rank, k = ceil(0.95 n)",
+            Statistic::P99 => "nearest rank, k = ceil(0.99 n)",
+            Statistic::P999 => "nearest rank, k = ceil(0.999 n)",
+            Statistic::Max => "the largest value",
+            Statistic::SdPopulation => "sqrt(sum (x - mean)^2 / n)",
+            Statistic::SdSample => "sqrt(sum (x - mean)^2 / (n - 1)); none for n < 2",
+        }
+    }
+}
+
+/// A word of paper files for a metric.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PaperWord {
+    /// The word; with a second one for a kind of kernel time.
+    pub word: &'static str,
+    /// The unit of its values in paper files; empty for pure numbers.
+    pub unit: &'static str,
+    /// How many of the metric's own unit that is.
+    pub per: f64,
+}
+
+/// A metric.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Metric {
+    /// Its name in CSV, sweeps and every program: lower case, words joined by `_`. Never changes.
+    pub id: &'static str,
+    /// Its name in tables, and as a benchmark's `--figure`.
+    pub title: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which value is the better one.
+    pub better: Better,
+    /// What it is of.
+    pub scope: Scope,
+    /// What it is, as a formula in words.
+    pub definition: &'static str,
+    /// What it says, and what the field calls it elsewhere; empty where the definition says all.
+    pub help: &'static str,
+    /// Whether it is a distribution: then each [`Statistic`] is a metric, and it is none itself.
+    pub distribution: bool,
+    /// The field of a run in the JSON document, `[]` for each entry of a list; empty = it is in
+    /// none. A distribution's is the object whose fields are its statistics.
+    pub json: &'static str,
+    /// The word of paper files.
+    pub paper: Option<PaperWord>,
+}
+
+/// A metric that was found by its name: one of [`ALL`], or a statistic of one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Named {
+    /// The metric.
+    pub metric: &'static Metric,
+    /// Which number of a distribution; none if it is no distribution.
+    pub statistic: Option<Statistic>,
+}
+
+impl Named {
+    /// Its id: `wakeup_latency_p99`.
+    pub fn id(&self) -> String {
+        match self.statistic {
+            Some(statistic) => format!("{}_{}", self.metric.id, statistic.id()),
+            None => self.metric.id.into(),
+        }
+    }
+
+    /// Its title: `wakeup latency p99`.
+    pub fn title(&self) -> String {
+        match self.statistic {
+            Some(statistic) => format!("{} {}", self.metric.title, statistic.title()),
+            None => self.metric.title.into(),
+        }
+    }
+
+    /// The unit of its values.
+    pub fn unit(&self) -> Unit {
+        match self.statistic {
+            Some(Statistic::Count) => Unit::Count,
+            _ => self.metric.unit,
+        }
+    }
+
+    /// Which value is the better one.
+    pub fn better(&self) -> Better {
+        match self.statistic {
+            Some(Statistic::Count) => Better::Neither,
+            _ => self.metric.better,
+        }
+    }
+}
+
+/// The metric with this id: `switches`, `wakeup_latency_p99`.
+pub fn find(id: &str) -> Option<Named> {
+    ALL.iter().find_map(|metric| {
+        let rest = id.strip_prefix(metric.id)?;
+        if !metric.distribution {
+            return rest.is_empty().then_some(Named { metric, statistic: None });
+        }
+        let rest = rest.strip_prefix('_')?;
+        let statistic = Statistic::ALL.into_iter().find(|statistic| statistic.id() == rest)?;
+        Some(Named { metric, statistic: Some(statistic) })
+    })
+}
+
+/// The metric of the whole run with this title, as a benchmark's `--figure` names it: `wakeup
+/// latency p99`.
+pub fn find_title(title: &str) -> Option<Named> {
+    every().find(|named| named.metric.scope == Scope::Run && named.title() == title)
+}
+
+/// The metric with this word of paper files: `cpu-share`, `kernel spin`.
+pub fn find_paper_word(word: &str) -> Option<(&'static Metric, PaperWord)> {
+    ALL.iter().find_map(|metric| {
+        metric.paper.filter(|paper| paper.word == word).map(|paper| (metric, paper))
+    })
+}
+
+/// Every metric, each statistic of a distribution for itself.
+pub fn every() -> impl Iterator<Item = Named> {
+    ALL.iter().flat_map(|metric| {
+        let whole = (!metric.distribution).then_some(Named { metric, statistic: None });
+        let statistics = Statistic::ALL.into_iter().filter(|_| metric.distribution);
+        whole
+            .into_iter()
+            .chain(statistics.map(move |statistic| Named { metric, statistic: Some(statistic) }))
+    })
+}
+
+/// The ids of what schedulers are compared by, in the order of the table.
+pub const COMPARED: &[&str] = &[
+    "cpu_use",
+    "throughput",
+    "turnaround_mean",
+    "turnaround_max",
+    "wakeup_latency_p50",
+    "wakeup_latency_p99",
+    "wakeup_latency_max",
+    "wait_mean",
+    "wait_max",
+    "jain_by_weight",
+    "jain_by_share",
+    "owed_max",
+    "owed_end",
+    "switches_voluntary",
+    "switches_involuntary",
+    "migrations_queue",
+    "migrations_cpu",
+];
+
+/// The ids of what schedulers are compared by besides, on modelled machines.
+pub const COMPARED_IF_MODELLED: &[&str] = &["kernel_time", "kernel_spin", "power_mean"];
+
+/// A metric without aliases.
+const fn metric(
+    scope: Scope,
+    id: &'static str,
+    title: &'static str,
+    unit: Unit,
+    better: Better,
+    definition: &'static str,
+    help: &'static str,
+) -> Metric {
+    Metric {
+        id,
+        title,
+        unit,
+        better,
+        scope,
+        definition,
+        help,
+        distribution: false,
+        json: "",
+        paper: None,
+    }
+}
+
+impl Metric {
+    /// With its field of the JSON document.
+    const fn json(mut self, field: &'static str) -> Metric {
+        self.json = field;
+        self
+    }
+
+    /// A distribution, with its object in the JSON document.
+    const fn distribution(mut self, object: &'static str) -> Metric {
+        self.distribution = true;
+        self.json = object;
+        self
+    }
+
+    /// With its word of paper files, whose values are in the metric's own unit.
+    const fn paper(mut self, word: &'static str) -> Metric {
+        let unit = match self.unit {
+            Unit::Joules => "J",
+            Unit::Watts => "W",
+            _ => "",
+        };
+        self.paper = Some(PaperWord { word, unit, per: 1.0 });
+        self
+    }
+
+    /// With its word of paper files, whose values are in seconds.
+    const fn paper_s(mut self, word: &'static str) -> Metric {
+        self.paper = Some(PaperWord { word, unit: "s", per: 1e9 });
+        self
+    }
+
+    /// With its word of paper files, whose values are in milliseconds.
+    const fn paper_ms(mut self, word: &'static str) -> Metric {
+        self.paper = Some(PaperWord { word, unit: "ms", per: 1e6 });
+        self
+    }
+
+    /// With its word of paper files, whose values are in seconds squared.
+    const fn paper_s2(mut self, word: &'static str) -> Metric {
+        self.paper = Some(PaperWord { word, unit: "s²", per: 1e18 });
+        self
+    }
+}
+
+use Better::{Higher, Lower, Neither};
+use Scope::{Cpu, Group, Key, KeyPair, Run, Task};
+use Unit::{Count, Index, Joules, Ns, NsSquared, Part, PerSecond, Ratio, Watts};
+
+/// All metrics, by scope.
+pub const ALL: &[Metric] = &[
+    metric(
+        Run,
+        "length",
+        "length of the run",
+        Ns,
+        Neither,
+        "when the run ended; it began at 0",
+        "The time limit, or when the last task ended.",
+    )
+    .json("end.at_ns")
+    .paper_s("ended-by"),
+    metric(
+        Run,
+        "busy",
+        "CPU time of all CPUs",
+        Ns,
+        Neither,
+        "sum over CPUs of the time with a task as current",
+        "Busy and idle come to CPUs x length of the run.",
+    )
+    .json("totals.busy_ns")
+    .paper_s("busy"),
+    metric(
+        Run,
+        "idle",
+        "idle time of all CPUs",
+        Ns,
+        Neither,
+        "sum over CPUs of the time with the idle task as current",
+        "Idle time while tasks wait is a balancing fault.",
+    )
+    .json("totals.idle_ns"),
+    metric(
+        Run,
+        "cpu_use",
+        "CPU use",
+        Part,
+        Neither,
+        "busy / (busy + idle)",
+        "The textbooks' CPU utilisation, time spent in the kernel included.",
+    )
+    .json("totals.cpu_use"),
+    metric(
+        Run,
+        "tasks_started",
+        "tasks started",
+        Count,
+        Neither,
+        "number of tasks that came into being",
+        "",
+    )
+    .json("totals.tasks_started"),
+    metric(Run, "tasks_ended", "tasks ended", Count, Neither, "number of tasks that ended", "")
+        .json("totals.tasks_ended"),
+    metric(
+        Run,
+        "loops_finished",
+        "loops finished",
+        Count,
+        Neither,
+        "sum over tasks of the loops of their programs that they finished",
+        "rt-app's loops.",
+    )
+    .json("totals.loops_finished"),
+    metric(
+        Run,
+        "jobs",
+        "jobs",
+        Count,
+        Higher,
+        "sum over tasks of max(loops finished, 1 if it ended)",
+        "Pieces of work done.",
+    )
+    .json("totals.jobs")
+    .paper("jobs"),
+    metric(
+        Run,
+        "throughput",
+        "throughput",
+        PerSecond,
+        Higher,
+        "jobs / length of the run",
+        "The textbooks' throughput.",
+    )
+    .json("totals.throughput_per_s"),
+    metric(
+        Run,
+        "wait",
+        "waiting",
+        Ns,
+        Lower,
+        "sum over tasks of the time runnable without a CPU",
+        "The run delay of schedstat, all tasks together.",
+    )
+    .json("totals.wait_ns"),
+    metric(
+        Run,
+        "wait_mean",
+        "waiting per task",
+        Ns,
+        Lower,
+        "waiting of all tasks / tasks started, rounded down",
+        "The textbooks' mean waiting time.",
+    )
+    .json("totals.wait_mean_ns"),
+    metric(
+        Run,
+        "wait_max",
+        "waiting longest",
+        Ns,
+        Lower,
+        "the longest single stretch that a task was runnable without a CPU",
+        "A stretch that had not ended with the run counts as far as it got. wait_max of \
+         /proc/PID/sched, over all tasks.",
+    )
+    .json("totals.wait_max_ns"),
+    metric(
+        Run,
+        "waiting_at_end",
+        "tasks waiting at the end",
+        Count,
+        Lower,
+        "number of tasks that were runnable without a CPU when the run ended",
+        "Their last wakeup is in no latency.",
+    )
+    .json("totals.waiting_at_end"),
+    metric(
+        Run,
+        "wakeups",
+        "wakeups",
+        Count,
+        Neither,
+        "number of wakeups, starts left out",
+        "nr_wakeups of /proc/PID/sched, over all tasks.",
+    )
+    .json("totals.wakeups"),
+    metric(
+        Run,
+        "switches",
+        "switches",
+        Count,
+        Neither,
+        "number of context switches of all CPUs, those to and from idle included",
+        "nr_switches, as vmstat shows it.",
+    )
+    .json("totals.switches")
+    .paper("switches"),
+    metric(
+        Run,
+        "switches_per_cpu_s",
+        "switches per CPU and second",
+        PerSecond,
+        Neither,
+        "switches / (CPUs x length of the run)",
+        "",
+    )
+    .paper("switches-per-cpu-s"),
+    metric(
+        Run,
+        "switches_voluntary",
+        "switches voluntary",
+        Count,
+        Neither,
+        "times a task left its CPU because it blocked or ended",
+        "voluntary_ctxt_switches.",
+    )
+    .json("totals.switches_voluntary"),
+    metric(
+        Run,
+        "switches_involuntary",
+        "switches involuntary",
+        Count,
+        Neither,
+        "times a task left its CPU although it was runnable: preempted, or it yielded",
+        "nonvoluntary_ctxt_switches.",
+    )
+    .json("totals.switches_involuntary"),
+    metric(
+        Run,
+        "migrations_queue",
+        "migrations of queue",
+        Count,
+        Neither,
+        "moves of a task from one CPU's runqueue to another's",
+        "With one runqueue for all CPUs there are none.",
+    )
+    .json("totals.migrations_queue"),
+    metric(
+        Run,
+        "migrations_cpu",
+        "migrations of CPU",
+        Count,
+        Neither,
+        "times a task was given another CPU than it had had last",
+        "A task that is moved to and fro between two turns has none.",
+    )
+    .json("totals.migrations_cpu")
+    .paper("migrations"),
+    metric(Run, "ticks", "ticks", Count, Neither, "number of timer ticks of all CPUs", "")
+        .json("totals.ticks"),
+    metric(
+        Run,
+        "wakeup_latency",
+        "wakeup latency",
+        Ns,
+        Lower,
+        "from a wakeup to the moment the task next has a CPU, one value a wakeup",
+        "The wu_lat of rt-app, and the delay of perf sched latency, \
+         which counts from preemptions too.",
+    )
+    .distribution("wakeup_latency"),
+    metric(
+        Run,
+        "start_latency",
+        "start latency",
+        Ns,
+        Lower,
+        "first time on a CPU - start, one value a task",
+        "The textbooks' response time of a batch task.",
+    )
+    .distribution("start_latency"),
+    metric(
+        Run,
+        "burst_response",
+        "burst response",
+        Ns,
+        Lower,
+        "from a wakeup to the next time the task blocks or ends, one value a wakeup",
+        "The response time of an interactive task.",
+    )
+    .distribution("burst_response"),
+    metric(
+        Run,
+        "turnaround",
+        "turnaround",
+        Ns,
+        Lower,
+        "end - start, one value a task that ended",
+        "",
+    )
+    .distribution("turnaround"),
+    metric(
+        Run,
+        "cpu_time",
+        "CPU time per task",
+        Ns,
+        Neither,
+        "time on a CPU, one value a task that started",
+        "",
+    )
+    .distribution("cpu_time"),
+    metric(
+        Run,
+        "jain_by_weight",
+        "fairness Jain, by weight",
+        Index,
+        Higher,
+        "(sum x)^2 / (n sum x^2), x = CPU time / weight, over all ordinary tasks",
+        "Jain's index: 1 = even, 1/n = one task has all. In groups x is over the task's part \
+         of the machine were all tasks runnable all the time. A task that slept counts as one \
+         that was given little.",
+    )
+    .json("fairness.jain_by_weight"),
+    metric(
+        Run,
+        "jain_by_share",
+        "fairness Jain, by share",
+        Index,
+        Higher,
+        "(sum x)^2 / (n sum x^2), x = CPU time / ideal fluid share, over tasks with a share",
+        "As above, but a task is held to what it could use.",
+    )
+    .json("fairness.jain_by_share"),
+    metric(
+        Run,
+        "lag_max",
+        "fairness largest absolute lag",
+        Ns,
+        Lower,
+        "max over tasks and time of abs(fluid share so far - CPU time so far)",
+        "The lag of the fluid machine (docs/json-schema.md, `fairness`).",
+    )
+    .json("fairness.lag_max_ns"),
+    metric(
+        Run,
+        "owed_max",
+        "fairness largest lag",
+        Ns,
+        Lower,
+        "max over tasks and time of (fluid share so far - CPU time so far)",
+        "The most that a task was behind.",
+    )
+    .json("fairness.owed_max_ns"),
+    metric(
+        Run,
+        "ahead_max",
+        "fairness largest lead",
+        Ns,
+        Lower,
+        "max over tasks and time of (CPU time so far - fluid share so far)",
+        "The most that a task was ahead.",
+    )
+    .json("fairness.ahead_max_ns"),
+    metric(
+        Run,
+        "owed_end",
+        "fairness lag at end",
+        Ns,
+        Lower,
+        "max over tasks of the lag at the end of the run, or of the task if earlier",
+        "",
+    )
+    .json("fairness.owed_end_ns"),
+    metric(
+        Run,
+        "kernel_time",
+        "kernel time",
+        Ns,
+        Lower,
+        "sum over CPUs of the time in scheduling code, locks waited for included, getting out \
+         of idle states left out",
+        "On modelled machines. It is part of tasks' CPU time or of idle time.",
+    )
+    .json("kernel.kernel_ns"),
+    metric(
+        Run,
+        "kernel_with_task",
+        "kernel time with a task",
+        Ns,
+        Lower,
+        "kernel time, getting out of idle states included, that counts as CPU time of tasks",
+        "",
+    )
+    .json("kernel.with_task_ns"),
+    metric(
+        Run,
+        "kernel_idle",
+        "kernel time while idle",
+        Ns,
+        Lower,
+        "kernel time, getting out of idle states included, that counts as idle time",
+        "",
+    )
+    .json("kernel.idle_ns"),
+    metric(
+        Run,
+        "kernel_pick",
+        "kernel time picking",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in schedule(), queueing and dequeueing, trees, bitmaps, \
+         locks that were free",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel pick"),
+    metric(
+        Run,
+        "kernel_scan",
+        "kernel time scanning",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in linear scans of the runqueue, and recalculation loops",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel scan"),
+    metric(
+        Run,
+        "kernel_spin",
+        "kernel time spinning",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in waiting for locks that other CPUs held",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel spin"),
+    metric(
+        Run,
+        "kernel_switch",
+        "kernel time switching",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in context switches",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel switch"),
+    metric(
+        Run,
+        "kernel_refill",
+        "kernel time refilling caches",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in filling caches after a switch, and moving to another CPU",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel refill"),
+    metric(
+        Run,
+        "kernel_wakeup",
+        "kernel time waking",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in wakeups and the scheduler's part of forks",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel wakeup"),
+    metric(
+        Run,
+        "kernel_tick",
+        "kernel time ticks",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in timer ticks",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel tick"),
+    metric(
+        Run,
+        "kernel_interrupt",
+        "kernel time interrupts",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in interrupts: timers that wake tasks, and those from other \
+         CPUs",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel interrupt"),
+    metric(
+        Run,
+        "kernel_balance",
+        "kernel time balancing",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in load balancing, and looking for a CPU",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel balance"),
+    metric(
+        Run,
+        "kernel_awaken",
+        "kernel time leaving idle states",
+        Ns,
+        Lower,
+        "kernel time of all CPUs in getting out of idle states",
+        "",
+    )
+    .json("kernel.kinds[].ns")
+    .paper_s("kernel awaken"),
+    metric(
+        Run,
+        "kernel_interrupts",
+        "inter-processor interrupts",
+        Count,
+        Neither,
+        "number of inter-processor interrupts",
+        "",
+    )
+    .json("kernel.interrupts"),
+    metric(
+        Run,
+        "kernel_contended",
+        "locks found held",
+        Count,
+        Lower,
+        "times that a runqueue lock was found held",
+        "",
+    )
+    .json("kernel.contended"),
+    metric(
+        Run,
+        "energy",
+        "energy",
+        Joules,
+        Lower,
+        "integral of the machine's power over the run",
+        "On machines whose power is known.",
+    )
+    .json("energy.joules")
+    .paper("joules"),
+    metric(Run, "power_mean", "mean power", Watts, Lower, "energy / length of the run", "")
+        .json("energy.mean_watts")
+        .paper("watts"),
+    metric(
+        Run,
+        "idle_states",
+        "time in idle states",
+        Ns,
+        Neither,
+        "sum over CPUs of the time in idle states",
+        "The JSON document has it by state.",
+    )
+    .json("energy.idle[].ns"),
+    metric(
+        Run,
+        "idle_wakeups",
+        "wakeups of idle CPUs",
+        Count,
+        Lower,
+        "times that an idle CPU left its idle state",
+        "",
+    )
+    .json("energy.wakeups"),
+    metric(
+        Run,
+        "cpu_busy_spread",
+        "spread of CPU time over CPUs",
+        Ns,
+        Lower,
+        "max over CPUs of busy time - min over CPUs of busy time",
+        "How evenly work is balanced.",
+    )
+    .paper_s("cpu-busy-spread"),
+    metric(Cpu, "cpu_busy", "CPU time", Ns, Neither, "time with a task as current", "")
+        .json("cpus[].busy_ns")
+        .paper_s("cpu-busy"),
+    metric(Cpu, "cpu_idle", "idle time", Ns, Neither, "time with the idle task as current", "")
+        .json("cpus[].idle_ns"),
+    metric(
+        Cpu,
+        "cpu_switches",
+        "switches",
+        Count,
+        Neither,
+        "context switches on it, those to and from idle included",
+        "",
+    )
+    .json("cpus[].switches"),
+    metric(Cpu, "cpu_ticks", "ticks", Count, Neither, "timer ticks on it", "").json("cpus[].ticks"),
+    metric(Cpu, "cpu_kernel_time", "kernel time", Ns, Lower, "kernel time on it", "")
+        .json("kernel.cpus_ns[]"),
+    metric(Key, "key_tasks", "tasks", Count, Neither, "number of tasks of the key", "")
+        .json("keys[].tasks"),
+    metric(Key, "key_cpu", "CPU time", Ns, Neither, "sum of the tasks' CPU time", "")
+        .json("keys[].cpu_ns")
+        .paper_s("cpu"),
+    metric(
+        Key,
+        "key_cpu_share",
+        "share of CPU time",
+        Part,
+        Neither,
+        "sum of the tasks' CPU time / CPU time of all tasks",
+        "",
+    )
+    .paper("cpu-share"),
+    metric(
+        Key,
+        "key_cpu_min",
+        "least CPU time",
+        Ns,
+        Neither,
+        "min over the tasks of their CPU time",
+        "",
+    )
+    .paper_s("cpu-min"),
+    metric(
+        Key,
+        "key_cpu_max",
+        "most CPU time",
+        Ns,
+        Neither,
+        "max over the tasks of their CPU time",
+        "",
+    )
+    .paper_s("cpu-max"),
+    metric(
+        Key,
+        "key_cpu_variance",
+        "variance of CPU time",
+        NsSquared,
+        Lower,
+        "sum (x - mean)^2 / (n - 1), x = a task's CPU time",
+        "The sample variance, as in published tables.",
+    )
+    .paper_s2("cpu-variance"),
+    metric(
+        Key,
+        "key_turnaround_mean",
+        "mean turnaround",
+        Ns,
+        Lower,
+        "mean over the tasks that ended of end - start",
+        "",
+    )
+    .paper_s("turnaround-mean"),
+    metric(
+        Key,
+        "key_turnaround_min",
+        "least turnaround",
+        Ns,
+        Lower,
+        "min over the tasks that ended of end - start",
+        "",
+    )
+    .paper_s("turnaround-min"),
+    metric(
+        Key,
+        "key_turnaround_max",
+        "most turnaround",
+        Ns,
+        Lower,
+        "max over the tasks that ended of end - start",
+        "",
+    )
+    .paper_s("turnaround-max"),
+    metric(
+        Key,
+        "key_turnaround_variance",
+        "variance of turnaround",
+        NsSquared,
+        Lower,
+        "sum (x - mean)^2 / (n - 1), x = end - start of a task that ended",
+        "",
+    )
+    .paper_s2("turnaround-variance"),
+    metric(
+        Key,
+        "key_end",
+        "end of the last",
+        Ns,
+        Lower,
+        "max over the tasks that ended of when they did",
+        "The makespan, if all started at 0.",
+    )
+    .paper_s("end"),
+    metric(
+        Key,
+        "key_wait",
+        "waiting",
+        Ns,
+        Lower,
+        "sum of the tasks' time runnable without a CPU",
+        "",
+    )
+    .json("keys[].wait_ns"),
+    metric(
+        Key,
+        "key_wait_max",
+        "longest wait",
+        Ns,
+        Lower,
+        "max over the tasks of their longest single wait",
+        "",
+    )
+    .json("keys[].wait_max_ns")
+    .paper_s("wait-max"),
+    metric(
+        Key,
+        "key_latency_mean",
+        "mean of tasks' mean wakeup latency",
+        Ns,
+        Lower,
+        "mean over the tasks with wakeups of each one's mean wakeup latency",
+        "Each task counts the same, however often it was woken; `wakeup_latency_mean` is the \
+         mean over wakeups.",
+    )
+    .paper_ms("latency-mean"),
+    metric(
+        Key,
+        "key_latency_max",
+        "largest wakeup latency",
+        Ns,
+        Lower,
+        "max over the tasks of their largest wakeup latency",
+        "",
+    )
+    .paper_ms("latency-max"),
+    metric(
+        Key,
+        "key_migrations_max",
+        "most migrations",
+        Count,
+        Lower,
+        "max over the tasks of their CPU migrations",
+        "",
+    )
+    .paper("migrations-max"),
+    metric(Key, "key_jobs", "jobs", Count, Higher, "sum of the tasks' jobs", "")
+        .json("keys[].jobs"),
+    metric(
+        Key,
+        "key_wakeup_latency",
+        "wakeup latency",
+        Ns,
+        Lower,
+        "from a wakeup to the moment the task next has a CPU, one value a wakeup",
+        "Percentiles for the first 256 keys only.",
+    )
+    .distribution("keys[].wakeup_latency"),
+    metric(
+        KeyPair,
+        "key_cpu_ratio",
+        "ratio of CPU time",
+        Ratio,
+        Neither,
+        "CPU time of the first key's tasks / CPU time of the second key's",
+        "",
+    )
+    .paper("cpu-ratio"),
+    metric(
+        Group,
+        "group_usage",
+        "CPU time",
+        Ns,
+        Neither,
+        "CPU time of all tasks while they were in it or below it",
+        "cpuacct.usage; usage_usec of cpu.stat.",
+    )
+    .json("groups[].usage_ns"),
+    metric(
+        Group,
+        "group_usage_percpu",
+        "CPU time by CPU",
+        Ns,
+        Neither,
+        "the same on each CPU",
+        "cpuacct.usage_percpu.",
+    )
+    .json("groups[].usage_percpu_ns[]"),
+    metric(
+        Group,
+        "group_machine_share",
+        "share of the machine",
+        Part,
+        Neither,
+        "CPU time of the group / (CPUs x length of the run)",
+        "",
+    )
+    .json("groups[].machine_share"),
+    metric(
+        Group,
+        "group_cpu_share",
+        "share of CPU time",
+        Part,
+        Neither,
+        "CPU time of the tasks born in it or below it / CPU time of all tasks",
+        "",
+    )
+    .paper("group-share"),
+    metric(
+        Group,
+        "group_end",
+        "end of the last",
+        Ns,
+        Lower,
+        "max over its tasks that ended of when they did",
+        "",
+    )
+    .paper_s("group-end"),
+    metric(
+        Group,
+        "group_turnaround_mean",
+        "mean turnaround",
+        Ns,
+        Lower,
+        "mean over its tasks that ended of end - start",
+        "",
+    )
+    .paper_s("group-turnaround-mean"),
+    metric(
+        Group,
+        "group_nr_periods",
+        "periods",
+        Count,
+        Neither,
+        "quota periods that have ended",
+        "nr_periods of cpu.stat.",
+    )
+    .json("groups[].throttling.nr_periods"),
+    metric(
+        Group,
+        "group_nr_throttled",
+        "throttled periods",
+        Count,
+        Lower,
+        "those of them in which it was throttled",
+        "nr_throttled of cpu.stat.",
+    )
+    .json("groups[].throttling.nr_throttled"),
+    metric(
+        Group,
+        "group_throttled",
+        "throttled time",
+        Ns,
+        Lower,
+        "sum over CPUs of the time its queue was throttled",
+        "throttled_usec of cpu.stat.",
+    )
+    .json("groups[].throttling.throttled_ns"),
+    metric(
+        Group,
+        "group_nr_bursts",
+        "bursts",
+        Count,
+        Neither,
+        "periods in which it used more than its quota, from what it had saved",
+        "nr_bursts of cpu.stat.",
+    )
+    .json("groups[].throttling.nr_bursts"),
+    metric(
+        Group,
+        "group_burst",
+        "burst time",
+        Ns,
+        Neither,
+        "sum over those periods of what it used beyond its quota",
+        "burst_usec of cpu.stat.",
+    )
+    .json("groups[].throttling.burst_ns"),
+    metric(Task, "task_start", "start", Ns, Neither, "when it came into being", "")
+        .json("tasks[].start_ns"),
+    metric(
+        Task,
+        "task_first_run",
+        "first time on a CPU",
+        Ns,
+        Neither,
+        "when it first had a CPU",
+        "",
+    )
+    .json("tasks[].first_run_ns"),
+    metric(Task, "task_end", "end", Ns, Neither, "when it ended", "").json("tasks[].end_ns"),
+    metric(
+        Task,
+        "task_turnaround",
+        "turnaround",
+        Ns,
+        Lower,
+        "end - start = CPU time + waiting + blocked time",
+        "",
+    )
+    .json("tasks[].turnaround_ns"),
+    metric(
+        Task,
+        "task_cpu",
+        "CPU time",
+        Ns,
+        Neither,
+        "time on a CPU",
+        "sum_exec_runtime; the first number of /proc/PID/schedstat.",
+    )
+    .json("tasks[].cpu_ns"),
+    metric(
+        Task,
+        "task_wait",
+        "waiting",
+        Ns,
+        Lower,
+        "time runnable without a CPU",
+        "run_delay; the second number of /proc/PID/schedstat.",
+    )
+    .json("tasks[].wait_ns"),
+    metric(
+        Task,
+        "task_wait_max",
+        "longest wait",
+        Ns,
+        Lower,
+        "the longest single stretch runnable without a CPU",
+        "wait_max of /proc/PID/sched.",
+    )
+    .json("tasks[].wait_max_ns"),
+    metric(
+        Task,
+        "task_wait_open",
+        "wait at the end",
+        Ns,
+        Lower,
+        "how long it had been waiting when the run ended; 0 = it was not",
+        "",
+    )
+    .json("tasks[].wait_open_ns"),
+    metric(Task, "task_blocked", "blocked time", Ns, Neither, "time asleep or stopped", "")
+        .json("tasks[].blocked_ns"),
+    metric(
+        Task,
+        "task_loops",
+        "loops",
+        Count,
+        Neither,
+        "loops of its program that it finished",
+        "",
+    )
+    .json("tasks[].loops"),
+    metric(Task, "task_jobs", "jobs", Count, Higher, "max(loops finished, 1 if it ended)", "")
+        .json("tasks[].jobs"),
+    metric(Task, "task_wakeups", "wakeups", Count, Neither, "times it was woken", "")
+        .json("tasks[].wakeups"),
+    metric(
+        Task,
+        "task_latency_count",
+        "wakeups with a latency",
+        Count,
+        Neither,
+        "wakeups after which it had a CPU before the run ended",
+        "",
+    )
+    .json("tasks[].latency_count"),
+    metric(
+        Task,
+        "task_latency_mean",
+        "mean wakeup latency",
+        Ns,
+        Lower,
+        "sum of its wakeup latencies / their number, rounded down",
+        "Avg delay of perf sched latency, preemptions left out.",
+    )
+    .json("tasks[].latency_mean_ns"),
+    metric(
+        Task,
+        "task_latency_max",
+        "largest wakeup latency",
+        Ns,
+        Lower,
+        "max of its wakeup latencies",
+        "Max delay of perf sched latency, preemptions left out.",
+    )
+    .json("tasks[].latency_max_ns"),
+    metric(
+        Task,
+        "task_switches_in",
+        "times on a CPU",
+        Count,
+        Neither,
+        "times it was given a CPU",
+        "pcount; the third number of /proc/PID/schedstat.",
+    )
+    .json("tasks[].switches_in"),
+    metric(
+        Task,
+        "task_switches_voluntary",
+        "voluntary switches",
+        Count,
+        Neither,
+        "times it left its CPU because it blocked or ended",
+        "voluntary_ctxt_switches.",
+    )
+    .json("tasks[].switches_voluntary"),
+    metric(
+        Task,
+        "task_switches_involuntary",
+        "involuntary switches",
+        Count,
+        Neither,
+        "times it left its CPU although it was runnable",
+        "nonvoluntary_ctxt_switches.",
+    )
+    .json("tasks[].switches_involuntary"),
+    metric(
+        Task,
+        "task_migrations_queue",
+        "migrations of queue",
+        Count,
+        Neither,
+        "moves from one CPU's runqueue to another's",
+        "",
+    )
+    .json("tasks[].migrations_queue"),
+    metric(
+        Task,
+        "task_migrations_cpu",
+        "migrations of CPU",
+        Count,
+        Neither,
+        "times it was given another CPU than it had had last",
+        "",
+    )
+    .json("tasks[].migrations_cpu"),
+    metric(
+        Task,
+        "task_share",
+        "fluid share",
+        Ns,
+        Neither,
+        "integral of its rate on the fluid machine",
+        "None for real-time and deadline tasks, like what follows.",
+    )
+    .json("tasks[].share_ns"),
+    metric(
+        Task,
+        "task_owed_max",
+        "largest lag",
+        Ns,
+        Lower,
+        "max over time of (fluid share so far - CPU time so far)",
+        "",
+    )
+    .json("tasks[].owed_max_ns"),
+    metric(
+        Task,
+        "task_ahead_max",
+        "largest lead",
+        Ns,
+        Lower,
+        "max over time of (CPU time so far - fluid share so far)",
+        "",
+    )
+    .json("tasks[].ahead_max_ns"),
+    metric(
+        Task,
+        "task_lag_end",
+        "lag at the end",
+        Ns,
+        Neither,
+        "fluid share - CPU time at the end; positive = it is owed",
+        "",
+    )
+    .json("tasks[].lag_end_ns"),
+];

@@ -1,0 +1,71 @@
+//! Why a file cannot be used: [`Error`].
+
+use std::fmt::{self, Display};
+
+/// What is wrong in a file, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// Where, from the outside in: the file's name, `run 2`, `line 7`. Empty if it is not known.
+    pub places: Vec<String>,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl Error {
+    /// An error at a place that is not yet known.
+    pub fn new(message: impl Display) -> Error {
+        Error { places: vec![], message: message.to_string() }
+    }
+
+    /// The same, within `place`.
+    #[must_use]
+    pub fn at(mut self, place: impl Display) -> Error {
+        self.places.insert(0, place.to_string());
+        self
+    }
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Error {
+        Error::new(message)
+    }
+}
+
+impl From<&str> for Error {
+    fn from(message: &str) -> Error {
+        Error::new(message)
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.places.iter().try_for_each(|place| write!(f, "{place}: "))?;
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Says where the error of a result is.
+pub(crate) trait At<T> {
+    /// The result, its error within `place`.
+    fn at(self, place: impl Display) -> Result<T, Error>;
+}
+
+impl<T> At<T> for Result<T, Error> {
+    fn at(self, place: impl Display) -> Result<T, Error> {
+        self.map_err(|error| error.at(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stand_from_the_outside_in() {
+        let error = Error::new("seeds is 0").at("run 1").at("hogs.toml");
+        assert_eq!(error.to_string(), "hogs.toml: run 1: seeds is 0");
+        assert_eq!(Err::<(), _>(error.clone()).at("x"), Err(error.at("x")));
+    }
+}

@@ -1,0 +1,26 @@
+//! How fair a run was: [`FairnessFigures`].
+
+use serde::{Deserialize, Serialize};
+
+/// How fair a run was (`schedlab_measure::fairness` defines it).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FairnessFigures {
+    /// Jain's index over CPU time / ideal fluid share.
+    pub jain_by_share: Option<f64>,
+    /// Jain's index over CPU time / weight.
+    pub jain_by_weight: Option<f64>,
+    /// The largest |lag| of any task at any time, ns.
+    pub lag_max_ns: u64,
+    /// The most that a task was owed at any time, ns.
+    pub owed_max_ns: u64,
+    /// Who that was.
+    pub owed_max_task: Option<u32>,
+    /// The most that a task was ahead at any time, ns.
+    pub ahead_max_ns: u64,
+    /// Who that was.
+    pub ahead_max_task: Option<u32>,
+    /// The most that a task was owed at the end, ns.
+    pub owed_end_ns: u64,
+    /// Who that was.
+    pub owed_end_task: Option<u32>,
+}

@@ -1,0 +1,148 @@
+//! A run as data: [`RunReport`], and several runs of one workload: [`Report`].
+
+use super::{
+    BucketRow, CpuFigures, EnergyFigures, FairnessFigures, GroupFigures, KernelFigures, KeyFigures,
+    SliceRow, SpanRow, Spread, TaskFigures, Totals,
+};
+use serde::{Deserialize, Serialize};
+
+/// The document's name and version. The number changes when a reader of the old form would go
+/// wrong; new fields alone do not change it.
+pub const SCHEMA: &str = "schedlab-run/1";
+
+/// One workload under one or more schedulers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What was run.
+    pub workload: WorkloadInfo,
+    /// One entry a scheduler, in the order asked for.
+    pub runs: Vec<RunReport>,
+}
+
+impl Report {
+    /// The runs of `workload`.
+    pub fn new(workload: WorkloadInfo, runs: Vec<RunReport>) -> Report {
+        Report { schema: SCHEMA.into(), workload, runs }
+    }
+}
+
+/// What was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkloadInfo {
+    /// Its name, e.g. the file's.
+    pub name: String,
+    /// How long it was to run at most, ns.
+    pub duration_ns: u64,
+}
+
+/// Under what it was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SchedulerInfo {
+    /// Name in the registry, e.g. `o_1`.
+    pub name: String,
+    /// Release, e.g. `2.6.22`.
+    pub release: String,
+    /// What it is called in full.
+    pub title: String,
+}
+
+/// On what it was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MachineInfo {
+    /// CPUs.
+    pub cpus: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// What model of a machine, e.g. `idealised`.
+    pub model: String,
+}
+
+/// A tunable and its value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TunableValue {
+    /// The kernel's name.
+    pub name: String,
+    /// Its value.
+    pub value: i64,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Under what.
+    pub scheduler: SchedulerInfo,
+    /// On what.
+    pub machine: MachineInfo,
+    /// The scheduler's tunables as they stood.
+    pub tunables: Vec<TunableValue>,
+    /// The seed of what was random; none if nothing was.
+    pub seed: Option<u64>,
+    /// How it ended.
+    pub end: End,
+    /// The whole machine's figures.
+    pub totals: Totals,
+    /// What the kernel's time went into. None on an idealised machine, where it takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelFigures>,
+    /// What was drawn. None if nothing is known of the machine's power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
+    /// How fair it was. None if that was not measured.
+    pub fairness: Option<FairnessFigures>,
+    /// From wakeup to running.
+    pub wakeup_latency: Spread,
+    /// The same in full: the buckets that hold anything, rising.
+    pub wakeup_latency_histogram: Vec<BucketRow>,
+    /// From a task's start to its first time on a CPU.
+    pub start_latency: Spread,
+    /// From wakeup to the next sleep or the end.
+    pub burst_response: Spread,
+    /// From start to end, of the tasks that ended.
+    pub turnaround: Spread,
+    /// CPU time, over all tasks that started.
+    pub cpu_time: Spread,
+    /// Each CPU's figures.
+    pub cpus: Vec<CpuFigures>,
+    /// The tasks' figures by key.
+    pub keys: Vec<KeyFigures>,
+    /// Each control group's figures, in the order in which they were made. Empty if there are none
+    /// but the root.
+    #[serde(default)]
+    pub groups: Vec<GroupFigures>,
+    /// Each task's figures, by number.
+    pub tasks: Vec<TaskFigures>,
+    /// Who ran where and when, by start, then CPU. None if that was not recorded.
+    pub slices: Option<Vec<SliceRow>>,
+    /// Who wanted to run when, by start, then task. None if that was not recorded.
+    pub spans: Option<Vec<SpanRow>>,
+}
+
+impl RunReport {
+    /// The scheduler as users write it, e.g. `cfs@2.6.24`.
+    pub fn spec(&self) -> String {
+        format!("{}@{}", self.scheduler.name, self.scheduler.release)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct End {
+    /// Why.
+    pub state: EndState,
+    /// When, ns; also how long it took, as it began at 0.
+    pub at_ns: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndState {
+    /// The time was up.
+    TimeUp,
+    /// Every task had ended.
+    AllEnded,
+    /// All tasks left slept, and nobody would ever wake them.
+    Stuck,
+}

@@ -1,0 +1,116 @@
+//! What calls cost, on a machine where they cost something. All times are those of
+//! [`CallCosts`](schedlab_machine::costs::CallCosts).
+//!
+//! A call that wakes others, or forks, burns its cost first and then takes effect; one that waits
+//! burns it when it has what it waited for.
+//!
+//! | call | cost |
+//! |---|---|
+//! | write, read | `socket_write`, `pipe_write`; `socket_read`, `pipe_read`, and `message_remote` |
+//! | lock, unlock (`MutexKind::{Urgency, Inherit}`) | `try_lock`; `futex` if one waits or wakes |
+//! | lock, unlock (other mutexes) | nothing: it is part of what the program computes |
+//! | trying a lock | `try_lock` |
+//! | post, wait (`SemaphoreKind::Handed`) | `try_lock`; `futex` if one waits or wakes |
+//! | post, wait (`SemaphoreKind::Syscall`), opening a latch | `futex` |
+//! | signal, broadcast, resume, unpark | `try_lock`; `futex` if one wakes |
+//! | waiting for a condition, at a barrier, to be resumed | `futex` |
+//! | a timer, each look at the clock of `runtime` | `clock` |
+//! | yield, fork, exec | `yield`, `fork`, `exec` |
+//! | a chunk of a file | `block_io` for each 4 KiB |
+//!
+//! Running and sleeping have no cost of their own.
+
+use super::device::CHUNK_KIB;
+use super::kernel::Kernel;
+use super::semaphore::SemaphoreKind;
+use super::step::Step;
+use super::task::Blocked;
+use schedlab_machine::costs::CallCosts;
+
+/// Calls that cost nothing, as on an idealised machine.
+pub(super) const FREE: CallCosts = CallCosts {
+    socket_write_ns: 0,
+    socket_read_ns: 0,
+    pipe_write_ns: 0,
+    pipe_read_ns: 0,
+    copy_kib_ns: 0,
+    message_remote_ns: 0,
+    futex_ns: 0,
+    try_lock_ns: 0,
+    clock_ns: 0,
+    fork_ns: 0,
+    exec_ns: 0,
+    yield_ns: 0,
+    block_io_ns: 0,
+    touch_kib_ns: 0,
+};
+
+impl Kernel {
+    /// What a task must burn before `step` takes effect, ns.
+    #[inline]
+    pub(super) fn cost_before(&mut self, step: &Step) -> u64 {
+        if self.calls_are_free {
+            return 0;
+        }
+        if let Step::Unlock(mutex) = *step {
+            return match self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
+                true => {
+                    let wakes = self.is_wanted(mutex);
+                    futex_ns(&self.costs, wakes)
+                }
+                false => 0,
+            };
+        }
+        let costs = &self.costs;
+        match *step {
+            Step::Write(channel, bytes) => {
+                let is_socket = self.objects.channels[channel.0 as usize].is_socket();
+                let write_ns = if is_socket { costs.socket_write_ns } else { costs.pipe_write_ns };
+                write_ns + copying_ns(costs, bytes)
+            }
+            Step::Post(semaphore) => {
+                let semaphore = &self.objects.semaphores[semaphore.0 as usize];
+                let wakes = !semaphore.waiters.is_empty();
+                futex_ns(costs, wakes || semaphore.kind == SemaphoreKind::Syscall)
+            }
+            Step::Signal(condition) | Step::Broadcast(condition) => {
+                futex_ns(costs, !self.objects.conditions[condition.0 as usize].is_empty())
+            }
+            Step::Resume { name, .. } => {
+                let suspended = &self.objects.suspensions[name.0 as usize];
+                futex_ns(costs, suspended.has_sleepers(&self.tasks))
+            }
+            Step::Unpark { task, .. } => {
+                futex_ns(costs, self.tasks[task.index()].blocked == Blocked::Suspended)
+            }
+            Step::Barrier(_) | Step::Open(_) => costs.futex_ns,
+            Step::TryLock(_) => costs.try_lock_ns,
+            Step::Timer { .. } => costs.clock_ns,
+            Step::Fork(_) | Step::ForkScript(_) => costs.fork_ns,
+            Step::Exec => costs.exec_ns,
+            Step::Yield => costs.yield_ns,
+            Step::FileWrite(_) => self.chunk_cpu_ns(),
+            _ => 0,
+        }
+    }
+
+    /// The cost of copying a chunk of a file to or from the page cache, ns.
+    pub(super) fn chunk_cpu_ns(&self) -> u64 {
+        CHUNK_KIB / 4 * self.costs.block_io_ns
+    }
+
+    /// The task was or will be given what it asked for: it burns the cost of the call then.
+    pub(super) fn owe_futex(&mut self, task: u32, waited: bool) {
+        self.tasks[task as usize].owes_ns += futex_ns(&self.costs, waited);
+    }
+}
+
+/// A call that enters the kernel or stays in user space, ns.
+fn futex_ns(costs: &CallCosts, enters_kernel: bool) -> u64 {
+    if enters_kernel { costs.futex_ns } else { costs.try_lock_ns }
+}
+
+/// The cost of copying what a message has above 100 bytes, ns.
+pub(super) fn copying_ns(costs: &CallCosts, bytes: u32) -> u64 {
+    u64::from(bytes.saturating_sub(100)) * costs.copy_kib_ns / 1024
+}

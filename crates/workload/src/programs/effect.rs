@@ -1,0 +1,410 @@
+//! What each [`Step`] does when it takes effect.
+
+use super::calls::copying_ns;
+use super::channel::Wakes;
+use super::kernel::{Forking, Kernel, THREADS_MAX};
+use super::mutex::MutexId;
+use super::semaphore::SemaphoreKind;
+use super::step::Step;
+use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
+use super::wait_queue::Sleeper;
+use crate::error::{Error, Reason};
+use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId};
+use schedlab_machine::Op;
+
+/// A spinning task looks at the lock again after so long, ns.
+const SPIN_PIECE_NS: u64 = 1_000;
+
+/// What the task does for the machine before its program goes on.
+pub(super) enum Outcome {
+    /// Go on at once.
+    Done,
+    /// This operation of the machine.
+    Op(Op),
+}
+
+fn op(op: Op) -> Result<Outcome, Error> {
+    Ok(Outcome::Op(op))
+}
+
+fn uninterruptible(until_ns: u64) -> Result<Outcome, Error> {
+    op(Op::Sleep { until_ns, reason: BlockReason::Uninterruptible })
+}
+
+impl Kernel {
+    /// `step` takes effect, or blocks.
+    #[inline(always)]
+    pub(super) fn effect(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        cpu: CpuId,
+        step: Step,
+        attempt: Attempt,
+    ) -> Result<Outcome, Error> {
+        let this = &mut self.tasks[number as usize];
+        let objects = &mut self.objects;
+        match step {
+            Step::Run(0) | Step::Sleep(0) | Step::Exec => {}
+            Step::Run(ns) => return op(Op::Run { ns }),
+            Step::RunUntil(until_ns) => {
+                if until_ns > now_ns {
+                    return op(Op::RunUntil { until_ns });
+                }
+            }
+            Step::Sleep(ns) => return op(self.sleep(number, now_ns.saturating_add(ns))),
+            Step::SleepUntil(until_ns) => {
+                if until_ns > now_ns {
+                    return op(self.sleep(number, until_ns));
+                }
+            }
+            Step::Timer { timer, period_ns, absolute } => {
+                let timer = &mut objects.timers[timer.0 as usize];
+                let expires_ns = timer.next(now_ns, this.start_ns, period_ns, absolute);
+                if let Some(log) = &mut self.log {
+                    log.timer(number, period_ns, expires_ns as i64 - now_ns as i64);
+                }
+                if expires_ns > now_ns {
+                    this.timing = Timing::Timer;
+                    this.since_ns = expires_ns;
+                    return op(self.sleep(number, expires_ns));
+                }
+            }
+            Step::Yield if self.conventions.yield_goes_on => return op(Op::YieldAndGoOn),
+            Step::Yield => return op(Op::Yield),
+            Step::Write(id, bytes) => {
+                let channel = &mut objects.channels[id.0 as usize];
+                if !channel.write(bytes) {
+                    channel.writers.push(number);
+                    return self.block_in(now_ns, number, Step::Write(id, bytes));
+                }
+                channel.written_on = cpu;
+                let sync = if channel.is_socket() {
+                    objects.profile.socket_sync
+                } else {
+                    objects.profile.pipe_sync
+                };
+                // In the kernel pollers and readers stand in one list. No program here has both on
+                // one channel.
+                let wakes = objects.profile.channel_wake;
+                wake_side(&mut self.tasks, number, &mut channel.readers, wakes, sync);
+                wake_side(&mut self.tasks, number, &mut channel.pollers, Wakes::All, sync);
+            }
+            Step::Read(id, bytes) => {
+                let costs = &self.costs;
+                let channel = &mut objects.channels[id.0 as usize];
+                let Some(room) = channel.read(bytes, objects.profile.channel_wake) else {
+                    channel.readers.push(number);
+                    return self.block_in(now_ns, number, Step::Read(id, bytes));
+                };
+                this.owes_ns = match channel.is_socket() {
+                    true => costs.socket_read_ns,
+                    false => costs.pipe_read_ns,
+                } + copying_ns(costs, bytes);
+                if channel.written_on != cpu {
+                    this.owes_ns += costs.message_remote_ns;
+                }
+                if room {
+                    let wakes = objects.profile.channel_wake;
+                    wake_side(&mut self.tasks, number, &mut channel.writers, wakes, false);
+                }
+            }
+            Step::Poll(id) => {
+                let channel = &mut objects.channels[id.0 as usize];
+                if !channel.readable() {
+                    channel.pollers.push(number);
+                    return self.block_in(now_ns, number, Step::Poll(id));
+                }
+            }
+            Step::Post(id) => {
+                if let Some(first) = objects.semaphores[id.0 as usize].post() {
+                    self.unblock(number, first, false);
+                }
+            }
+            Step::Wait(id) => {
+                let semaphore = &mut objects.semaphores[id.0 as usize];
+                let kind = semaphore.kind;
+                if semaphore.take() {
+                    self.owe_futex(number, kind == SemaphoreKind::Syscall);
+                    return Ok(Outcome::Done);
+                }
+                semaphore.waiters.push_back(number);
+                let op = self.block(now_ns, number, Blocked::Semaphore(id.0));
+                match kind {
+                    SemaphoreKind::Syscall => {
+                        self.tasks[number as usize].stage = Stage::Again(Step::Wait(id));
+                    }
+                    SemaphoreKind::Handed => self.owe_futex(number, true),
+                }
+                return Ok(Outcome::Op(op));
+            }
+            Step::Lock(id, spin_ns) => return Ok(self.lock(now_ns, number, id, spin_ns, attempt)),
+            Step::TryLock(id) => {
+                let succeeded = self.try_lock(number, id);
+                self.tasks[number as usize].succeeded = succeeded;
+            }
+            Step::Unlock(id) => self.release(number, id),
+            Step::WaitCondition(condition, mutex) => {
+                this.stage = Stage::Signalled(mutex);
+                self.release(number, mutex);
+                self.objects.conditions[condition.0 as usize].push_back(number);
+                return op(self.block(now_ns, number, Blocked::Condition(condition.0)));
+            }
+            Step::Signal(id) => {
+                if let Some(first) = objects.conditions[id.0 as usize].pop_front() {
+                    self.unblock(number, first, false);
+                }
+            }
+            Step::Broadcast(id) => {
+                while let Some(first) = self.objects.conditions[id.0 as usize].pop_front() {
+                    self.unblock(number, first, false);
+                }
+            }
+            Step::Barrier(id) => {
+                let barrier = &mut objects.barriers[id.0 as usize];
+                if !barrier.arrive(number) {
+                    return op(self.block(now_ns, number, Blocked::Barrier(id.0)));
+                }
+                let mut come = std::mem::take(&mut barrier.come);
+                for other in come.drain(..) {
+                    self.unblock(number, other, false);
+                }
+                // The list keeps its room.
+                self.objects.barriers[id.0 as usize].come = come;
+            }
+            Step::Pass(id) => {
+                let latch = &mut objects.latches[id.0 as usize];
+                if !latch.open {
+                    latch.waiters.push(number);
+                    return self.block_in(now_ns, number, Step::Pass(id));
+                }
+            }
+            Step::Open(id) => {
+                let latch = &mut objects.latches[id.0 as usize];
+                latch.open = true;
+                wake_side(&mut self.tasks, number, &mut latch.waiters, Wakes::All, false);
+            }
+            Step::Suspend(names) => {
+                self.tickets += 1;
+                this.ticket = self.tickets;
+                self.owe_futex(number, true);
+                let sleeper = Sleeper { task: number, ticket: self.tickets };
+                for name in names.into_iter().flatten() {
+                    self.objects.suspensions[name.0 as usize].queue(&self.tasks, sleeper);
+                }
+                return op(self.block(now_ns, number, Blocked::Suspended));
+            }
+            Step::Resume { name, sync } => {
+                while let Some(sleeper) = self.objects.suspensions[name.0 as usize].pop(&self.tasks)
+                {
+                    self.unblock(number, sleeper, sync);
+                }
+            }
+            Step::Park => {
+                if this.tokens == 0 {
+                    self.owe_futex(number, true);
+                    return op(self.block(now_ns, number, Blocked::Suspended));
+                }
+                this.tokens -= 1;
+            }
+            Step::Unpark { task: other, sync } => {
+                let parked = &mut self.tasks[other.index()];
+                if parked.blocked == Blocked::Suspended {
+                    self.unblock(number, other.0, sync);
+                } else {
+                    parked.tokens += 1;
+                }
+            }
+            Step::Disk(id, service_ns) => {
+                this.after_run = false;
+                return uninterruptible(objects.disks[id.0 as usize].request(now_ns, service_ns));
+            }
+            Step::Commit(id, service_ns) => {
+                return uninterruptible(objects.logs[id.0 as usize].commit(now_ns, service_ns));
+            }
+            Step::FileWrite(id) => {
+                if let Some(again_ns) = objects.caches[id.0 as usize].write(now_ns) {
+                    this.stage = Stage::Effect(Step::FileWrite(id));
+                    return uninterruptible(again_ns);
+                }
+            }
+            Step::FileRead(id) => {
+                let done_ns = objects.caches[id.0 as usize].read(now_ns);
+                let owes_ns = self.chunk_cpu_ns();
+                self.tasks[number as usize].owes_ns = owes_ns;
+                return uninterruptible(done_ns);
+            }
+            Step::Fork(spawn) => {
+                let parent = &this.attr;
+                let (sched, allowed, group, space) =
+                    (parent.sched, parent.allowed.clone(), parent.group, parent.address_space);
+                let attr = TaskAttr {
+                    sched: spawn.attr.unwrap_or(sched),
+                    allowed: spawn.allowed.clone().unwrap_or(allowed),
+                    group: spawn.group.unwrap_or(group),
+                    address_space: self.address_space(spawn.thread.then_some(space)),
+                };
+                self.forking = Some(Forking::Program(spawn, attr.clone()));
+                return op(Op::Fork { attr: Box::new(attr), delay_ns: 0 });
+            }
+            Step::ForkScript(script) => {
+                if self.tasks.len() >= THREADS_MAX {
+                    let reason = Reason::TooManyThreads { most: THREADS_MAX };
+                    return Err(self.stop(now_ns, number, reason));
+                }
+                let delay_ns = self.scripts.scripts[script as usize].delay_ns;
+                let attr = self.script_attr(script);
+                let start_ns = now_ns.saturating_add(delay_ns);
+                self.forking = Some(Forking::Script(script, attr.clone(), start_ns));
+                return op(Op::Fork { attr: Box::new(attr), delay_ns });
+            }
+            Step::WaitChild => {
+                if this.zombies > 0 {
+                    this.zombies -= 1;
+                } else if this.children > 0 {
+                    return self.block_in(now_ns, number, Step::WaitChild);
+                }
+            }
+            Step::SetAttr(whom, attr) => {
+                self.tasks[whom.index()].attr.sched = attr;
+                if !self.objects.inherits {
+                    return op(Op::SetAttr { task: whom, attr });
+                }
+                self.priority_changed(number, whom.0);
+            }
+            Step::SetAffinity(whom, allowed) => {
+                self.tasks[whom.index()].attr.allowed = allowed.clone();
+                return op(Op::SetAffinity { task: whom, allowed });
+            }
+            Step::SetGroup(whom, group) => {
+                self.tasks[whom.index()].attr.group = group;
+                return op(Op::SetGroup { task: whom, group });
+            }
+            Step::Exit => self.exit(now_ns, number),
+            Step::Finish => {
+                let part = this.part;
+                self.parts[part.index()].is_over(now_ns);
+                if self.parts.len() == 1 {
+                    return Err(self.stop(now_ns, number, Reason::Finished));
+                }
+                let mut others = self.living(part);
+                others.retain(|&other| other.0 != number);
+                others.reverse();
+                self.tasks[number as usize].stage = Stage::Kill(others);
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// The task has the mutex, spins for it, or waits for it.
+    fn lock(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        id: MutexId,
+        spin_ns: u64,
+        attempt: Attempt,
+    ) -> Outcome {
+        if self.try_lock(number, id) {
+            if self.objects.mutexes[id.0 as usize].kind.is_futex() {
+                self.owe_futex(number, attempt != Attempt::First);
+            }
+            return Outcome::Done;
+        }
+        if spin_ns > 0 {
+            let piece_ns = spin_ns.min(SPIN_PIECE_NS);
+            self.tasks[number as usize].stage = Stage::Spin(id, spin_ns - piece_ns);
+            return Outcome::Op(Op::Run { ns: piece_ns });
+        }
+        self.tasks[number as usize].stage = Stage::Again(Step::Lock(id, 0));
+        Outcome::Op(self.wait_for_mutex(now_ns, number, id, attempt == Attempt::Again))
+    }
+
+    /// Ends a task, and wakes its parent if it waits for that.
+    pub(super) fn exit(&mut self, now_ns: u64, number: u32) {
+        let this = &mut self.tasks[number as usize];
+        this.stage = Stage::Over;
+        // What a script has counted is asked for after the run.
+        if matches!(this.body, Body::Program(_)) {
+            this.body = Body::Over;
+        }
+        self.parts[this.part.index()].task_ends(now_ns);
+        if let Some(parent) = this.parent {
+            let parent_task = &mut self.tasks[parent.index()];
+            parent_task.children -= 1;
+            parent_task.zombies += 1;
+            if parent_task.blocked == Blocked::Child {
+                self.unblock(number, parent.0, false);
+            }
+        }
+    }
+
+    pub(super) fn sleep(&mut self, number: u32, until_ns: u64) -> Op {
+        self.tasks[number as usize].after_run = false;
+        Op::Sleep {
+            until_ns,
+            reason: if self.conventions.uninterruptible {
+                BlockReason::Uninterruptible
+            } else {
+                BlockReason::Interruptible
+            },
+        }
+    }
+
+    /// The task sleeps until it is woken.
+    #[inline]
+    pub(super) fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Op {
+        let task = &mut self.tasks[number as usize];
+        task.blocked = blocked;
+        task.since_ns = now_ns;
+        task.after_run = false;
+        Op::Block { reason: BlockReason::Interruptible }
+    }
+
+    /// The task sleeps, and tries `step` again when it is woken.
+    #[inline]
+    fn block_in(&mut self, now_ns: u64, number: u32, step: Step) -> Result<Outcome, Error> {
+        let blocked = match step {
+            Step::Read(id, _) => Blocked::Read(id.0),
+            Step::Write(id, _) => Blocked::Write(id.0),
+            Step::Poll(id) => Blocked::Poll(id.0),
+            Step::Pass(id) => Blocked::Latch(id.0),
+            _ => Blocked::Child,
+        };
+        self.tasks[number as usize].stage = Stage::Again(step);
+        op(self.block(now_ns, number, blocked))
+    }
+
+    /// `number` need not wait any more; `actor` wakes it.
+    #[inline]
+    pub(super) fn unblock(&mut self, actor: u32, number: u32, sync: bool) {
+        self.tasks[number as usize].blocked = Blocked::No;
+        self.tasks[actor as usize].order_wake(number, sync);
+    }
+
+    #[inline]
+    pub(super) fn op(&self, order: Order) -> Op {
+        match order {
+            Order::Wake { task, sync } => Op::Wake { task: TaskId(task), sync },
+            Order::Attr { task } => Op::SetAttr { task: TaskId(task), attr: self.effective(task) },
+            Order::Block => Op::Block { reason: BlockReason::Interruptible },
+        }
+    }
+}
+
+/// `actor` wakes those of `side` that are to be woken.
+#[inline]
+fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, sync: bool) {
+    if side.is_empty() {
+        return;
+    }
+    let mut wake = |number: u32| {
+        tasks[number as usize].blocked = Blocked::No;
+        tasks[actor as usize].order_wake(number, sync);
+    };
+    match wakes {
+        // The most recently queued is last in the list, and is woken first.
+        Wakes::All => side.drain(..).rev().for_each(&mut wake),
+        Wakes::One => wake(side.remove(0)),
+    }
+}

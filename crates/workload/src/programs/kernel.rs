@@ -1,0 +1,575 @@
+//! The kernel of programs: [`Kernel`] asks programs for steps and is the [`Workload`] of the
+//! machine.
+//!
+//! When the machine asks what a task does next, the kernel takes steps of its program: those that
+//! only concern the kernel at once, the first that concerns the machine is the answer. Waking
+//! others (a barrier that fills wakes many) makes several answers, which wait in the task's orders.
+
+use super::calls;
+use super::effect::Outcome;
+use super::mutex::Heir;
+use super::objects::Objects;
+use super::part::{Part, PartId, Running};
+use super::profile::Profile;
+use super::random::Random;
+use super::script::{
+    AddressSpaces, Conventions, Cursor, Event, Instr, Log, ScriptOptions, Scripts,
+};
+use super::semaphore::SemaphoreKind;
+use super::step::{Context, Spawn, Step};
+use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
+use crate::error::{Error, Reason};
+use schedlab_core::{CpuId, GroupId, TaskAttr, TaskId};
+use schedlab_machine::costs::CallCosts;
+use schedlab_machine::{NewTask, Op, Workload};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// One task may take so many steps at one nanosecond; then the run is stopped.
+pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
+
+/// All tasks together may take so many; and, if that is more, [`EVENTS_AT_ONE_INSTANT_EACH`] times
+/// their number. Tasks that wake each other in turn without time passing would otherwise keep the
+/// run busy for very long before one of them has done its million.
+pub const EVENTS_AT_ONE_INSTANT_TOGETHER: u64 = 4_000_000;
+
+/// See [`EVENTS_AT_ONE_INSTANT_TOGETHER`].
+pub const EVENTS_AT_ONE_INSTANT_EACH: u64 = 1000;
+
+/// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that
+/// forks without end) cannot ask for more memory than there is: a run of so many takes about 1 GB.
+pub const THREADS_MAX: usize = 500_000;
+
+/// A child whose fork the machine was given, and what it is born with.
+pub(super) enum Forking {
+    /// Code.
+    Program(Box<Spawn>, TaskAttr),
+    /// A script, and when it starts, ns.
+    Script(u32, TaskAttr, u64),
+}
+
+/// The kernel that programs see, and the programs: a [`Workload`].
+pub struct Kernel {
+    pub(super) costs: CallCosts,
+    pub(super) calls_are_free: bool,
+    seed: u64,
+    pub(super) objects: Objects,
+    pub(super) tasks: Vec<Task>,
+    /// For each task, from the first mutex with priority inheritance on.
+    pub(super) heirs: Vec<Heir>,
+    /// At least one. The last one is that of tasks that are now started.
+    pub(super) parts: Vec<Running>,
+    initial: Vec<NewTask>,
+    pub(super) forking: Option<Forking>,
+    /// Wakeups that tasks were killed in the middle of.
+    orphans: VecDeque<Order>,
+    address_spaces: u32,
+    /// Counts those that came to wait for a mutex, or were suspended.
+    pub(super) tickets: u64,
+    /// For the check that time passes: steps of all tasks at the time `instant_ns`.
+    instant_ns: u64,
+    instant_events: u64,
+    pub(super) scripts: Scripts,
+    /// The scheduler's numbers of the scripts' groups.
+    pub(super) group_ids: Vec<GroupId>,
+    pub(super) conventions: Conventions,
+    /// For each script the number that its next thread gets.
+    next_instance: Vec<u32>,
+    pub(super) log: Option<Log>,
+}
+
+impl Kernel {
+    /// One without tasks. `seed` is that of all random draws.
+    pub fn new(profile: Profile, costs: CallCosts, seed: u64) -> Kernel {
+        Kernel {
+            calls_are_free: costs == calls::FREE,
+            costs,
+            seed,
+            objects: Objects::new(profile),
+            tasks: vec![],
+            heirs: vec![],
+            parts: vec![Running::new(Part::default())],
+            initial: vec![],
+            forking: None,
+            orphans: VecDeque::new(),
+            address_spaces: 0,
+            tickets: 0,
+            instant_ns: 0,
+            instant_events: 0,
+            scripts: Scripts::default(),
+            group_ids: vec![GroupId::ROOT],
+            conventions: Conventions::default(),
+            next_instance: vec![],
+            log: None,
+        }
+    }
+
+    /// One with the threads of `scripts`, whose objects have the numbers that they have there.
+    ///
+    /// # Panics
+    /// If an instruction names what `scripts` does not have, or there are not as many
+    /// [`group_ids`](ScriptOptions::group_ids) as groups.
+    pub fn with_scripts(scripts: Scripts, options: ScriptOptions) -> Kernel {
+        scripts.assert_complete();
+        let profile = Profile::of("");
+        let mut kernel = Kernel::new(profile, options.calls.unwrap_or(calls::FREE), 0);
+        if !options.group_ids.is_empty() {
+            assert_eq!(options.group_ids.len(), scripts.groups.len() - 1, "a number for each");
+            kernel.group_ids.extend(options.group_ids);
+        } else {
+            kernel.group_ids.extend((1..scripts.groups.len() as u32).map(GroupId));
+        }
+        let objects = &mut kernel.objects;
+        for _ in &scripts.mutexes {
+            objects.mutex(scripts.mutex_kind());
+        }
+        for _ in &scripts.conditions {
+            objects.condition();
+        }
+        for barrier in &scripts.barriers {
+            objects.barrier(barrier.needed);
+        }
+        for _ in &scripts.semaphores {
+            objects.semaphore(SemaphoreKind::Handed, 0);
+        }
+        for _ in &scripts.suspensions {
+            objects.suspension();
+        }
+        objects.add_timers(scripts.timers);
+        for _ in 0..scripts.disks {
+            objects.disk();
+        }
+        kernel.conventions = options.conventions;
+        kernel.log = (options.log_lines > 0).then(|| Log::new(options.log_lines, &scripts));
+        kernel.next_instance = vec![0; scripts.scripts.len()];
+        kernel.tasks.reserve(scripts.initial_threads());
+        kernel.initial.reserve(scripts.initial_threads());
+        if options.conventions.address_spaces == AddressSpaces::PerTask {
+            kernel.address_spaces = scripts.scripts.len() as u32;
+        }
+        kernel.scripts = scripts;
+        for script in 0..kernel.scripts.scripts.len() {
+            for _ in 0..kernel.scripts.scripts[script].instances {
+                let start_ns = kernel.scripts.scripts[script].delay_ns;
+                let attr = kernel.script_attr(script as u32);
+                kernel.initial.push(NewTask { attr: attr.clone(), start_ns });
+                kernel.add_script(script as u32, attr, None, PartId::default(), start_ns);
+            }
+        }
+        kernel
+    }
+
+    /// What programs share, to make some of it before the run.
+    pub fn objects(&mut self) -> &mut Objects {
+        &mut self.objects
+    }
+
+    /// What calls cost.
+    pub fn costs(&self) -> &CallCosts {
+        &self.costs
+    }
+
+    /// A task that starts at `start_ns` by the clock of its part. All must be there before the run
+    /// begins.
+    pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
+        let id = self.last_part();
+        let part = &self.parts[id.index()].part;
+        let start_ns = part.start_ns.saturating_add(start_ns);
+        let (sched, allowed, group) = (part.attr, part.allowed.clone(), part.group);
+        let attr = TaskAttr {
+            sched: spawn.attr.unwrap_or(sched),
+            allowed: spawn.allowed.clone().unwrap_or(allowed),
+            group: spawn.group.unwrap_or(group),
+            address_space: self.address_space(None),
+        };
+        self.initial.push(NewTask { attr: attr.clone(), start_ns });
+        self.add_program(spawn, attr, None, id, start_ns)
+    }
+
+    /// How many tasks there are or were.
+    pub fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// What `task` and the others of its kind are called: the name of its script, or that in
+    /// [`Spawn`].
+    pub fn name(&self, task: TaskId) -> &str {
+        let task = &self.tasks[task.index()];
+        match task.script() {
+            Some(cursor) => &self.scripts.scripts[cursor.script as usize].name,
+            None => task.name,
+        }
+    }
+
+    /// What `task` alone is called: `name-instance` of a script's thread, `name-number` of others.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    pub fn thread_name(&self, task: TaskId) -> String {
+        let instance = self.tasks[task.index()].script().map_or(task.0, |cursor| cursor.instance);
+        format!("{}-{instance}", self.name(task))
+    }
+
+    /// What `task` was born with, and has set since.
+    pub fn attr(&self, task: TaskId) -> &TaskAttr {
+        &self.tasks[task.index()].attr
+    }
+
+    pub(super) fn address_space(&mut self, shared: Option<u32>) -> u32 {
+        shared.unwrap_or_else(|| {
+            self.address_spaces += 1;
+            self.address_spaces
+        })
+    }
+
+    /// What the next thread of a script is born with.
+    pub(super) fn script_attr(&mut self, number: u32) -> TaskAttr {
+        let script = &self.scripts.scripts[number as usize];
+        let (attr, cpus, group) = (script.attr, script.cpus, script.group);
+        TaskAttr {
+            sched: self.scripts.attrs[attr as usize],
+            allowed: self.scripts.cpu_sets[cpus as usize].clone(),
+            group: self.group_ids[group as usize],
+            address_space: match self.conventions.address_spaces {
+                AddressSpaces::Process => 0,
+                AddressSpaces::PerTask => number,
+                AddressSpaces::PerThread => self.tasks.len() as u32,
+            },
+        }
+    }
+
+    fn add_program(
+        &mut self,
+        spawn: Spawn,
+        attr: TaskAttr,
+        parent: Option<TaskId>,
+        part: PartId,
+        start_ns: u64,
+    ) -> TaskId {
+        let body = Body::Program(spawn.program);
+        let task = self.add(body, attr, parent, part, start_ns);
+        let this = &mut self.tasks[task.index()];
+        this.name = spawn.name;
+        this.footprint_kib = spawn.footprint_kib;
+        task
+    }
+
+    fn add_script(
+        &mut self,
+        number: u32,
+        attr: TaskAttr,
+        parent: Option<TaskId>,
+        part: PartId,
+        start_ns: u64,
+    ) -> TaskId {
+        let script = &self.scripts.scripts[number as usize];
+        let own_timers = self.objects.add_timers(script.unique_timers);
+        let instance = &mut self.next_instance[number as usize];
+        let body = Body::Script(Cursor::new(number, *instance, script, own_timers));
+        let footprint_kib = script.footprint_kib;
+        *instance += 1;
+        let task = self.add(body, attr, parent, part, start_ns);
+        self.tasks[task.index()].footprint_kib = footprint_kib;
+        task
+    }
+
+    fn add(
+        &mut self,
+        body: Body,
+        attr: TaskAttr,
+        parent: Option<TaskId>,
+        part: PartId,
+        start_ns: u64,
+    ) -> TaskId {
+        let number = TaskId(self.tasks.len() as u32);
+        let within = self.parts[part.index()].task_comes();
+        self.tasks.push(Task {
+            name: "",
+            part,
+            body,
+            stage: Stage::Between,
+            blocked: Blocked::No,
+            timing: Timing::No,
+            since_ns: start_ns,
+            attr,
+            footprint_kib: 0,
+            random: Random::new(part.seed(self.seed), within),
+            orders: VecDeque::new(),
+            owes_ns: 0,
+            succeeded: false,
+            after_run: false,
+            forked: parent.is_some(),
+            killed: false,
+            child: None,
+            parent,
+            children: 0,
+            zombies: 0,
+            tokens: 0,
+            start_ns,
+            ticket: 0,
+            instant_ns: 0,
+            instant_events: 0,
+        });
+        if let Some(log) = &mut self.log {
+            log.new_thread();
+        }
+        number
+    }
+
+    /// Counts a step. None if there are too many at one time.
+    #[inline]
+    pub(super) fn count_event(&mut self, now_ns: u64, task: u32) -> Option<()> {
+        let all = self.tasks.len() as u64;
+        let task = &mut self.tasks[task as usize];
+        if task.instant_ns != now_ns {
+            task.instant_ns = now_ns;
+            task.instant_events = 0;
+        }
+        if self.instant_ns != now_ns {
+            self.instant_ns = now_ns;
+            self.instant_events = 0;
+        }
+        task.instant_events += 1;
+        self.instant_events += 1;
+        let together = EVENTS_AT_ONE_INSTANT_TOGETHER.max(all * EVENTS_AT_ONE_INSTANT_EACH);
+        (task.instant_events < EVENTS_AT_ONE_INSTANT && self.instant_events < together)
+            .then_some(())
+    }
+
+    pub(super) fn stop(&self, now_ns: u64, task: u32, reason: Reason) -> Error {
+        let task = TaskId(task);
+        Error::new(now_ns, task, self.thread_name(task), self.place(task), reason)
+    }
+
+    /// Counts a step, unless it is one in which a script changes its attributes at the beginning of
+    /// a phase: its events are counted.
+    #[inline]
+    fn count_step(&mut self, now_ns: u64, task: u32, step: &Step) -> Result<(), Error> {
+        let counts = match step {
+            Step::SetAttr(..) | Step::SetAffinity(..) | Step::SetGroup(..) | Step::Exit => {
+                self.tasks[task as usize].script().is_none()
+            }
+            _ => true,
+        };
+        if counts && self.count_event(now_ns, task).is_none() {
+            return Err(self.no_time_passes(now_ns, task));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn no_time_passes(&self, now_ns: u64, task: u32) -> Error {
+        let own = self.tasks[task as usize].instant_events;
+        let reason = if own >= EVENTS_AT_ONE_INSTANT {
+            Reason::NoTimePasses { events: own }
+        } else {
+            Reason::NoTimePassesForAny { events: self.instant_events }
+        };
+        self.stop(now_ns, task, reason)
+    }
+
+    /// The step that `task` is in, for people.
+    pub(super) fn place(&self, task: TaskId) -> String {
+        match self.tasks[task.index()].script() {
+            Some(cursor) => self.scripts.place(cursor.script, cursor.at).into(),
+            None => "its program".into(),
+        }
+    }
+
+    /// The next step of the program of a task that executes no script.
+    #[inline]
+    fn next_program_step(&mut self, now_ns: u64, number: u32, cpu: CpuId) -> Step {
+        let this = &mut self.tasks[number as usize];
+        let Body::Program(program) = &mut this.body else { return Step::Exit };
+        let start_ns = self.parts[this.part.index()].part.start_ns;
+        let mut context = Context {
+            now_ns: now_ns - start_ns,
+            task: TaskId(number),
+            cpu,
+            succeeded: this.succeeded,
+            child: this.child,
+            objects: &mut self.objects,
+            random: &mut this.random,
+        };
+        match program.next(&mut context) {
+            Step::RunUntil(until_ns) => Step::RunUntil(until_ns.saturating_add(start_ns)),
+            Step::SleepUntil(until_ns) => Step::SleepUntil(until_ns.saturating_add(start_ns)),
+            step => step,
+        }
+    }
+
+    /// The next order that is left over from a step of the task, or of one that is dead. Where
+    /// operations take no time they are given in a row; where they do, others may come in between.
+    #[inline]
+    fn next_order(&mut self, number: u32) -> Option<Order> {
+        let this = &mut self.tasks[number as usize];
+        loop {
+            let order = match self.orphans.is_empty() {
+                true => this.orders.pop_front()?,
+                false => self.orphans.pop_front()?,
+            };
+            // Whoever was to wake it may have been quicker than it was to block.
+            let woken = this.blocked == Blocked::No;
+            if !(woken && matches!(order, Order::Block)) {
+                return Some(order);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+impl Workload for Kernel {
+    type Error = Error;
+
+    fn initial_tasks(&mut self) -> Vec<NewTask> {
+        std::mem::take(&mut self.initial)
+    }
+
+    fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Error> {
+        let number = task.0;
+        loop {
+            if let Some(order) = self.next_order(number) {
+                return Ok(self.op(order));
+            }
+            let this = &mut self.tasks[number as usize];
+            if this.owes_ns > 0 {
+                return Ok(Op::Run { ns: std::mem::take(&mut this.owes_ns) });
+            }
+            let (step, attempt) = if matches!(this.stage, Stage::Between) {
+                let step = if this.script().is_some() {
+                    match self.next_script_event(now_ns, number)? {
+                        Event::Op(op) => return Ok(op),
+                        Event::Step(step) => step,
+                    }
+                } else {
+                    self.next_program_step(now_ns, number, cpu)
+                };
+                let ns = self.cost_before(&step);
+                if ns > 0 {
+                    self.tasks[number as usize].stage = Stage::Effect(step);
+                    return Ok(Op::Run { ns });
+                }
+                (step, Attempt::First)
+            } else {
+                match std::mem::take(&mut this.stage) {
+                    Stage::Effect(step) => (step, Attempt::First),
+                    Stage::Again(step) => (step, Attempt::Again),
+                    Stage::Spin(mutex, left_ns) => (Step::Lock(mutex, left_ns), Attempt::First),
+                    Stage::Signalled(mutex) => (Step::Lock(mutex, 0), Attempt::Signalled),
+                    Stage::Kill(mut others) => match others.pop() {
+                        Some(other) => {
+                            this.stage = Stage::Kill(others);
+                            return Ok(Op::Kill { task: other });
+                        }
+                        None => (Step::Exit, Attempt::First),
+                    },
+                    Stage::Between | Stage::Over => {
+                        this.stage = Stage::Over;
+                        return Ok(Op::Exit);
+                    }
+                }
+            };
+            self.count_step(now_ns, number, &step)?;
+            if let Outcome::Op(op) = self.effect(now_ns, number, cpu, step, attempt)? {
+                let orders = &mut self.tasks[number as usize].orders;
+                if orders.is_empty() {
+                    return Ok(op);
+                }
+                debug_assert!(matches!(op, Op::Block { .. }), "nothing else follows orders");
+                orders.push_back(Order::Block);
+            }
+        }
+    }
+
+    fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
+        // Where calls take time, a task can lose its CPU in the middle of one.
+        let this = &self.tasks[task.index()];
+        let idle = this.owes_ns == 0 && this.orders.is_empty() && self.orphans.is_empty();
+        if !idle || !matches!(this.stage, Stage::Between) {
+            return None;
+        }
+        self.take_script_run(now_ns, task.0)
+    }
+
+    fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
+        let Conventions { exit_from_sleep, renice_before_wake, .. } = self.conventions;
+        if !exit_from_sleep && !renice_before_wake {
+            return None;
+        }
+        let number = task.0;
+        if !matches!(self.tasks[task.index()].stage, Stage::Between) {
+            return None;
+        }
+        match self.skip_markers(now_ns, number)? {
+            Instr::Exit if exit_from_sleep => {
+                self.exit(now_ns, number);
+                Some(Op::Exit)
+            }
+            instr @ Instr::Sched { .. } if renice_before_wake => {
+                let step = self.step_of(now_ns, number, instr);
+                match self.effect(now_ns, number, CpuId(0), step, Attempt::First) {
+                    Ok(Outcome::Op(op)) => Some(op),
+                    _ => {
+                        let order = self.tasks[task.index()].orders.pop_front()?;
+                        Some(self.op(order))
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A step that wakes many does so in one system call.
+    fn in_a_call(&self, task: TaskId) -> bool {
+        !self.tasks[task.index()].orders.is_empty()
+    }
+
+    fn footprint_kib(&self, task: TaskId) -> u32 {
+        self.tasks[task.index()].footprint_kib
+    }
+
+    fn burst_ns(&self, task: TaskId) -> Option<u64> {
+        self.next_script_burst_ns(task.0)
+    }
+
+    /// It waits for nothing any more, and takes from nobody what it can no longer use. What it
+    /// holds it holds for ever, as a mutex that is not robust is held by the dead; see
+    /// [`Kernel::wait_graph`].
+    fn killed(&mut self, now_ns: u64, task: TaskId) {
+        let this = &mut self.tasks[task.index()];
+        this.killed = true;
+        let blocked = std::mem::take(&mut this.blocked);
+        // Whom it was about to wake is woken all the same.
+        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block));
+        self.orphans.extend(left);
+        // It may have been about to end by itself.
+        if !matches!(std::mem::replace(&mut this.stage, Stage::Over), Stage::Over) {
+            if matches!(this.body, Body::Program(_)) {
+                this.body = Body::Over;
+            }
+            self.parts[this.part.index()].task_ends(now_ns);
+        }
+        self.objects.forget(task.0, blocked);
+    }
+
+    fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
+        let part = self.tasks[parent.index()].part;
+        let number = match self.forking.take().expect("a fork was given to the machine") {
+            Forking::Program(spawn, attr) => {
+                self.add_program(*spawn, attr, Some(parent), part, now_ns)
+            }
+            Forking::Script(script, attr, start_ns) => {
+                self.add_script(script, attr, Some(parent), part, start_ns)
+            }
+        };
+        debug_assert_eq!(number, child, "tasks are numbered alike here and in the machine");
+        let parent = &mut self.tasks[parent.index()];
+        parent.children += 1;
+        parent.child = Some(child);
+    }
+}

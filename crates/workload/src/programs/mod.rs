@@ -1,0 +1,79 @@
+//! The kernel of programs: one set of tasks, mutexes, semaphores, pipes and timers for every kind
+//! of workload.
+//!
+//! A program is asked for one [`Step`] after another, much as a process issues system calls: run,
+//! write to a socket, wait for a child. [`Kernel`] keeps what programs share and is the
+//! [`Workload`](schedlab_machine::Workload) of the machine. There are two kinds of programs, and
+//! both can run side by side:
+//!
+//! * [`Program`]: code, as benchmarks are made of; any closure is one.
+//! * [`Script`]: plain data, a list of instructions in phases and rounds. Files in rt-app's
+//!   language are compiled to [`Scripts`]; any other reader can fill them in as well.
+//!
+//! # When a step takes effect
+//!
+//! A write, a post or a fork burns its CPU cost first and then takes effect, all at one instant; a
+//! read or a wait takes effect (or blocks) at once and burns its cost after it has succeeded. So
+//! the cost of a message lies on the message's path and never beside it. What blocks is tried again
+//! when the task has been woken and runs; no cost is paid twice. `calls.rs` lists what each call
+//! costs. Making a channel or a lock costs nothing, nor do exit and waiting for a child.
+//!
+//! # Plain data
+//!
+//! ```
+//! use schedlab_machine::Workload;
+//! use schedlab_workload::programs::{Instr, Kernel, Script, ScriptOptions, Scripts};
+//!
+//! // One task that runs for 2 ms and sleeps for 8 ms, once.
+//! let script = Script {
+//!     name: "recorded".into(),
+//!     instances: 1,
+//!     ..Script::straight([Instr::Run { ns: 2_000_000 }, Instr::Sleep { ns: 8_000_000 }])
+//! };
+//! let scripts = Scripts { scripts: vec![script], ..Scripts::default() };
+//! let mut kernel = Kernel::with_scripts(scripts, ScriptOptions::default());
+//! assert_eq!(kernel.initial_tasks().len(), 1);
+//! ```
+
+mod barrier;
+mod calls;
+mod channel;
+mod device;
+mod effect;
+mod kernel;
+mod mutex;
+mod objects;
+mod part;
+mod profile;
+mod random;
+mod script;
+mod semaphore;
+mod step;
+mod task;
+#[cfg(test)]
+mod tests;
+mod timer;
+mod wait_graph;
+mod wait_queue;
+
+pub use barrier::BarrierId;
+pub use channel::{Capacity, ChannelId, Wakes};
+pub use device::{CHUNK_KIB, CacheId, DiskId, LogId};
+pub use kernel::{
+    EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH, EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel,
+    THREADS_MAX,
+};
+pub use mutex::{MutexId, MutexKind};
+pub use objects::Objects;
+pub use part::{Part, PartId};
+pub use profile::Profile;
+pub use random::Random;
+pub use script::{
+    AddressSpaces, BarrierInfo, Conventions, Instr, Log, LogLine, NONE, PhaseCode, Script,
+    ScriptOptions, Scripts, ThreadInfo,
+};
+pub use semaphore::{SemaphoreId, SemaphoreKind};
+pub use step::{Context, Program, Spawn, Step};
+pub use timer::TimerId;
+pub use wait_graph::{Deadlock, WaitingThread, WaitsFor};
+pub use wait_queue::{ConditionId, LatchId, SuspensionId};

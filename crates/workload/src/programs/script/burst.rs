@@ -1,0 +1,74 @@
+//! The CPU time that a thread will use before it blocks, for schedulers that are told the future.
+
+use super::Instr;
+use crate::programs::kernel::Kernel;
+use crate::programs::task::{Stage, Timing};
+
+/// A look ahead goes no further than so many instructions.
+const LOOK_AHEAD: u32 = 100_000;
+
+impl Kernel {
+    /// Follows a thread's script from its place to the first event that blocks. None if that
+    /// depends on what others do or on when the thread gets the CPU, or if it executes no script;
+    /// [`u64::MAX`] if it will never block.
+    pub(in crate::programs) fn next_script_burst_ns(&self, number: u32) -> Option<u64> {
+        let task = &self.tasks[number as usize];
+        let cursor = task.script()?;
+        let script = &self.scripts.scripts[cursor.script as usize];
+        let is_fresh = matches!(task.timing, Timing::No | Timing::Timer);
+        if !is_fresh || !matches!(task.stage, Stage::Between) {
+            return None;
+        }
+        let (mut pc, mut phase_round, mut task_round) =
+            (cursor.pc, cursor.phase_round, cursor.task_round);
+        let mut sum_ns: u64 = task.owes_ns;
+        for _ in 0..LOOK_AHEAD {
+            match script.code[pc as usize] {
+                Instr::Run { ns } | Instr::Work { ns } => sum_ns = sum_ns.saturating_add(ns),
+                Instr::End { phase } => {
+                    let phase = script.phases[phase as usize];
+                    phase_round += 1;
+                    if phase_round < phase.rounds {
+                        pc = phase.begin;
+                        continue;
+                    }
+                    phase_round = 0;
+                }
+                Instr::Round => {
+                    task_round += 1;
+                    if task_round < script.rounds {
+                        pc = 0;
+                        continue;
+                    }
+                }
+                Instr::Sleep { ns: 0 } | Instr::Runtime { ns: 0 } => {}
+                Instr::Sleep { .. }
+                | Instr::Io { .. }
+                | Instr::Suspend { .. }
+                | Instr::Wait { .. }
+                | Instr::Exit => return Some(sum_ns),
+                Instr::Runtime { .. }
+                | Instr::Timer { .. }
+                | Instr::Lock { .. }
+                | Instr::Barrier { .. }
+                | Instr::SemWait { .. }
+                | Instr::Park => return None,
+                Instr::Begin { .. }
+                | Instr::Sched { .. }
+                | Instr::Cpus { .. }
+                | Instr::Group { .. }
+                | Instr::Unlock { .. }
+                | Instr::Signal { .. }
+                | Instr::Broad { .. }
+                | Instr::Resume { .. }
+                | Instr::Unpark { .. }
+                | Instr::SemPost { .. }
+                | Instr::Yield
+                | Instr::Fork { .. } => {}
+            }
+            pc += 1;
+        }
+        // A loop as long as this without a break: for ever, as far as anybody can tell.
+        Some(u64::MAX)
+    }
+}

@@ -1,0 +1,340 @@
+//! Executing scripts: a thread's place in its script, and the [`Step`] that comes next.
+
+use super::{Instr, NONE, Script, ThreadInfo};
+use crate::error::Error;
+use crate::programs::barrier::BarrierId;
+use crate::programs::device::DiskId;
+use crate::programs::kernel::Kernel;
+use crate::programs::mutex::MutexId;
+use crate::programs::semaphore::SemaphoreId;
+use crate::programs::step::Step;
+use crate::programs::task::{Body, Timing};
+use crate::programs::timer::TimerId;
+use crate::programs::wait_queue::{ConditionId, SuspensionId};
+use schedlab_core::TaskId;
+use schedlab_machine::Op;
+
+/// The work between two looks at the clock in a `runtime` event, ns.
+const RUNTIME_PIECE_NS: u64 = 32_000;
+
+/// What a script does next.
+pub(in crate::programs) enum Event {
+    /// The machine's business alone.
+    Op(Op),
+    /// A step of the kernel.
+    Step(Step),
+}
+
+/// A thread's place in its script.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::programs) struct Cursor {
+    pub script: u32,
+    /// Which of the script's threads it is.
+    pub instance: u32,
+    /// The next instruction.
+    pub pc: u32,
+    /// The instruction of the present step.
+    pub at: u32,
+    /// Rounds done of the present phase, and of the script.
+    pub phase_round: u64,
+    pub task_round: u64,
+    /// In force: places in the lists of [`Scripts`](super::Scripts).
+    attr: u32,
+    cpus: u32,
+    group: u32,
+    /// Where its own timers begin among all timers.
+    own_timers: u32,
+}
+
+impl Cursor {
+    /// At the beginning of `script`, which has this number.
+    pub fn new(number: u32, instance: u32, script: &Script, own_timers: u32) -> Cursor {
+        Cursor {
+            script: number,
+            instance,
+            pc: 0,
+            at: 0,
+            phase_round: 0,
+            task_round: 0,
+            attr: script.attr,
+            cpus: script.cpus,
+            group: script.group,
+            own_timers,
+        }
+    }
+}
+
+impl Kernel {
+    /// When the workload itself ends the run, ns.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.scripts.duration_ns
+    }
+
+    /// What is known about a script's thread.
+    ///
+    /// # Panics
+    /// If there is no such task, or it executes no script.
+    pub fn thread(&self, task: TaskId) -> ThreadInfo<'_> {
+        self.thread_info(task).expect("the task executes a script")
+    }
+
+    fn thread_info(&self, task: TaskId) -> Option<ThreadInfo<'_>> {
+        let this = &self.tasks[task.index()];
+        let cursor = this.script()?;
+        let script = &self.scripts.scripts[cursor.script as usize];
+        Some(ThreadInfo {
+            task,
+            key: &script.name,
+            instance: cursor.instance,
+            sched: self.scripts.attrs[script.attr as usize],
+            allowed: &self.scripts.cpu_sets[script.cpus as usize],
+            group: &self.scripts.groups[script.group as usize],
+            start_ns: this.start_ns,
+            forked: this.forked,
+            rounds: cursor.task_round,
+        })
+    }
+
+    /// All threads of scripts that there are or were.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadInfo<'_>> {
+        (0..self.tasks.len()).filter_map(|number| self.thread_info(TaskId(number as u32)))
+    }
+
+    /// rt-app's own log, if one was asked for.
+    pub fn log(&self) -> Option<&super::Log> {
+        self.log.as_ref()
+    }
+
+    /// The thread has a CPU again: what it was in the middle of may be over.
+    #[inline]
+    fn event_ended(&mut self, now_ns: u64, number: u32) {
+        let task = &mut self.tasks[number as usize];
+        match task.timing {
+            Timing::Run => {
+                task.timing = Timing::No;
+                if let Some(log) = &mut self.log {
+                    log.ran(number, now_ns - task.since_ns);
+                }
+            }
+            Timing::Timer => {
+                task.timing = Timing::No;
+                if let Some(log) = &mut self.log {
+                    log.woke_from_timer(number, now_ns - task.since_ns);
+                }
+            }
+            Timing::No | Timing::Runtime => {}
+        }
+    }
+
+    /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties
+    /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
+    /// back. None of a task that executes no script.
+    #[inline]
+    pub(in crate::programs) fn skip_markers(&mut self, now_ns: u64, number: u32) -> Option<Instr> {
+        let task = &mut self.tasks[number as usize];
+        let Body::Script(cursor) = &mut task.body else { return None };
+        let script = &self.scripts.scripts[cursor.script as usize];
+        loop {
+            let instr = script.code[cursor.pc as usize];
+            let in_force = match instr {
+                Instr::Begin { .. } => {
+                    if let Some(log) = &mut self.log {
+                        log.begin(number, now_ns);
+                    }
+                    true
+                }
+                Instr::End { phase } => {
+                    if let Some(log) = &mut self.log {
+                        log.end(number, phase, now_ns);
+                    }
+                    let phase = script.phases[phase as usize];
+                    cursor.phase_round += 1;
+                    if cursor.phase_round < phase.rounds {
+                        cursor.pc = phase.begin;
+                        continue;
+                    }
+                    cursor.phase_round = 0;
+                    true
+                }
+                Instr::Round => {
+                    cursor.task_round += 1;
+                    if cursor.task_round < script.rounds {
+                        cursor.pc = 0;
+                        continue;
+                    }
+                    true
+                }
+                Instr::Sched { first, later } => {
+                    let attr = if cursor.task_round == 0 { first } else { later };
+                    let passed_over = self.conventions.renice_only_running && !task.after_run;
+                    attr == cursor.attr || passed_over
+                }
+                Instr::Cpus { set } => set == cursor.cpus,
+                Instr::Group { group } => group == cursor.group,
+                _ => false,
+            };
+            if !in_force {
+                return Some(instr);
+            }
+            cursor.pc += 1;
+        }
+    }
+
+    /// The step for `instr`, at the thread's place, which moves on.
+    pub(in crate::programs) fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
+        let me = TaskId(number);
+        let task = &mut self.tasks[number as usize];
+        let Body::Script(cursor) = &mut task.body else { return Step::Exit };
+        cursor.at = cursor.pc;
+        cursor.pc += 1;
+        match instr {
+            Instr::Run { ns } => {
+                self.begin_run(now_ns, number, ns);
+                Step::Run(ns)
+            }
+            Instr::Work { ns } => Step::Run(ns),
+            Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
+            Instr::Sleep { ns } => Step::Sleep(ns),
+            Instr::Timer { timer, unique, absolute, period_ns } => {
+                // The shared ones come first.
+                let first = if unique { cursor.own_timers } else { 0 };
+                Step::Timer { timer: TimerId(first + timer), period_ns, absolute }
+            }
+            Instr::Lock { mutex } => Step::Lock(MutexId(mutex), 0),
+            Instr::Unlock { mutex } => Step::Unlock(MutexId(mutex)),
+            Instr::Wait { condition, mutex } => {
+                Step::WaitCondition(ConditionId(condition), MutexId(mutex))
+            }
+            Instr::Signal { condition } => Step::Signal(ConditionId(condition)),
+            Instr::Broad { condition } => Step::Broadcast(ConditionId(condition)),
+            Instr::Barrier { barrier } => Step::Barrier(BarrierId(barrier)),
+            Instr::Suspend { key, name } => {
+                Step::Suspend([key, name].map(|name| (name != NONE).then_some(SuspensionId(name))))
+            }
+            Instr::Resume { name, sync } => Step::Resume { name: SuspensionId(name), sync },
+            Instr::Park => Step::Park,
+            Instr::Unpark { thread, sync } => Step::Unpark { task: TaskId(thread), sync },
+            Instr::SemPost { semaphore } => Step::Post(SemaphoreId(semaphore)),
+            Instr::SemWait { semaphore } => Step::Wait(SemaphoreId(semaphore)),
+            Instr::Yield => Step::Yield,
+            Instr::Fork { program } => Step::ForkScript(program),
+            Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
+            Instr::Sched { first, later } => {
+                cursor.attr = if cursor.task_round == 0 { first } else { later };
+                Step::SetAttr(me, self.scripts.attrs[cursor.attr as usize])
+            }
+            Instr::Cpus { set } => {
+                cursor.cpus = set;
+                Step::SetAffinity(me, self.scripts.cpu_sets[set as usize].clone())
+            }
+            Instr::Group { group } => {
+                cursor.group = group;
+                Step::SetGroup(me, self.group_ids[group as usize])
+            }
+            Instr::Exit => Step::Exit,
+            Instr::Begin { .. } | Instr::End { .. } | Instr::Round => {
+                unreachable!("markers were skipped")
+            }
+        }
+    }
+
+    /// If the next event is a run, takes it.
+    #[inline]
+    pub(in crate::programs) fn take_script_run(&mut self, now_ns: u64, number: u32) -> Option<u64> {
+        self.tasks[number as usize].script()?;
+        self.event_ended(now_ns, number);
+        loop {
+            let Some(Instr::Run { ns }) = self.skip_markers(now_ns, number) else {
+                return None;
+            };
+            // If that is one too many, `next` will find another too many, and can say so.
+            self.count_event(now_ns, number)?;
+            self.advance(number);
+            self.begin_run(now_ns, number, ns);
+            if ns > 0 {
+                return Some(ns);
+            }
+        }
+    }
+
+    /// The next event: a run or a sleep as the machine's operation, without the detour by a
+    /// [`Step`]; another as a step.
+    #[inline]
+    pub(in crate::programs) fn next_script_event(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+    ) -> Result<Event, Error> {
+        self.event_ended(now_ns, number);
+        let Some(instr) = self.skip_markers(now_ns, number) else {
+            return Ok(Event::Step(Step::Exit));
+        };
+        let (Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) = instr else {
+            return Ok(Event::Step(self.step_of(now_ns, number, instr)));
+        };
+        if self.count_event(now_ns, number).is_none() {
+            return Err(self.no_time_passes(now_ns, number));
+        }
+        self.advance(number);
+        Ok(Event::Op(match instr {
+            Instr::Sleep { ns } => self.sleep(number, now_ns.saturating_add(ns)),
+            Instr::Run { ns } => {
+                self.begin_run(now_ns, number, ns);
+                Op::Run { ns }
+            }
+            _ => unreachable!("it was matched above"),
+        }))
+    }
+
+    /// The present instruction is the one at the thread's place, which moves on.
+    #[inline]
+    fn advance(&mut self, number: u32) {
+        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+            cursor.at = cursor.pc;
+            cursor.pc += 1;
+        }
+    }
+
+    #[inline]
+    fn begin_run(&mut self, now_ns: u64, number: u32, ns: u64) {
+        if let Some(log) = &mut self.log {
+            log.work(number, ns, ns);
+        }
+        if ns > 0 {
+            let task = &mut self.tasks[number as usize];
+            task.timing = Timing::Run;
+            task.since_ns = now_ns;
+            task.after_run = true;
+        }
+    }
+
+    /// `runtime`: a piece of work if the time is not over.
+    fn runtime(&mut self, now_ns: u64, number: u32, ns: u64) -> Step {
+        let task = &mut self.tasks[number as usize];
+        let mut asked_ns = 0;
+        if task.timing != Timing::Runtime {
+            task.timing = Timing::Runtime;
+            task.since_ns = now_ns;
+            asked_ns = ns;
+        }
+        let passed_ns = now_ns - task.since_ns;
+        let is_over = passed_ns >= ns;
+        let piece_ns = if is_over { 0 } else { RUNTIME_PIECE_NS };
+        if let Some(log) = &mut self.log {
+            log.work(number, piece_ns, asked_ns);
+        }
+        if is_over {
+            task.timing = Timing::No;
+            if let Some(log) = &mut self.log {
+                log.ran(number, passed_ns);
+            }
+            return Step::Run(0);
+        }
+        task.after_run = true;
+        if let Body::Script(cursor) = &mut task.body {
+            // It comes back to look at the clock.
+            cursor.pc = cursor.at;
+        }
+        Step::Run(RUNTIME_PIECE_NS + self.costs.clock_ns)
+    }
+}

@@ -1,0 +1,150 @@
+//! A task of the kernel of programs: its program, where it is in its present step, and what it
+//! waits for.
+
+use super::mutex::MutexId;
+use super::part::PartId;
+use super::random::Random;
+use super::script::Cursor;
+use super::step::{Program, Step};
+use schedlab_core::{TaskAttr, TaskId};
+use std::collections::VecDeque;
+
+/// What a task executes.
+pub(super) enum Body {
+    /// Code.
+    Program(Box<dyn Program>),
+    /// Plain data, from this place on.
+    Script(Cursor),
+    /// It has ended.
+    Over,
+}
+
+/// Where a task is in its present step.
+#[derive(Default)]
+pub(super) enum Stage {
+    /// Its program is to be asked.
+    #[default]
+    Between,
+    /// The step's cost has been burnt; now it takes effect.
+    Effect(Step),
+    /// It was blocked, and tries again.
+    Again(Step),
+    /// It was signalled on a condition, and wants the mutex.
+    Signalled(MutexId),
+    /// It spins for a lock, for so long yet, ns.
+    Spin(MutexId, u64),
+    /// Its part is over: it kills these, the last one first, and ends.
+    Kill(Vec<TaskId>),
+    /// It has ended.
+    Over,
+}
+
+/// What a task is blocked for, by the number of the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Blocked {
+    #[default]
+    No,
+    Mutex(u32),
+    Condition(u32),
+    Barrier(u32),
+    Semaphore(u32),
+    Latch(u32),
+    Read(u32),
+    Write(u32),
+    Poll(u32),
+    Child,
+    Suspended,
+}
+
+/// Something that the machine is yet to do on behalf of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// Wake `task`.
+    Wake { task: u32, sync: bool },
+    /// The effective attributes of `task` have changed.
+    Attr { task: u32 },
+    /// The task itself sleeps until it is woken.
+    Block,
+}
+
+/// How a task comes to the step that takes effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attempt {
+    /// For the first time.
+    First,
+    /// It was signalled, and takes the mutex again.
+    Signalled,
+    /// It was blocked in it, and woken.
+    Again,
+}
+
+/// What a script's event is in the middle of, for the log and for events of several pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Timing {
+    #[default]
+    No,
+    /// A `run`, since `since_ns`.
+    Run,
+    /// A `runtime`, since `since_ns`.
+    Runtime,
+    /// The sleep of a timer that expires at `since_ns`.
+    Timer,
+}
+
+/// A task.
+pub(super) struct Task {
+    pub name: &'static str,
+    pub part: PartId,
+    pub body: Body,
+    pub stage: Stage,
+    pub blocked: Blocked,
+    pub timing: Timing,
+    /// See [`Timing`]; while blocked: since when.
+    pub since_ns: u64,
+    /// What it was born with, and has set since.
+    pub attr: TaskAttr,
+    pub footprint_kib: u32,
+    pub random: Random,
+    /// What its present step has yet to make the machine do.
+    pub orders: VecDeque<Order>,
+    /// What it has yet to burn for the step that took effect, ns.
+    pub owes_ns: u64,
+    pub succeeded: bool,
+    /// The event before was a run: it is at the end of its work, and not at a start or the end of a
+    /// sleep.
+    pub after_run: bool,
+    pub forked: bool,
+    /// It will do nothing more.
+    pub killed: bool,
+    pub child: Option<TaskId>,
+    pub parent: Option<TaskId>,
+    /// Children that are alive.
+    pub children: u32,
+    /// Children that have ended and were not waited for.
+    pub zombies: u32,
+    /// Wakeups by [`Step::Unpark`] that came while it was not parked.
+    pub tokens: u32,
+    pub start_ns: u64,
+    /// Its place among those that wait for a mutex, or are suspended.
+    pub ticket: u64,
+    /// For the check that time passes.
+    pub instant_ns: u64,
+    pub instant_events: u32,
+}
+
+impl Task {
+    /// The script, if it executes one.
+    #[inline]
+    pub fn script(&self) -> Option<&Cursor> {
+        match &self.body {
+            Body::Script(cursor) => Some(cursor),
+            _ => None,
+        }
+    }
+
+    /// It tells the machine to wake `task` after this step.
+    #[inline]
+    pub fn order_wake(&mut self, task: u32, sync: bool) {
+        self.orders.push_back(Order::Wake { task, sync });
+    }
+}

@@ -1,0 +1,269 @@
+//! Who waits for what: the diagnosis of a run that is stuck.
+
+use super::kernel::Kernel;
+use super::task::Blocked;
+use crate::error::Seconds;
+use schedlab_core::TaskId;
+use std::fmt;
+
+/// A thread that is blocked until another does something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingThread {
+    /// Who.
+    pub task: TaskId,
+    /// Its name.
+    pub thread: String,
+    /// The event and phase it waits in.
+    pub place: String,
+    /// For what.
+    pub waits_for: WaitsFor,
+    /// Since when, ns.
+    pub since_ns: u64,
+}
+
+/// What a thread waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WaitsFor {
+    /// A mutex.
+    Mutex {
+        /// Its name.
+        name: String,
+        /// Who holds it: number and name.
+        owner: Option<(TaskId, String)>,
+    },
+    /// A condition that nobody signals.
+    Condition {
+        /// Its name.
+        name: String,
+    },
+    /// A barrier to which not all have come.
+    Barrier {
+        /// Its name.
+        name: String,
+        /// Threads that have come.
+        come: usize,
+        /// Threads that must come.
+        needed: usize,
+    },
+    /// A semaphore that nobody posts.
+    Semaphore {
+        /// Its name.
+        name: String,
+    },
+    /// Being resumed.
+    Resume,
+    /// A message that nobody writes.
+    Read,
+    /// Room for a message, that nobody makes.
+    Write,
+    /// Something to read.
+    Poll,
+    /// A latch that nobody opens.
+    Latch,
+    /// The end of a child.
+    Child,
+}
+
+/// Threads that wait; prints as a message.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Deadlock {
+    /// All that wait, by number.
+    pub waiting: Vec<WaitingThread>,
+    /// Circles of threads of which each holds the mutex that the one before it waits for, as places
+    /// in `waiting`. A circle begins with its thread of the lowest number.
+    pub circles: Vec<Vec<usize>>,
+}
+
+/// A message names so many threads; the rest is counted.
+const NAMED_MAX: usize = 20;
+
+impl Kernel {
+    /// Who waits for what now. When the machine says that a run is
+    /// [stuck](schedlab_machine::RunEnd::Stuck), this is why.
+    pub fn wait_graph(&self) -> Deadlock {
+        let mut waiting = Vec::new();
+        let places: Vec<usize> = (0..self.tasks.len() as u32)
+            .map(|number| {
+                waiting.extend(self.waiting_thread(number));
+                // Asked only of tasks that wait.
+                waiting.len().saturating_sub(1)
+            })
+            .collect();
+        let circles = self.circles(&places);
+        Deadlock { waiting, circles }
+    }
+
+    fn waiting_thread(&self, number: u32) -> Option<WaitingThread> {
+        let blocked = self.tasks[number as usize].blocked;
+        let task = TaskId(number);
+        // Only what scripts share has names.
+        let name = |names: &[String], number: u32| {
+            names.get(number as usize).cloned().unwrap_or_else(|| number.to_string())
+        };
+        let waits_for = match blocked {
+            Blocked::No => return None,
+            Blocked::Mutex(mutex) => {
+                let owner = self.objects.mutexes[mutex as usize].owner().map(TaskId);
+                WaitsFor::Mutex {
+                    name: name(&self.scripts.mutexes, mutex),
+                    owner: owner.map(|owner| (owner, self.owner_name(owner))),
+                }
+            }
+            Blocked::Condition(condition) => {
+                WaitsFor::Condition { name: name(&self.scripts.conditions, condition) }
+            }
+            Blocked::Barrier(number) => {
+                let info = self.scripts.barriers.get(number as usize);
+                let barrier = &self.objects.barriers[number as usize];
+                WaitsFor::Barrier {
+                    name: info.map_or_else(|| number.to_string(), |info| info.name.clone()),
+                    come: barrier.come.len(),
+                    needed: barrier.needed,
+                }
+            }
+            Blocked::Semaphore(semaphore) => {
+                WaitsFor::Semaphore { name: name(&self.scripts.semaphores, semaphore) }
+            }
+            Blocked::Suspended => WaitsFor::Resume,
+            Blocked::Read(_) => WaitsFor::Read,
+            Blocked::Write(_) => WaitsFor::Write,
+            Blocked::Poll(_) => WaitsFor::Poll,
+            Blocked::Latch(_) => WaitsFor::Latch,
+            Blocked::Child => WaitsFor::Child,
+        };
+        Some(WaitingThread {
+            task,
+            thread: self.thread_name(task),
+            place: self.place(task),
+            waits_for,
+            since_ns: self.tasks[task.index()].since_ns,
+        })
+    }
+
+    /// A mutex's owner for a message.
+    fn owner_name(&self, owner: TaskId) -> String {
+        let name = self.thread_name(owner);
+        if self.tasks[owner.index()].killed { format!("{name}, which was killed") } else { name }
+    }
+
+    /// The owner of the mutex that a thread waits for.
+    fn waits_for_thread(&self, number: usize) -> Option<usize> {
+        match self.tasks[number].blocked {
+            Blocked::Mutex(mutex) => {
+                self.objects.mutexes[mutex as usize].owner().map(|owner| owner as usize)
+            }
+            _ => None,
+        }
+    }
+
+    /// Follows who waits for whom; each thread is looked at once.
+    fn circles(&self, places: &[usize]) -> Vec<Vec<usize>> {
+        let mut seen_from = vec![usize::MAX; self.tasks.len()];
+        let mut circles = Vec::new();
+        for start in 0..self.tasks.len() {
+            let mut at = Some(start);
+            while let Some(number) = at.filter(|&number| seen_from[number] == usize::MAX) {
+                seen_from[number] = start;
+                at = self.waits_for_thread(number);
+            }
+            let Some(meeting) = at.filter(|&number| seen_from[number] == start) else {
+                continue;
+            };
+            let mut circle = vec![meeting];
+            let mut at = self.waits_for_thread(meeting);
+            while let Some(number) = at.filter(|&number| number != meeting) {
+                circle.push(number);
+                at = self.waits_for_thread(number);
+            }
+            let lowest = (0..circle.len()).min_by_key(|&place| circle[place]).unwrap_or(0);
+            circle.rotate_left(lowest);
+            circles.push(circle.into_iter().map(|number| places[number]).collect());
+        }
+        circles
+    }
+}
+
+impl WaitsFor {
+    /// What follows "waits" where names say nothing: `to read`, `for a mutex`.
+    pub fn brief(&self) -> &'static str {
+        match self {
+            WaitsFor::Mutex { .. } => "for a mutex",
+            WaitsFor::Condition { .. } => "for a condition",
+            WaitsFor::Barrier { .. } => "at a barrier",
+            WaitsFor::Semaphore { .. } => "for a semaphore",
+            WaitsFor::Resume => "to be resumed",
+            WaitsFor::Read => "to read",
+            WaitsFor::Write => "to write",
+            WaitsFor::Poll => "for something to read",
+            WaitsFor::Latch => "for a latch",
+            WaitsFor::Child => "for a child",
+        }
+    }
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitsFor::Mutex { name, owner: Some((_, owner)) } => {
+                write!(f, "mutex `{name}`, held by {owner}")
+            }
+            WaitsFor::Mutex { name, owner: None } => write!(f, "mutex `{name}`"),
+            WaitsFor::Condition { name } => write!(f, "condition `{name}`"),
+            WaitsFor::Barrier { name, come, needed } => {
+                write!(f, "barrier `{name}`, to which {come} of {needed} have come")
+            }
+            WaitsFor::Semaphore { name } => write!(f, "semaphore `{name}`"),
+            WaitsFor::Resume => f.write_str("being resumed"),
+            WaitsFor::Read => f.write_str("something to read"),
+            WaitsFor::Write => f.write_str("room to write"),
+            WaitsFor::Poll => f.write_str("something to read"),
+            WaitsFor::Latch => f.write_str("a latch"),
+            WaitsFor::Child => f.write_str("a child"),
+        }
+    }
+}
+
+impl fmt::Display for WaitingThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} waits for {} ({}, since {})",
+            self.thread,
+            self.waits_for,
+            self.place,
+            Seconds(self.since_ns)
+        )
+    }
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.waiting.len();
+        let threads = if count == 1 { "thread waits" } else { "threads wait" };
+        write!(f, "{count} {threads} for others:")?;
+        for thread in self.waiting.iter().take(NAMED_MAX) {
+            write!(f, "\n  {thread}")?;
+        }
+        if count > NAMED_MAX {
+            write!(f, "\n  and {} more", count - NAMED_MAX)?;
+        }
+        for circle in self.circles.iter().take(NAMED_MAX) {
+            write!(f, "\nin a circle: ")?;
+            for &place in circle.iter().take(NAMED_MAX) {
+                let thread = &self.waiting[place];
+                let WaitsFor::Mutex { name, .. } = &thread.waits_for else {
+                    continue;
+                };
+                write!(f, "{} -> `{name}` -> ", thread.thread)?;
+            }
+            if circle.len() > NAMED_MAX {
+                write!(f, "... -> ")?;
+            }
+            f.write_str(&self.waiting[circle[0]].thread)?;
+        }
+        if self.circles.len() > NAMED_MAX {
+            write!(f, "\nand {} more circles", self.circles.len() - NAMED_MAX)?;
+        }
+        Ok(())
+    }
+}
