@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::bench_args::BenchArgs;
+use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -51,26 +52,6 @@ pub enum ListFormat {
     Json,
 }
 
-/// Yes or no.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum OnOff {
-    /// Yes.
-    On,
-    /// No.
-    Off,
-}
-
-/// How to print a comparison.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum RunFormat {
-    /// For people.
-    Table,
-    /// For programs: everything that was measured, with who ran where and when.
-    Json,
-    /// For spreadsheets.
-    Csv,
-}
-
 /// Run a workload under one or more schedulers and compare them
 ///
 /// A workload is a file in rt-app's JSON language: tasks that run, sleep, wait for each other, with
@@ -91,9 +72,11 @@ Examples:
   schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
   schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna --user \"build,play=bob\" --cgrules /etc/cgrules.conf
   schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
-  schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1")]
+  schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1
+  schedlab run examples/server.json --machine z800-2x6 --plan-out server-plan.json
+  schedlab run server-plan.json --format csv       the same run from its plan, printed otherwise")]
 pub struct RunArgs {
-    /// Workloads in rt-app's JSON language
+    /// Workloads in rt-app's JSON language, or plans (see --plan-out)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Schedulers to compare: names, `linux`, `textbook` or `all` [default: linux,textbook]
@@ -174,6 +157,10 @@ pub struct RunArgs {
     /// Draw the timeline up to this second
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "timeline")]
     pub to: Option<u64>,
+    /// Run nothing: check all, and write what is to be run into this file, with the texts of all
+    /// files in it; `schedlab run PLAN` runs it
+    #[arg(long, value_name = "PLAN.json")]
+    pub plan_out: Option<PathBuf>,
 }
 
 /// Run random machines and workloads under every invariant
@@ -330,33 +317,4 @@ pub struct CalibrateArgs {
     /// Simulate on so many cores at once; the result is the same [default: all there are]
     #[arg(long, value_name = "N")]
     pub cores: Option<std::num::NonZeroUsize>,
-}
-
-/// Seconds with a fraction, as ns.
-pub fn seconds(text: &str) -> Result<u64, String> {
-    const LIMIT_S: f64 = 1e9;
-    let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    if !(0.0..=LIMIT_S).contains(&seconds) {
-        return Err(wrong());
-    }
-    Ok((seconds * 1e9).round() as u64)
-}
-
-/// `NAME=NS`.
-pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
-    let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
-    let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
-    Ok((name.into(), ns))
-}
-
-/// `KEY=VALUE` with a whole number.
-pub fn setting(text: &str) -> Result<(String, i64), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("it must be KEY=VALUE, such as sched_latency_ns=6000000")?;
-    if key.is_empty() {
-        return Err("there is no name before the =".into());
-    }
-    let value = value.parse().map_err(|_| format!("\"{value}\" is not a whole number"))?;
-    Ok((key.into(), value))
 }

@@ -4,17 +4,14 @@
 //! benchmarks share have long names only; where a benchmark has the same name, the shared option
 //! becomes `--lab-NAME`.
 
-use crate::args::{OnOff, RunFormat, cost_setting, seconds, setting};
-use crate::mix_args;
+use crate::bench_options::{Common, PLANNED, SHARED, given, options_of};
+use crate::{mix_args, plan_args};
 use clap::error::{Error, ErrorKind};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use schedlab_bench::combined::Given;
-use schedlab_bench::parameter::ALL_CPUS;
-use schedlab_bench::{ALL, Benchmark, Chosen, Kind, Parameter, Value};
-use std::fmt;
-use std::num::NonZeroUsize;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use schedlab_bench::{ALL, Benchmark};
+use schedlab_lab::plan::{self, Load, setting};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Run a benchmark under one or more schedulers
 ///
@@ -30,126 +27,36 @@ Examples:
   schedlab bench hackbench
   schedlab bench hackbench 25 --scheduler o_1,cfs --cpus 4
   schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 --machine pentium3-700x8 --plot hb.svg
-  schedlab bench mix \"game --time 20\" \"hackbench 5\" --scheduler o_1,cfs    several at once")]
+  schedlab bench mix \"game --time 20\" \"hackbench 5\" --scheduler o_1,cfs    several at once
+  schedlab bench hackbench --groups 25,50 --plan-out hb.json                 what is to be run, as a file
+  schedlab bench plan hb.json                                                and run from it")]
 pub struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
 }
 
-/// A benchmark and what was set.
+/// What is to be run, and how.
+#[derive(Debug)]
 pub struct BenchCommand {
-    /// Which.
-    pub benchmark: Chosen,
-    /// Parameters that were set, in the order in which they were.
-    pub given: Given,
+    /// What runs.
+    pub subject: Subject,
     /// What can be set about all benchmarks.
     pub common: Common,
 }
 
-impl fmt::Debug for BenchCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} {:?}", self.benchmark.name(), self.given, self.common)
-    }
+/// What runs.
+#[derive(Debug)]
+pub enum Subject {
+    /// A benchmark, or a mix of them.
+    Load(Load),
+    /// What a plan says.
+    Plan {
+        /// The plan's file.
+        file: PathBuf,
+        /// Options that were given beside it and say what is run.
+        beside: Vec<&'static str>,
+    },
 }
-
-/// What can be set about all benchmarks. Each one's identifier is the name that it takes if the
-/// benchmark has its own: see [`SHARED`].
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Laboratory")]
-pub struct Common {
-    /// Schedulers to compare: names as `schedlab list` shows them, `linux`, `textbook` or `all`
-    #[arg(
-        id = "lab-scheduler",
-        long = "scheduler",
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "linux"
-    )]
-    pub schedulers: Vec<String>,
-    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with
-    /// --machine all]
-    #[arg(id = "lab-cpus", long = "cpus", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub cpus: Option<u32>,
-    /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
-    #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE")]
-    pub machine: Option<String>,
-    /// Ticks a second [default: what each release had in its usual build]
-    #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub hz: Option<u32>,
-    /// Nothing but the programs' own calls costs anything, even if the machine's description says
-    /// what does
-    #[arg(id = "lab-no-costs", long = "no-costs")]
-    pub no_costs: bool,
-    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
-    /// them)
-    #[arg(id = "lab-cost", long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "lab-no-costs")]
-    pub cost: Vec<(String, f64)>,
-    /// Whether idle CPUs go without ticks, where things cost something [default: as each release
-    /// has it]
-    #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
-    pub nohz: Option<OnOff>,
-    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
-    #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, i64)>,
-    /// End each run after so many simulated seconds at the latest
-    #[arg(id = "lab-duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
-    pub duration: Option<u64>,
-    /// Of all that is random in the benchmark
-    #[arg(id = "lab-seed", long = "seed", value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Run everything so often, each time with the next seed: mean, least, most and standard
-    /// deviation are told
-    #[arg(id = "lab-repeat", long = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub repeat: u64,
-    /// How to print
-    #[arg(
-        id = "lab-format",
-        long = "format",
-        value_enum,
-        default_value = "table",
-        value_name = "FORMAT"
-    )]
-    pub format: RunFormat,
-    /// Which figure a sweep shows, by its name in the table [default: the benchmark's first]
-    #[arg(id = "lab-figure", long = "figure", value_name = "NAME")]
-    pub figure: Option<String>,
-    /// Draw the curve of a sweep into a file, as SVG
-    #[arg(id = "lab-plot", long = "plot", value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-    /// Save each result in this new file as soon as it is there
-    #[arg(id = "lab-save", long = "save", value_name = "FILE", conflicts_with = "lab-resume")]
-    pub save: Option<PathBuf>,
-    /// Take what is finished from such a file, and save the rest there
-    #[arg(id = "lab-resume", long = "resume", value_name = "FILE")]
-    pub resume: Option<PathBuf>,
-    /// Simulate on so many cores at once; the result is the same [default: all there are]
-    #[arg(id = "lab-cores", long = "cores", value_name = "N")]
-    pub cores: Option<NonZeroUsize>,
-}
-
-/// The identifiers of the options of [`Common`]: `lab-` and their long names.
-const SHARED: [&str; 17] = [
-    "lab-scheduler",
-    "lab-cpus",
-    "lab-machine",
-    "lab-hz",
-    "lab-no-costs",
-    "lab-cost",
-    "lab-nohz",
-    "lab-set",
-    "lab-duration",
-    "lab-seed",
-    "lab-repeat",
-    "lab-format",
-    "lab-figure",
-    "lab-plot",
-    "lab-save",
-    "lab-resume",
-    "lab-cores",
-];
-
-/// Identifiers of parameters given by their place.
-const PLACES: [&str; 4] = ["place-1", "place-2", "place-3", "place-4"];
 
 impl Subcommand for BenchCommand {
     fn augment_subcommands(command: Command) -> Command {
@@ -162,6 +69,7 @@ impl Subcommand for BenchCommand {
             .subcommand_help_heading("Benchmarks")
             .subcommands(ALL.iter().map(|one| subcommand(*one)))
             .subcommand(mix_args::subcommand())
+            .subcommand(plan_args::subcommand())
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -169,57 +77,40 @@ impl Subcommand for BenchCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        name == mix_args::NAME || schedlab_bench::find(name).is_some()
+        [mix_args::NAME, plan_args::NAME].contains(&name) || schedlab_bench::find(name).is_some()
     }
 }
 
 impl FromArgMatches for BenchCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<BenchCommand, Error> {
-        let found = matches.subcommand();
-        if let Some((mix_args::NAME, matches)) = found {
-            let (mix, given) = mix_args::mix(matches)?;
-            return Ok(BenchCommand {
-                benchmark: Chosen::Owned(Arc::new(mix)),
-                given,
-                common: Common::from_arg_matches(matches)?,
-            });
-        }
-        let found = found.and_then(|(name, matches)| Some((schedlab_bench::find(name)?, matches)));
-        let (benchmark, matches) = found.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
-        Ok(BenchCommand {
-            benchmark: benchmark.into(),
-            given: given(benchmark, matches)
-                .into_iter()
-                .map(|(_, name, values)| (name.into(), values))
-                .collect(),
-            common: Common::from_arg_matches(matches)?,
-        })
+        let (name, matches) =
+            matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        let subject = match name {
+            mix_args::NAME => Subject::Load(Load::Mix(mix_args::mix(matches)?)),
+            plan_args::NAME => {
+                let given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+                let long = |id: &&'static str| &id["lab-".len()..];
+                let beside = PLANNED.iter().filter(given).map(long).collect();
+                Subject::Plan { file: plan_args::file(matches), beside }
+            }
+            name => {
+                let benchmark = schedlab_bench::find(name)
+                    .ok_or_else(|| Error::new(ErrorKind::InvalidSubcommand))?;
+                let given = given(benchmark, matches);
+                let parameters = given.iter().map(|(_, name, values)| setting(name, values));
+                Subject::Load(Load::Benchmark(plan::Benchmark {
+                    name: name.into(),
+                    parameters: parameters.collect(),
+                }))
+            }
+        };
+        Ok(BenchCommand { subject, common: Common::from_arg_matches(matches)? })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = BenchCommand::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-/// The parameters that were set, with their places, in the order in which they stand on the command
-/// line.
-pub fn given(
-    benchmark: &'static dyn Benchmark,
-    matches: &ArgMatches,
-) -> Vec<(usize, &'static str, Vec<Value>)> {
-    let parameters = benchmark.parameters();
-    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
-    let ids = parameters.iter().map(|parameter| (parameter, &*parameter.name));
-    let mut found: Vec<(usize, &'static str, Vec<Value>)> = ids
-        .chain(placed)
-        .filter_map(|(parameter, id)| {
-            let values = matches.get_one::<Vec<Value>>(id)?;
-            Some((matches.index_of(id).unwrap_or(usize::MAX), &*parameter.name, values.clone()))
-        })
-        .collect();
-    found.sort_by_key(|(place, ..)| *place);
-    found
 }
 
 fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
@@ -242,86 +133,6 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
         }
     }
     command
-}
-
-/// `command` with the benchmark's own options.
-pub fn options_of(benchmark: &'static dyn Benchmark, command: Command) -> Command {
-    let parameters = benchmark.parameters();
-    let command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
-    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
-    let command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
-    if parameters.iter().any(|parameter| parameter.short == Some('h')) {
-        // The real program means something else by -h.
-        let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
-        return command.disable_help_flag(true).arg(help);
-    }
-    command
-}
-
-/// What stands for a value in the help.
-fn value_name(parameter: &Parameter) -> &'static str {
-    match parameter.kind {
-        Kind::Whole { .. } => "N,...",
-        Kind::Real { .. } => "X,...",
-        Kind::Word(_) => "WORD,...",
-        Kind::Cpus => "CPUS,...",
-        Kind::Flag => "true|false,...",
-    }
-}
-
-/// Reads lists of values.
-fn reader(
-    parameter: &'static Parameter,
-) -> impl Fn(&str) -> Result<Vec<Value>, String> + Clone + Send + Sync + 'static {
-    move |text: &str| parameter.read(text).map_err(|error| error.message)
-}
-
-fn help(parameter: &Parameter) -> String {
-    let words = match parameter.kind {
-        Kind::Word(words) => format!(": {}", words.join(", ")),
-        Kind::Cpus => format!(": {ALL_CPUS}"),
-        _ => String::new(),
-    };
-    let default = match parameter.default {
-        "" => String::new(),
-        default => format!(" [default: {default}]"),
-    };
-    format!("{}{words}{default}", parameter.about)
-}
-
-/// The option that sets a parameter.
-pub fn option(parameter: &'static Parameter) -> Arg {
-    let mut option = Arg::new(&*parameter.name)
-        .long(&*parameter.name)
-        .value_name(value_name(parameter))
-        .value_parser(reader(parameter))
-        .help(help(parameter));
-    if let Some(letter) = parameter.short {
-        option = option.short(letter);
-    }
-    // What is out of range is to be told so, not that there is no option -1; where numbers below 0
-    // do, lists may begin with one.
-    option = match parameter.kind {
-        Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
-        Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
-        Kind::Word(_) | Kind::Cpus | Kind::Flag => option,
-    };
-    if parameter.kind == Kind::Flag {
-        option = option
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true")
-            .hide_default_value(true);
-    }
-    option
-}
-
-fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
-    Arg::new(id)
-        .value_name(&*parameter.name)
-        .value_parser(reader(parameter))
-        .conflicts_with(&*parameter.name)
-        .help(format!("the same as --{}", parameter.name))
 }
 
 #[cfg(test)]
@@ -357,31 +168,47 @@ mod tests {
         }
     }
 
+    /// What the line sets about a benchmark.
+    fn set(line: &str) -> Vec<(String, String)> {
+        match parsed(line).expect("it is right").subject {
+            Subject::Load(Load::Benchmark(benchmark)) => benchmark.parameters,
+            other => panic!("no benchmark: {other:?}"),
+        }
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|&(name, values)| (name.into(), values.into())).collect()
+    }
+
     #[test]
     fn values_below_0_are_values() {
-        let command = parsed("editor --nice -5,0,5 --hogs 2").expect("it is right");
-        let nice = [-5.0, 0.0, 5.0].map(Value::Real).to_vec();
-        let expected = [("nice".into(), nice), ("hogs".into(), vec![Value::Whole(2)])];
-        assert_eq!(command.given, expected);
-        let told = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
-        assert!(told.contains("\"-1\" is no whole number; give 0 to"), "{told}");
+        let expected = pairs(&[("nice", "-5,0,5"), ("hogs", "2")]);
+        assert_eq!(set("editor --nice -5,0,5 --hogs 2"), expected);
+        let error = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
+        assert!(error.contains("\"-1\" is no whole number; give 0 to"), "{error}");
     }
 
     #[test]
     fn parameters_are_set_as_the_real_program_has_it() {
-        let command =
-            parsed("hackbench -f 5,6 -pT --groups 10..30:10 --cpus 2").expect("it is right");
-        let names: Vec<(&str, usize)> =
-            command.given.iter().map(|(name, values)| (&**name, values.len())).collect();
-        assert_eq!(names, [("fds", 2), ("pipe", 1), ("threads", 1), ("groups", 3)]);
-        assert_eq!(command.given[1].1, [Value::Flag(true)]);
-        assert_eq!(command.common.cpus, Some(2));
-        let command = parsed("hackbench 25 --pipe=false,true").expect("it is right");
-        assert_eq!(command.given[0], ("groups".into(), vec![Value::Whole(25)]));
-        assert_eq!(command.given[1], ("pipe".into(), vec![Value::Flag(false), Value::Flag(true)]));
-        let command = parsed("cyclictest -h 400").expect("it is its histogram, not help");
-        assert_eq!(command.given[0].0, "histogram");
+        let line = "hackbench -f 5,6 -pT --groups 10..30:10 --cpus 2";
+        let expected =
+            [("fds", "5,6"), ("pipe", "true"), ("threads", "true"), ("groups", "10,20,30")];
+        assert_eq!(set(line), pairs(&expected));
+        assert_eq!(parsed(line).expect("it is right").common.cpus, Some(2));
+        let expected = pairs(&[("groups", "25"), ("pipe", "false,true")]);
+        assert_eq!(set("hackbench 25 --pipe=false,true"), expected);
+        // It is its histogram, not help.
+        assert_eq!(set("cyclictest -h 400")[0].0, "histogram");
         assert!(parsed("hackbench 25 --groups 30").is_err());
         assert!(parsed("hackbench --groups 0").is_err());
+    }
+
+    #[test]
+    fn what_is_given_beside_a_plan_is_known() {
+        let line = "plan p.json --cpus 2 --seed 1 --format csv --cores 2";
+        let Subject::Plan { file, beside } = parsed(line).expect("it is right").subject else {
+            panic!("it is a plan")
+        };
+        assert_eq!((file, beside), (PathBuf::from("p.json"), vec!["cpus", "seed"]));
     }
 }

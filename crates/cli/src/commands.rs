@@ -2,7 +2,6 @@
 
 pub mod bench;
 pub mod calibrate;
-mod choose;
 pub mod list;
 pub mod papers;
 pub mod run;

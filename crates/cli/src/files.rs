@@ -1,12 +1,26 @@
-//! Files that the program writes.
+//! Files that the program reads and writes.
 
+use schedlab_lab::compressed;
+use schedlab_lab::plan::Source;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// What went wrong with a file or a directory.
-pub fn told(path: &Path, error: &io::Error) -> String {
+pub fn describe_error(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
+}
+
+/// Reads a text file, compressed or not.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path) -> Result<Source, String> {
+    let file = path.display().to_string();
+    let failed = |error| format!("{file}: {error}");
+    let bytes = compressed::read(path, compressed::LIMIT).map_err(failed)?;
+    let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
+    Ok(Source { file, text })
 }
 
 /// Whether a file can be expected to be written there: better known now than after minutes of

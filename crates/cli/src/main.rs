@@ -6,9 +6,13 @@
 
 mod args;
 mod bench_args;
+mod bench_options;
 mod commands;
 mod files;
 mod mix_args;
+mod options;
+mod plan_args;
+mod plans;
 mod terminal;
 
 use args::{Cli, Command};

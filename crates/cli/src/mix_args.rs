@@ -1,12 +1,13 @@
 //! The command line of `schedlab bench mix`: members, each written as it stands after
 //! `schedlab bench` when it is run alone.
 
-use crate::bench_args::{Common, given, option, options_of};
-use crate::files::told;
+use crate::bench_options::{Common, given, option, options_of};
+use crate::files::describe_error;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
-use schedlab_bench::combined::{Given, Member, Mix, SETTINGS, setting_aside, setting_name};
+use schedlab_bench::combined::{SETTINGS, setting_aside, setting_name};
 use schedlab_bench::{ALL, Benchmark, Value};
+use schedlab_lab::plan::{Member, Mix, Setting, setting};
 use schedlab_workload::close_names;
 use std::path::PathBuf;
 
@@ -60,10 +61,10 @@ struct Written {
 }
 
 /// Makes the mix that the command line asks for.
-pub fn mix(matches: &ArgMatches) -> Result<(Mix, Given), Error> {
+pub fn mix(matches: &ArgMatches) -> Result<Mix, Error> {
     let written = written(matches)?;
     let members = written.iter().map(member).collect::<Result<Vec<Member>, Error>>()?;
-    Mix::of(members).map_err(|error| failed(error.to_string()))
+    Ok(Mix { members })
 }
 
 fn failed(message: String) -> Error {
@@ -75,7 +76,7 @@ fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
     let mut written = vec![];
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
         let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| failed(told(path, &error)))?;
+        let text = text.map_err(|error| failed(describe_error(path, &error)))?;
         for (number, line) in text.lines().enumerate() {
             let text = line.split('#').next().unwrap_or_default().trim();
             if !text.is_empty() {
@@ -107,7 +108,11 @@ fn member(written: &Written) -> Result<Member, Error> {
         ErrorKind::DisplayHelp => error,
         _ => failed(format!("{place}: {}", what_is_wrong(&error))),
     })?;
-    Ok(Member { name, benchmark, given: given_of(benchmark, &matches) })
+    Ok(Member {
+        called: name,
+        name: benchmark.name().into(),
+        parameters: given_of(benchmark, &matches),
+    })
 }
 
 /// Why there is no such benchmark, and which there are.
@@ -147,10 +152,7 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
 }
 
 /// What was set about a member, in the order in which it stands there.
-fn given_of(
-    benchmark: &'static dyn Benchmark,
-    matches: &ArgMatches,
-) -> Vec<(&'static str, Vec<Value>)> {
+fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<Setting> {
     let mut all = given(benchmark, matches);
     for setting in SETTINGS {
         let id = setting_aside(&setting.name);
@@ -160,5 +162,5 @@ fn given_of(
         }
     }
     all.sort_by_key(|(place, ..)| *place);
-    all.into_iter().map(|(_, name, values)| (name, values)).collect()
+    all.into_iter().map(|(_, name, values)| setting(name, &values)).collect()
 }

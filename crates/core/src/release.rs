@@ -65,6 +65,8 @@ pub struct Capabilities {
     pub quotas: bool,
     /// A group as a whole can count as `SCHED_IDLE`.
     pub idle_groups: bool,
+    /// It can make a group for each user by itself (`CONFIG_FAIR_USER_SCHED`, 2.6.24 to 2.6.32).
+    pub user_groups: bool,
     /// Whether an idle CPU goes without ticks (`CONFIG_NO_HZ`), in its usual build for x86-64: the
     /// mainline since 2.6.24, and what was made for it. (i386 had it since 2.6.21, which no release
     /// here is built for where it would matter.) The textbooks' schedulers do nothing at a tick.
@@ -80,6 +82,7 @@ impl Capabilities {
         groups: false,
         quotas: false,
         idle_groups: false,
+        user_groups: false,
         nohz: false,
         clairvoyant: false,
     };

@@ -8,6 +8,7 @@
 //! ```
 
 use schedlab_bench::Values;
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select;
 use schedlab_machine::description;
@@ -29,9 +30,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for modelled in [true, false] {
         let bench = Bench {
             values: values.clone(),
-            cpus: machine.topology.cpus(),
-            costs: machine.costs.clone().filter(|_| modelled),
-            machine: Some(machine.clone()),
+            config: RunConfig {
+                costs: machine.costs.clone().filter(|_| modelled),
+                hz: None,
+                ..RunConfig::described(machine.clone())
+            },
             ..Bench::new(benchmark)
         };
         let start = Instant::now();

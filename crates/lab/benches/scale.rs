@@ -26,6 +26,7 @@
 //! memory is its own.
 
 use schedlab_bench::Values;
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select;
 use std::error::Error;
@@ -83,7 +84,7 @@ fn case(scheduler: &str, groups: &str, sockets: bool) -> Result<(), Box<dyn Erro
         values = values.with(benchmark.parameters(), name, text)?;
     }
     let tasks = 50 * values.whole("groups");
-    let bench = Bench { values, cpus: CPUS, ..Bench::new(benchmark) };
+    let bench = Bench { values, config: RunConfig::flat(CPUS), ..Bench::new(benchmark) };
     let start = Instant::now();
     let run = bench.run(&choice)?;
     let took = start.elapsed();

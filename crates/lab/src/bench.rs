@@ -1,19 +1,19 @@
 //! Runs a benchmark under a scheduler: [`Bench`].
 
-use crate::panics;
-use crate::report_of::{RunInputs, TaskInfo, report_of};
-use crate::run::RunError;
+use crate::assembly::{self, Assembly, Observed, Outcome};
+use crate::catch_panic::catch_panic;
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::report_of::TaskInfo;
+use crate::run::Run;
 use crate::select::{Choice, Needs};
-use crate::setup::{self, NewGroup, Refused};
-use schedlab_bench::{BadValue, Chosen, Conditions, End, Findings, Values};
-use schedlab_core::{BuildConfig, Event, Scheduler, TaskId, Tunable};
-use schedlab_machine::costs::CostModel;
-use schedlab_machine::description::Description;
-use schedlab_machine::{Action, Config, Machine, Observer, RunEnd};
+use crate::setup::{self, NewGroup};
+use schedlab_bench::{Chosen, Conditions, End, Values};
+use schedlab_core::{Event, Observer, Scheduler, TaskId, Tunable};
+use schedlab_machine::{Action, Machine, RunEnd};
 use schedlab_measure::Stats;
-use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
+use schedlab_workload::Reason;
 use schedlab_workload::programs::{Kernel, PartId, Profile};
-use schedlab_workload::{Error, Reason};
 
 /// A benchmark with all that is set about it, but for the scheduler.
 #[derive(Clone)]
@@ -22,65 +22,8 @@ pub struct Bench {
     pub benchmark: Chosen,
     /// Its parameters.
     pub values: Values,
-    /// CPUs, 1 to 4096; those of `machine`, if there is one.
-    pub cpus: u32,
-    /// What the CPUs are; none: so many equal ones.
-    pub machine: Option<Description>,
-    /// What things cost; none: nothing but the programs' own calls, by the specifications' figures.
-    pub costs: Option<CostModel>,
-    /// Whether idle CPUs go without ticks; none: as each release has it. It matters only where
-    /// things cost something.
-    pub nohz: Option<bool>,
-    /// Ticks a second; none: what each release had in its usual build.
-    pub hz: Option<u32>,
-    /// Of all random draws.
-    pub seed: u64,
-    /// Ends the run at the latest, ns.
-    pub limit_ns: Option<u64>,
-    /// The scheduler's tunables to set.
-    pub tunables: Vec<(String, i64)>,
-}
-
-/// What came of a run.
-#[derive(Clone, Debug)]
-pub struct BenchRun {
-    /// What the benchmark found.
-    pub findings: Findings,
-    /// What the laboratory measured besides.
-    pub report: RunReport,
-    /// What the user should know about it besides.
-    pub warning: Option<String>,
-}
-
-/// Why a benchmark came to nothing.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum BenchError {
-    /// A parameter does not do.
-    #[error(transparent)]
-    Value(#[from] BadValue),
-    /// The scheduler cannot run it on such a machine.
-    #[error("it cannot run {benchmark}: {why}")]
-    Refused {
-        /// What it was to run.
-        benchmark: &'static str,
-        /// What it lacks.
-        why: String,
-    },
-    /// The programs, or the machine, cannot go on.
-    #[error("{0}")]
-    Run(String),
-}
-
-impl From<Refused> for BenchError {
-    fn from(error: Refused) -> BenchError {
-        BenchError::Run(error.to_string())
-    }
-}
-
-impl From<RunError> for BenchError {
-    fn from(error: RunError) -> BenchError {
-        BenchError::Run(error.to_string())
-    }
+    /// The machine and what is set about it.
+    pub config: RunConfig,
 }
 
 impl Bench {
@@ -90,73 +33,60 @@ impl Bench {
         Bench {
             values: Values::defaults(benchmark.parameters()),
             benchmark,
-            cpus: 1,
-            machine: None,
-            costs: None,
-            nohz: None,
-            hz: None,
-            seed: 1,
-            limit_ns: None,
-            tunables: vec![],
+            config: RunConfig::flat(1),
         }
     }
 
     /// What it asks of a scheduler.
     pub fn needs(&self) -> Needs {
         Needs {
-            cpus: self.cpus,
-            hz: self.hz,
             policies: self.benchmark.policies(&self.values),
             affinity: self.benchmark.binds(&self.values),
             groups: !self.benchmark.groups(&self.values).is_empty(),
-            ..Needs::default()
+            ..self.config.needs()
         }
     }
 
     /// The tunables of `choice`, which does not refuse it, on this machine.
     pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
-        choice.build(&self.build_config(choice)).inspect().tunables()
+        self.config.tunables_of(choice)
     }
 
-    fn build_config(&self, choice: &Choice) -> BuildConfig {
-        let mut build = choice.build_config(&self.needs());
-        if let Some(machine) = &self.machine {
-            build.topology.clone_from(&machine.topology);
-        }
-        build
+    /// The seed of all that is random in it.
+    pub fn seed(&self) -> u64 {
+        self.config.seed.unwrap_or(1)
     }
 
     /// Runs it under `choice`.
     ///
     /// # Errors
-    /// [`BenchError`], also if `choice` refuses what it [`needs`](Bench::needs).
-    pub fn run(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
-        if let Some(why) = choice.refuses(&self.needs()) {
-            return Err(BenchError::Refused { benchmark: self.benchmark.name(), why });
-        }
-        panics::caught(|| self.run_uncaught(choice)).map_err(RunError::Broken)?
+    /// [`Error`], also if `choice` refuses what it [`needs`](Bench::needs).
+    pub fn run(&self, choice: &Choice) -> Result<Run, Error> {
+        self.run_with(choice, ()).map(|(run, ())| run)
     }
 
-    fn run_uncaught(&self, choice: &Choice) -> Result<BenchRun, BenchError> {
-        let build = self.build_config(choice);
+    /// The same with an observer of the caller's, which sees every event.
+    ///
+    /// # Errors
+    /// As of [`run`](Bench::run).
+    pub fn run_with<O: Observer>(&self, choice: &Choice, observer: O) -> Result<(Run, O), Error> {
+        if let Some(why) = choice.refuses(&self.needs()) {
+            return Err(Error::CannotRun { what: self.benchmark.name().into(), why });
+        }
+        catch_panic(|| self.run_uncaught(choice, observer)).map_err(Error::Broken)?
+    }
+
+    fn run_uncaught<O: Observer>(&self, choice: &Choice, others: O) -> Result<(Run, O), Error> {
+        let config = &self.config;
+        let calls = config.costs.as_ref().map(|costs| setup::calls(costs, choice));
         let conditions = Conditions {
-            cpus: self.cpus,
+            cpus: config.cpus,
             profile: Profile::of(choice.release.kernel()),
-            costs: self
-                .costs
-                .as_ref()
-                .map_or_else(Default::default, |costs| setup::calls(costs, choice)),
-            seed: self.seed,
+            costs: calls.unwrap_or_default(),
+            seed: self.seed(),
         };
         let mut os = conditions.os();
         let prepared = self.benchmark.prepare(&self.values, &conditions, &mut os)?;
-        let config = Config::idealised(self.cpus, build.hz);
-        let scheduler = choice.build(&build);
-        let stats = Stats::new(self.cpus, &[]);
-        let mut machine = Machine::new(config, scheduler, os, stats);
-        if let Some(costs) = &self.costs {
-            machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
-        }
         let shares = self.benchmark.groups(&self.values);
         let paths: Vec<String> = (1..=shares.len()).map(|number| format!("/{number}")).collect();
         let groups: Vec<NewGroup<'_>> = paths
@@ -164,49 +94,35 @@ impl Bench {
             .zip(shares)
             .map(|(path, shares)| NewGroup::weighing(path, shares))
             .collect();
-        setup::administer(&mut machine, &self.tunables, &groups)?;
-        let limit_ns = prepared.limit_ns.unwrap_or(u64::MAX).min(self.limit_ns.unwrap_or(u64::MAX));
+        let mut assembly = Assembly::new(config, choice)?;
+        assembly.groups = &groups;
+        let mut machine = assembly.build(os, (Stats::new(config.cpus, &[]), others))?;
+        let limit_ns =
+            prepared.limit_ns.unwrap_or(u64::MAX).min(config.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
             Ok(end) => end,
             Err(error) if error.reason() == Reason::Finished => RunEnd::AllEnded,
-            Err(error) => return Err(BenchError::Run(error.to_string())),
+            Err(error) => return Err(error.into()),
         };
         let now_ns = machine.now_ns();
         machine.observer_mut().on(now_ns, Event::Finished);
-        let warning = (end == RunEnd::Stuck).then(|| who_is_stuck(machine.workload(), now_ns));
-        let counts = machine.counts();
-        let (overheads, energy) = (machine.overheads(), machine.energy());
-        let (scheduler, os, stats) = machine.into_parts();
+        let warning = (end == RunEnd::Stuck).then(|| report_stuck(machine.workload(), now_ns));
+        let outcome = Outcome::of(&machine, end);
+        let (scheduler, os, (stats, others)) = machine.into_parts();
         let findings =
             (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
-        let tasks = task_infos(&os);
-        let report = report_of(RunInputs {
-            scheduler: SchedulerInfo {
-                name: choice.entry.name.into(),
-                release: choice.release.version.into(),
-                title: choice.entry.title.into(),
-            },
-            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
-            tunables: &scheduler.inspect().tunables(),
-            seed: Some(self.seed),
-            end,
-            counts,
-            overheads,
-            energy,
-            tasks: &tasks,
+        let observed = Observed {
+            tasks: &task_infos(&os),
+            groups: &[],
             stats: &stats,
             fairness: None,
+            group_usage: None,
             slices: None,
             spans: None,
-            groups: &[],
-            group_usage: None,
-        });
-        Ok(BenchRun { findings, report, warning })
-    }
-
-    /// What the report calls the machine.
-    pub(crate) fn model_name(&self) -> String {
-        setup::model_name(self.machine.as_ref(), self.costs.is_some())
+        };
+        let seed = Some(self.seed());
+        let report = assembly::report(config, choice, seed, outcome, &*scheduler, observed);
+        Ok((Run { report, findings, warning }, others))
     }
 }
 
@@ -214,7 +130,7 @@ impl Bench {
 fn run_parts<S: Scheduler, O: Observer>(
     machine: &mut Machine<S, Kernel, O>,
     limit_ns: u64,
-) -> Result<RunEnd, Error> {
+) -> Result<RunEnd, schedlab_workload::Error> {
     for (at_ns, part) in machine.workload().deadlines() {
         if at_ns >= limit_ns {
             break;
@@ -246,22 +162,27 @@ fn task_infos(os: &Kernel) -> Vec<TaskInfo> {
 }
 
 /// Who waits for what, in a run that is stuck.
-fn who_is_stuck(os: &Kernel, now_ns: u64) -> String {
+fn report_stuck(os: &Kernel, now_ns: u64) -> String {
     const MOST: usize = 5;
     let waiting = os.wait_graph().waiting;
-    let told: Vec<String> = waiting
+    let lines: Vec<String> = waiting
         .iter()
         .take(MOST)
         .map(|waiting| format!("{} waits {}", waiting.thread, waiting.waits_for.brief()))
         .collect();
     let more = if waiting.len() > MOST { ", ..." } else { "" };
-    format!("at {:.6} s no task can ever run again: {}{more}", now_ns as f64 / 1e9, told.join(", "))
+    format!(
+        "at {:.6} s no task can ever run again: {}{more}",
+        now_ns as f64 / 1e9,
+        lines.join(", ")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::select;
+    use schedlab_machine::costs::CostModel;
 
     fn hackbench(set: &[(&str, &str)], cpus: u32) -> Bench {
         let benchmark = schedlab_bench::find("hackbench").expect("it is there");
@@ -269,7 +190,7 @@ mod tests {
         for (name, text) in set {
             values = values.with(benchmark.parameters(), name, text).expect("it does");
         }
-        Bench { values, cpus, ..Bench::new(benchmark) }
+        Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
     }
 
     /// The specification's own check: 16,000 messages of 3.4 us each, on one CPU and on two.
@@ -303,12 +224,13 @@ mod tests {
         let mut costs = CostModel::default();
         costs.set("tick", 999_000.0).expect("it is there");
         costs.set("interrupt", 1_000.0).expect("it is there");
-        let bench =
-            Bench { hz: Some(1000), costs: Some(costs), ..hackbench(&[("groups", "1")], 1) };
+        let mut bench = hackbench(&[("groups", "1")], 1);
+        bench.config.hz = Some(1000);
+        bench.config.costs = Some(costs);
         let told = bench.run(&choice).expect_err("a tick costs a millisecond").to_string();
         assert!(told.contains("a tick costs 1000000 ns"), "{told}");
-        let slower = Bench { hz: Some(100), ..bench };
-        assert!(slower.run(&choice).is_ok());
+        bench.config.hz = Some(100);
+        assert!(bench.run(&choice).is_ok());
     }
 
     #[test]

@@ -12,15 +12,15 @@
 
 mod accounts;
 #[cfg(test)]
-mod doubles;
+mod faulty_schedulers;
 mod fingerprint;
+mod invariants;
 mod reasons;
 pub mod shares;
-mod watched;
 
 pub use accounts::{Accounts, Asked};
 pub use fingerprint::Fingerprint;
-pub use watched::{Limits, Watched};
+pub use invariants::{Limits, Watched};
 
 use schedlab_core::{CpuId, TaskId};
 use std::fmt;

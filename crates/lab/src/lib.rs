@@ -1,12 +1,12 @@
 //! The laboratory bench: what is done with schedulers, machines and workloads together.
 //!
-//! * [`run`]: runs a workload under schedulers of one's choice.
+//! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
+//! * [`run`]: a workload under a scheduler; [`mod@bench`]: a benchmark under a scheduler.
 //! * [`mod@report_of`]: makes the report of a run of what observers saw.
-//! * [`mod@bench`]: runs benchmarks under schedulers of one's choice.
-//! * [`verify`]: replays golden schedules and says where they are not met.
-//! * [`check`]: rules that every scheduler has to keep at every event, and what watches over them.
+//! * [`verify`]: replays golden schedules and reports where they are not met.
+//! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
 //! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
-//! * [`select`]: which schedulers can run a given machine and workload.
+//! * [`select`]: which schedulers there are, and which can run a given machine and workload.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
 //! * [`parallel`]: the same work done on many things at once, with results in the order of the
@@ -16,16 +16,54 @@
 //! * [`setup`]: what an administrator does before a run.
 //! * [`compressed`]: files as they are, or compressed.
 //!
-//! Nothing here prints, ends the program or keeps global state.
+//! A workload under two schedulers, with an observer of one's own:
+//!
+//! ```
+//! use schedlab_core::{Event, Observer};
+//! use schedlab_lab::plan::{Load, Plan, Source};
+//!
+//! /// Counts how often a task is taken off a CPU that it could have used further.
+//! #[derive(Default)]
+//! struct Preemptions(u64);
+//!
+//! impl Observer for Preemptions {
+//!     fn on(&mut self, _now_ns: u64, event: Event<'_>) {
+//!         if let Event::Switched { prev: Some(_), prev_runnable: true, .. } = event {
+//!             self.0 += 1;
+//!         }
+//!     }
+//! }
+//!
+//! let text = r#"{"tasks": {"hog": {"instance": 2, "loop": 100, "run": 10000}}}"#;
+//! let load = Load::Workload(Source { file: "hogs.json".into(), text: text.into() });
+//! let plan = Plan::new(load, vec!["round_robin".into(), "cfs@2.6.32".into()]);
+//! let prepared = plan.prepare()?;
+//! let mut counts = vec![];
+//! for scheduler in prepared.schedulers() {
+//!     let (run, preemptions) = prepared.run_with(scheduler, Preemptions::default())?;
+//!     println!("{}: {} preemptions", scheduler.choice, preemptions.0);
+//!     assert_eq!(run.report.end.at_ns, 2_000_000_000, "the two hogs need a second each");
+//!     counts.push(preemptions.0);
+//! }
+//! assert!(counts[0] < counts[1], "CFS has shorter turns");
+//! # Ok::<(), schedlab_lab::Error>(())
+//! ```
+//!
+//! Nothing here prints, ends the program or keeps global state; with one thread nothing starts
+//! another.
 
+mod assembly;
 pub mod bench;
 pub mod calculators;
 pub mod calibrate;
+mod catch_panic;
 pub mod check;
 pub mod compressed;
+mod config;
+mod error;
 pub mod machines;
-mod panics;
 pub mod parallel;
+pub mod plan;
 pub mod report_of;
 pub mod run;
 pub mod select;
@@ -33,6 +71,10 @@ pub mod setup;
 pub mod stress;
 pub mod sweep;
 pub mod verify;
+
+pub use catch_panic::catch_panic;
+pub use config::RunConfig;
+pub use error::Error;
 
 /// The example of the README.
 #[cfg(doctest)]

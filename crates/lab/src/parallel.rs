@@ -16,6 +16,8 @@ pub fn cores() -> NonZeroUsize {
 /// Applies `work` to every item on `threads` threads. `ready` gets the results on the calling
 /// thread, each as soon as those before it are there: always in the order of the items, whichever
 /// thread was faster. If it answers false no further item is begun.
+///
+/// With one thread, or one item, no thread is started: the work is done on the calling one.
 pub fn for_each_in_order<T, R>(
     items: &[T],
     threads: NonZeroUsize,
@@ -25,6 +27,14 @@ pub fn for_each_in_order<T, R>(
     T: Sync,
     R: Send,
 {
+    if threads.get().min(items.len()) <= 1 {
+        for (index, item) in items.iter().enumerate() {
+            if !ready(index, work(item)) {
+                return;
+            }
+        }
+        return;
+    }
     let next = AtomicUsize::new(0);
     // Nobody runs far ahead of a caller who is busy with a result, and may be about to say no.
     let (sender, receiver) = mpsc::sync_channel(AHEAD * threads.get());
@@ -94,6 +104,18 @@ mod tests {
             assert_eq!(map(&items, threads(count), slow_first), expected);
         }
         assert_eq!(map(&[], threads(3), slow_first), [0u64; 0]);
+    }
+
+    #[test]
+    fn one_thread_is_the_callers() {
+        let mut seen = vec![];
+        let work = |&item: &usize| (item, std::thread::current().id());
+        for_each_in_order(&[1, 2, 3], threads(1), work, |_, result| {
+            seen.push(result);
+            seen.len() < 2
+        });
+        let here = std::thread::current().id();
+        assert_eq!(seen, [(1, here), (2, here)]);
     }
 
     #[test]

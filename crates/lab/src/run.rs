@@ -1,45 +1,34 @@
-//! Runs a workload under schedulers of one's choice and reports on each.
+//! Runs a workload under a scheduler and reports on it: [`Experiment`], [`Run`].
 
-use crate::panics;
-use crate::report_of::{GroupInfo, RunInputs, TaskInfo, report_of};
+use crate::assembly::{self, Assembly, Observed, Outcome};
+use crate::catch_panic::catch_panic;
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::report_of::{GroupInfo, TaskInfo};
 use crate::select::{Choice, Needs};
-use crate::setup::{self, NewGroup, Refused};
+use crate::setup::{self, NewGroup};
+use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, GroupId, Scheduler, TaskId, Tunable};
-use schedlab_machine::costs::CostModel;
-use schedlab_machine::description::Description;
-use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64, TaskState};
+use schedlab_core::{GroupId, Observer, Scheduler, TaskId, Tunable};
+use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
 use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
-use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
+use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
-use schedlab_workload::timetable::{Outcome, Surroundings};
+use schedlab_workload::timetable::{self, Surroundings};
 use schedlab_workload::{
-    Diagnostic, Error, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
+    Diagnostic, GroupPlan, GroupSettings, Kernel, Model, Options, Target, Timetable, rt_app,
 };
 
 /// A workload with the machine it is to run on.
 #[derive(Clone, Debug)]
 pub struct Experiment {
+    /// The machine and what is set about it.
+    pub config: RunConfig,
     /// What tasks do.
     pub model: Model,
     /// The groups there are.
     pub groups: GroupPlan,
-    /// CPUs.
-    pub cpus: u32,
-    /// The machine that has them; none = they are all equal, and equally far from each other.
-    pub machine: Option<Description>,
-    /// What things cost on it; none = nothing does.
-    pub costs: Option<CostModel>,
-    /// Whether idle CPUs go without ticks, where things cost something; none = as each release has
-    /// it.
-    pub nohz: Option<bool>,
-    /// Ticks a second; none = what each release had in its usual build.
-    pub hz: Option<u32>,
-    /// When the run is stopped, ns, in place of what the workload says.
-    pub limit_ns: Option<u64>,
-    /// Simultaneous events happen in random order, by this seed; none = in the golden order.
-    pub seed: Option<u64>,
     /// Whether to record who ran where and when.
     pub record: bool,
     /// What is done to the machine while it runs. Tunables that a scheduler has not are passed
@@ -49,31 +38,13 @@ pub struct Experiment {
 
 /// What came of a run.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub struct Run {
     /// The figures.
     pub report: RunReport,
+    /// What the benchmark found, if it was one; empty otherwise.
+    pub findings: Findings,
     /// What the user should know about it besides.
     pub warning: Option<String>,
-}
-
-/// Why a run came to nothing.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum RunError {
-    /// The scheduler refuses a tunable or a group.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The workload cannot be run on such a machine.
-    #[error(transparent)]
-    Workload(#[from] Diagnostic),
-    /// A program could not go on as meant.
-    #[error(transparent)]
-    Stopped(#[from] Error),
-    /// All tasks that are left sleep, and nobody will ever wake them.
-    #[error("no task can ever run again: {0}")]
-    Stuck(String),
-    /// The scheduler, or what drives it, failed.
-    #[error("the simulation broke down, which is a fault of this program: {0}")]
-    Broken(String),
 }
 
 /// The smallest machine that has all the CPUs that `model` names.
@@ -97,13 +68,7 @@ impl Experiment {
         Ok(Experiment {
             groups: GroupPlan::new(settings, &model.group_paths(), cpus)?,
             model,
-            cpus,
-            machine: None,
-            costs: None,
-            nohz: None,
-            hz: None,
-            limit_ns: None,
-            seed: None,
+            config: RunConfig::flat(cpus),
             record: false,
             timetable: Timetable::default(),
         })
@@ -111,47 +76,33 @@ impl Experiment {
 
     /// What it asks of a scheduler.
     pub fn needs(&self) -> Needs {
-        let binds = |cpus: &Vec<u32>| (0..self.cpus).any(|cpu| !cpus.contains(&cpu));
+        let binds = |cpus: &Vec<u32>| (0..self.config.cpus).any(|cpu| !cpus.contains(&cpu));
         let phases = self.model.tasks.iter().flat_map(|task| &task.phases);
         let of_tasks = self.model.tasks.iter().map(|task| &task.properties);
         let mut policies = self.model.policies();
         policies.extend(self.timetable.policies());
         let mut properties = phases.map(|phase| &phase.properties).chain(of_tasks);
         Needs {
-            cpus: self.cpus,
-            hz: self.hz,
+            cpus: self.config.cpus,
+            hz: self.config.hz,
             policies,
             groups: !self.groups.groups().is_empty(),
             limits: self.timetable.sets_limits()
                 || self.groups.groups().iter().any(|group| group.quota_us.is_some()),
             affinity: self.timetable.sets_affinity()
-                || self.groups.groups().iter().any(|group| group.binds(self.cpus))
+                || self.groups.groups().iter().any(|group| group.binds(self.config.cpus))
                 || properties.any(|properties| properties.cpus.as_ref().is_some_and(binds)),
         }
     }
 
-    /// How to build `choice`, which does not refuse it.
-    fn build_config(&self, choice: &Choice) -> BuildConfig {
-        let mut build = choice.build_config(&self.needs());
-        if let Some(machine) = &self.machine {
-            build.topology.clone_from(&machine.topology);
-        }
-        build
-    }
-
-    /// What the report calls the machine.
-    fn model_name(&self) -> String {
-        setup::model_name(self.machine.as_ref(), self.costs.is_some())
-    }
-
     /// How the loader is to check the workload.
     pub fn target(&self) -> Target {
-        Target { cpus: self.cpus, limited: self.limit_ns.is_some() }
+        Target { cpus: self.config.cpus, limited: self.config.limit_ns.is_some() }
     }
 
     /// When the run is stopped at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
-        self.limit_ns.or(self.model.global.duration_ns)
+        self.config.limit_ns.or(self.model.global.duration_ns)
     }
 
     /// That every name in the timetable means something, if the workload is run under `choices`.
@@ -167,7 +118,7 @@ impl Experiment {
         self.timetable.check(&Surroundings {
             model: &self.model,
             groups: &self.groups,
-            cpus: self.cpus,
+            cpus: self.config.cpus,
             tunables: &tunables,
             limited: self.until_ns().is_some(),
         })
@@ -175,26 +126,99 @@ impl Experiment {
 
     /// The tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
-        choice.build(&self.build_config(choice)).inspect().tunables()
+        self.config.tunables_of(choice)
     }
 
-    /// Runs it under `choice`, which does not refuse it, with `tunables` set.
+    /// Runs it under `choice`, which does not refuse it.
     ///
     /// # Errors
-    /// [`RunError`].
-    pub fn run(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
-        panics::caught(|| self.run_uncaught(choice, tunables)).map_err(RunError::Broken)?
+    /// What the scheduler refuses, and how the run ended badly.
+    pub fn run(&self, choice: &Choice) -> Result<Run, Error> {
+        self.run_with(choice, ()).map(|(run, ())| run)
     }
 
-    fn run_uncaught(&self, choice: &Choice, tunables: &[(String, i64)]) -> Result<Ran, RunError> {
+    /// The same with an observer of the caller's, which sees every event.
+    ///
+    /// # Errors
+    /// As of [`run`](Experiment::run).
+    pub fn run_with<O: Observer>(&self, choice: &Choice, observer: O) -> Result<(Run, O), Error> {
+        self.run_under(&self.config, choice, observer)
+    }
+
+    /// The same with `config` in place of its own.
+    pub(crate) fn run_under<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        observer: O,
+    ) -> Result<(Run, O), Error> {
+        catch_panic(|| self.run_uncaught(config, choice, observer)).map_err(Error::Broken)?
+    }
+
+    fn run_uncaught<O: Observer>(
+        &self,
+        config: &RunConfig,
+        choice: &Choice,
+        others: O,
+    ) -> Result<(Run, O), Error> {
         let paths = self.model.group_paths();
         let ids = setup::group_ids(self.groups.groups().len());
         let options = Options {
             group_ids: self.groups.ids_of(&ids, &paths),
-            calls: self.costs.as_ref().map(|costs| setup::calls(costs, choice)),
+            calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
             ..Options::default()
         };
         let vm = rt_app::prepare(&self.model, &self.target(), options)?;
+        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let mut assembly = Assembly::new(config, choice)?;
+        assembly.groups = &groups;
+        if let Some(seed) = config.seed {
+            assembly.machine.order = Order::Shuffled(SplitMix64::new(seed));
+        }
+        let observer = (self.observer(&vm, &ids, &groups), others);
+        let mut machine = assembly.build(vm, observer)?;
+        let known: Vec<&str> =
+            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
+        let timetable = self.timetable.for_scheduler(&known);
+        let until_ns = self.until_ns().unwrap_or(u64::MAX);
+        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
+        let mut warnings: Vec<String> = report_refusals(&outcome).into_iter().collect();
+        if outcome.end == RunEnd::Stuck {
+            let waits = report_stuck(&machine);
+            // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
+            // that some wait in vain is not.
+            if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
+                return Err(Error::Stuck(waits));
+            }
+            let at_s = machine.now_ns() as f64 / 1e9;
+            warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+        }
+        let outcome = Outcome::of(&machine, outcome.end);
+        let (scheduler, vm, (((stats, fairness), recorded), others)) = machine.into_parts();
+        let ((slices, spans), usage) = recorded;
+        let has_limits = choice.release.can.quotas;
+        let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
+            .map(|(group, &id)| GroupInfo {
+                path: group.path.clone(),
+                stats: if has_limits { scheduler.inspect().group_stats(id).ok() } else { None },
+            })
+            .collect();
+        let observed = Observed {
+            tasks: &task_infos(&vm),
+            groups: &group_infos,
+            stats: &stats,
+            fairness: Some(&fairness),
+            group_usage: usage.as_ref(),
+            slices: slices.map(SliceRecorder::into_slices),
+            spans: spans.map(SpanRecorder::into_spans),
+        };
+        let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
+        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
+        Ok((Run { report, findings: Findings::default(), warning }, others))
+    }
+
+    /// What measures the run.
+    fn observer(&self, vm: &Kernel, ids: &[GroupId], groups: &[NewGroup<'_>]) -> Measures {
         let keys = key_numbers(vm.threads().map(|thread| thread.key));
         let fair_groups: Vec<Group> = self
             .groups
@@ -205,108 +229,49 @@ impl Experiment {
                 shares: group.shares,
             })
             .collect();
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
-        let observer = (
-            (
-                Stats::new(self.cpus, &keys),
-                Fairness::new(self.cpus, weights, &fair_groups, keys.len()),
-            ),
+        (
+            (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
             (
                 (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
-                (!groups.is_empty()).then(|| GroupUsage::new(self.cpus, setup::parents(&groups))),
+                (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
             ),
-        );
-        let build = self.build_config(choice);
-        let mut config = Config::idealised(self.cpus, build.hz);
-        if let Some(seed) = self.seed {
-            config.order = Order::Shuffled(SplitMix64::new(seed));
-        }
-        let scheduler = choice.build(&build);
-        let mut machine = Machine::new(config, scheduler, vm, observer);
-        if let Some(costs) = &self.costs {
-            machine.set_costs(setup::costs(costs, choice, &build.topology, build.hz, self.nohz)?);
-        }
-        setup::administer(&mut machine, tunables, &groups)?;
-        let known: Vec<&str> =
-            machine.scheduler().inspect().tunables().iter().map(|tunable| tunable.name).collect();
-        let timetable = self.timetable.for_scheduler(&known);
-        let until_ns = self.until_ns().unwrap_or(u64::MAX);
-        let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
-        let end = outcome.end;
-        let mut warnings: Vec<String> = not_done(&outcome).into_iter().collect();
-        if end == RunEnd::Stuck {
-            let waits = who_is_stuck(&machine);
-            // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
-            // that some wait in vain is not.
-            if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
-                return Err(RunError::Stuck(waits));
-            }
-            let at_s = machine.now_ns() as f64 / 1e9;
-            warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
-        }
-        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-        let counts = machine.counts();
-        let (overheads, energy) = (machine.overheads(), machine.energy());
-        let (scheduler, vm, ((stats, fairness), ((slices, spans), usage))) = machine.into_parts();
-        let has_limits = choice.release.can.quotas;
-        let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
-            .map(|(group, &id)| GroupInfo {
-                path: group.path.clone(),
-                stats: if has_limits { scheduler.inspect().group_stats(id).ok() } else { None },
-            })
-            .collect();
-        let tasks: Vec<TaskInfo> = vm
-            .threads()
-            .map(|thread| TaskInfo {
-                name: vm.thread_name(thread.task),
-                key: thread.key.into(),
-                group: thread.group.into(),
-                attr: thread.sched,
-                loops_finished: thread.rounds,
-            })
-            .collect();
-        let report = report_of(RunInputs {
-            scheduler: SchedulerInfo {
-                name: choice.entry.name.into(),
-                release: choice.release.version.into(),
-                title: choice.entry.title.into(),
-            },
-            machine: MachineInfo { cpus: self.cpus, hz: build.hz, model: self.model_name() },
-            tunables: &scheduler.inspect().tunables(),
-            seed: self.seed,
-            end,
-            counts,
-            overheads,
-            energy,
-            tasks: &tasks,
-            groups: &group_infos,
-            group_usage: usage.as_ref(),
-            stats: &stats,
-            fairness: Some(&fairness),
-            slices: slices.map(SliceRecorder::into_slices),
-            spans: spans.map(SpanRecorder::into_spans),
-        });
-        Ok(Ran { report, warning })
+        )
     }
+}
+
+/// The observers that make the report.
+type Measures =
+    ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>));
+
+fn task_infos(vm: &Kernel) -> Vec<TaskInfo> {
+    vm.threads()
+        .map(|thread| TaskInfo {
+            name: vm.thread_name(thread.task),
+            key: thread.key.into(),
+            group: thread.group.into(),
+            attr: thread.sched,
+            loops_finished: thread.rounds,
+        })
+        .collect()
 }
 
 /// What of the timetable the machine refused.
-fn not_done(outcome: &Outcome) -> Option<String> {
+fn report_refusals(outcome: &timetable::Outcome) -> Option<String> {
     if outcome.refused == 0 {
         return None;
     }
-    let told: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
-    let more = match outcome.refused - told.len() as u64 {
-        0 => String::new(),
-        more => format!("\n  and {more} more"),
-    };
-    let told = told.join("\n  ");
-    Some(format!("not all of the timetable could be done:\n  {told}{more}"))
+    let mut lines: Vec<String> = outcome.refusals.iter().map(ToString::to_string).collect();
+    match outcome.refused - lines.len() as u64 {
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
+    Some(format!("not all of the timetable could be done:\n  {}", lines.join("\n  ")))
 }
 
 /// Who waits for whom, and who is stopped, in a run that is stuck.
-fn who_is_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Kernel, O>) -> String {
+fn report_stuck<S: Scheduler, O: Observer>(machine: &Machine<S, Kernel, O>) -> String {
     let is_held =
         |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
     let held: Vec<String> = (0..machine.task_count() as u32)
@@ -327,6 +292,7 @@ mod tests {
     use super::*;
     use crate::select;
     use schedlab_core::Policy;
+    use schedlab_machine::costs::CostModel;
 
     fn experiment(text: &str) -> Experiment {
         let target = Target { cpus: CPUS_MAX, limited: true };
@@ -339,11 +305,14 @@ mod tests {
     #[test]
     fn what_a_workload_needs_is_seen() {
         let plain = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2}}}"#);
-        assert_eq!((plain.cpus, plain.needs().affinity, plain.needs().groups), (1, false, false));
+        assert_eq!(
+            (plain.config.cpus, plain.needs().affinity, plain.needs().groups),
+            (1, false, false)
+        );
         let bound = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [2]}}}"#);
-        assert_eq!((bound.cpus, bound.needs().affinity), (3, true));
+        assert_eq!((bound.config.cpus, bound.needs().affinity), (3, true));
         let all = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "cpus": [0, 1]}}}"#);
-        assert_eq!((all.cpus, all.needs().affinity), (2, false));
+        assert_eq!((all.config.cpus, all.needs().affinity), (2, false));
         let grouped =
             experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 2, "taskgroup": "/g"}}}"#);
         assert!(grouped.needs().groups);
@@ -355,8 +324,7 @@ mod tests {
             experiment(r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20}}}"#);
         for choice in select::all() {
             assert_eq!(choice.refuses(&experiment.needs()), None);
-            let ran =
-                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran = experiment.run(&choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.tasks[0].cpu_ns, 100_000_000, "{choice}");
             assert_eq!(ran.report.end.at_ns, 200_000_000, "{choice}");
         }
@@ -368,15 +336,17 @@ mod tests {
         let machine = schedlab_machine::description::find("z800-2x6").expect("it is there");
         for choice in select::all() {
             let experiment = Experiment {
-                cpus: machine.topology.cpus(),
-                machine: Some(machine.clone()),
+                config: RunConfig {
+                    cpus: machine.topology.cpus(),
+                    machine: Some(machine.clone()),
+                    ..RunConfig::flat(1)
+                },
                 ..experiment(text)
             };
             if choice.refuses(&experiment.needs()).is_some() {
                 continue;
             }
-            let ran =
-                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{choice}: {error}"));
+            let ran = experiment.run(&choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
             assert_eq!(ran.report.machine.model, "idealised z800-2x6");
             let cpu_ns: u64 = ran.report.tasks.iter().map(|task| task.cpu_ns).sum();
             assert_eq!(cpu_ns, 20 * 100_000_000, "{choice}");
@@ -386,7 +356,7 @@ mod tests {
     #[test]
     fn what_a_timetable_asks_is_needed_and_what_it_cannot_do_is_told() {
         let mut experiment = experiment(r#"{"tasks": {"a": {"run": 5000, "loop": 20}}}"#);
-        experiment.cpus = 2;
+        experiment.config.cpus = 2;
         experiment.timetable = Timetable::parse(
             "t",
             "at 10ms offline cpu 1\nat 20ms offline cpu 0\nat 30ms chrt a fifo 3\nat 40ms taskset a 0",
@@ -395,12 +365,12 @@ mod tests {
         assert!(experiment.needs().affinity && experiment.needs().policies.contains(&Policy::Fifo));
         let choice = select::find("cfs").expect("it is there");
         experiment.check_timetable(&[choice]).expect("all is there");
-        let ran = experiment.run(&choice, &[]).expect("it runs");
+        let ran = experiment.run(&choice).expect("it runs");
         let warning = ran.warning.expect("the last CPU stays");
         assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 100_000_000);
         experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
-        let ran = experiment.run(&choice, &[]).expect("it ends when nothing can happen any more");
+        let ran = experiment.run(&choice).expect("it ends when nothing can happen any more");
         let warning = ran.warning.expect("nobody lets it go on");
         assert!(warning.contains("nobody lets these go on: a-0"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 10_000_000);
@@ -414,10 +384,10 @@ mod tests {
         let text = r#"{"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}"#;
         let mut experiment = experiment(text);
         let choice = select::find("round_robin").expect("it is there");
-        let error = experiment.run(&choice, &[]).expect_err("nobody posts");
+        let error = experiment.run(&choice).expect_err("nobody posts");
         assert!(error.to_string().contains("no task can ever run again"), "{error}");
-        experiment.limit_ns = Some(1_000_000_000);
-        let ran = experiment.run(&choice, &[]).expect("there is a limit");
+        experiment.config.limit_ns = Some(1_000_000_000);
+        let ran = experiment.run(&choice).expect("there is a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));
     }
 
@@ -432,15 +402,14 @@ mod tests {
             "s": {"loop": 20000, "signal": "c", "sleep": 100, "run": 20}
         }}"#;
         let mut experiment = experiment(text);
-        experiment.cpus = 2;
+        experiment.config.cpus = 2;
         let mut costs = CostModel::default();
         costs.set("wakeup", 30_000.0).expect("it is there");
         costs.set("call.futex", 5_000.0).expect("it is there");
-        experiment.costs = Some(costs);
+        experiment.config.costs = Some(costs);
         for name in ["fcfs", "o_1", "cfs"] {
             let choice = select::find(name).expect("it is there");
-            let ran =
-                experiment.run(&choice, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let ran = experiment.run(&choice).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(ran.warning, None, "{name}");
         }
     }

@@ -1,9 +1,11 @@
-//! Which schedulers can run a given machine and workload.
+//! Which schedulers there are, which are meant by a name, and which can run a machine and a load.
 
+use crate::error::Error;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler};
+use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// One release of one scheduler, chosen to be run.
@@ -116,6 +118,151 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
             Err(UnknownScheduler(format!("there is no scheduler \"{bare}\"; {hint}")))
         }
     }
+}
+
+/// A scheduler that a user asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chosen {
+    /// Which.
+    pub choice: Choice,
+    /// Whether by its own name, rather than as one of many.
+    pub named: bool,
+}
+
+/// The schedulers that `names` stand for, each once, in the order in which they are named: names
+/// and releases, `linux`, `textbook` or `all`.
+///
+/// # Errors
+/// The first name that means nothing.
+pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler> {
+    let mut chosen: Vec<Chosen> = vec![];
+    for name in names {
+        let name = name.as_ref().trim();
+        let many = match name {
+            "all" => Some(all()),
+            "linux" => Some(linux()),
+            "textbook" => Some(textbook()),
+            _ => None,
+        };
+        let named = many.is_none();
+        let choices = match many {
+            Some(many) => many,
+            None => vec![find(name)?],
+        };
+        for choice in choices {
+            match chosen.iter_mut().find(|other| other.choice == choice) {
+                Some(other) => other.named |= named,
+                None => chosen.push(Chosen { choice, named }),
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Those of `chosen` that can run `what`, and a note about the others, which are left out.
+///
+/// # Errors
+/// One that was named cannot, or nobody can.
+pub fn runnable_schedulers(
+    chosen: &[Chosen],
+    what: &str,
+    refuses: impl Fn(&Choice) -> Option<String>,
+) -> Result<(Vec<Choice>, Option<String>), Error> {
+    let mut choices = vec![];
+    let mut left_out = LeftOut::default();
+    for chosen in chosen {
+        match refuses(&chosen.choice) {
+            None => choices.push(chosen.choice),
+            Some(why) if chosen.named => {
+                return Err(Error::Plan(format!("{} cannot run {what}: {why}", chosen.choice)));
+            }
+            Some(why) => left_out.add(chosen.choice, why),
+        }
+    }
+    if choices.is_empty() {
+        return Err(Error::Plan(format!("no scheduler can run {what}: {left_out}")));
+    }
+    let note = (!left_out.by_reason.is_empty()).then(|| format!("left out: {left_out}"));
+    Ok((choices, note))
+}
+
+/// Schedulers that cannot run a load, by the reason why.
+#[derive(Default)]
+struct LeftOut {
+    by_reason: Vec<(String, Vec<Choice>)>,
+}
+
+impl LeftOut {
+    fn add(&mut self, choice: Choice, why: String) {
+        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, choices)) => choices.push(choice),
+            None => self.by_reason.push((why, vec![choice])),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (why, choices)) in self.by_reason.iter().enumerate() {
+            let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
+            let separator = if number > 0 { "; " } else { "" };
+            write!(f, "{separator}{} ({why})", names.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// For each scheduler the settings that it has a tunable for, and notes about those who have none.
+///
+/// # Errors
+/// A setting that none has a tunable for.
+pub fn tunables_for(
+    choices: &[Choice],
+    tunables: impl Fn(&Choice) -> Vec<Tunable>,
+    set: &[(String, i64)],
+) -> Result<(Vec<Vec<(String, i64)>>, Vec<String>), Error> {
+    if set.is_empty() {
+        return Ok((vec![vec![]; choices.len()], vec![]));
+    }
+    let names = |choice: &Choice| tunables(choice).iter().map(|tunable| tunable.name).collect();
+    let known: Vec<Vec<&'static str>> = choices.iter().map(names).collect();
+    let mut notes = vec![];
+    for (name, _) in set {
+        let without: Vec<String> = choices
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| !known.contains(&name.as_str()))
+            .map(|(choice, _)| choice.to_string())
+            .collect();
+        if without.len() == choices.len() {
+            return Err(Error::Plan(unknown_tunable(name, choices, &known)));
+        }
+        if !without.is_empty() {
+            notes.push(format!("{name} is no tunable of {}", without.join(", ")));
+        }
+    }
+    let own = |known: &Vec<&'static str>| {
+        let has = |(name, _): &&(String, i64)| known.contains(&name.as_str());
+        set.iter().filter(has).cloned().collect()
+    };
+    Ok((known.iter().map(own).collect(), notes))
+}
+
+fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<&'static str>]) -> String {
+    let names: BTreeSet<&'static str> = known.iter().flatten().copied().collect();
+    let of = match choices {
+        [one] => one.to_string(),
+        _ => "any of the schedulers".into(),
+    };
+    let close = close_names(name, names.iter().copied());
+    let hint = if !close.is_empty() {
+        format!("did you mean {}?", close.join(" or "))
+    } else if names.is_empty() {
+        "there are none".into()
+    } else {
+        format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    format!("{name} is no tunable of {of}; {hint}")
 }
 
 impl Choice {

@@ -1,9 +1,9 @@
 //! What an administrator does before a run: set tunables, make groups.
 
+use crate::error::Error;
 use crate::select::Choice;
-use schedlab_core::{Administer, CpuSet, GroupId, Quota, Scheduler, Topology, TunableError};
+use schedlab_core::{Administer, CpuSet, GroupId, Quota, Scheduler, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
-use schedlab_machine::description::Description;
 use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
 
 /// A group to be made.
@@ -55,54 +55,6 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
     }
 }
 
-/// What a scheduler refuses.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
-    /// A tunable, or its value.
-    #[error("{name}={value}: {}", explain(.error))]
-    Tunable {
-        /// Which tunable.
-        name: String,
-        /// What it was to be set to.
-        value: i64,
-        /// Why not.
-        error: TunableError,
-    },
-    /// A group.
-    #[error("group {path}: {message}")]
-    Group {
-        /// Its path.
-        path: String,
-        /// Why not.
-        message: String,
-    },
-    /// There would be no time for anything but ticks.
-    #[error(
-        "a tick costs {tick_ns} ns (tick and interrupt), and there is one every {period_ns} ns: no task would ever run; lower the \
-         costs, or --hz"
-    )]
-    Ticks {
-        /// What a tick costs, ns.
-        tick_ns: u64,
-        /// From one to the next, ns.
-        period_ns: u64,
-    },
-}
-
-/// What is wrong with a tunable or its value, and what would be right.
-pub fn explain(error: &TunableError) -> String {
-    match error {
-        TunableError::Unknown { known } if known.is_empty() => {
-            "this scheduler has no tunables".into()
-        }
-        TunableError::Unknown { known } => {
-            format!("there is no such tunable; there are {}", known.join(", "))
-        }
-        TunableError::Range { min, max } => format!("it must be {min} to {max}"),
-        TunableError::Refused(message) => message.clone(),
-    }
-}
-
 /// The numbers that groups will have: they count from 1 in the order of their making.
 pub fn group_ids(groups: usize) -> Vec<GroupId> {
     (1..=groups as u32).map(GroupId).collect()
@@ -116,7 +68,7 @@ pub fn administer<S, W, O>(
     machine: &mut Machine<S, W, O>,
     tunables: &[(impl AsRef<str>, i64)],
     groups: &[NewGroup<'_>],
-) -> Result<(), Refused>
+) -> Result<(), Error>
 where
     S: Scheduler,
     W: Workload,
@@ -126,7 +78,7 @@ where
     machine.administer(|scheduler, platform| {
         for (name, value) in tunables {
             let (name, value) = (name.as_ref(), *value);
-            scheduler.set_tunable(platform, name, value).map_err(|error| Refused::Tunable {
+            scheduler.set_tunable(platform, name, value).map_err(|error| Error::Tunable {
                 name: name.into(),
                 value,
                 error,
@@ -135,7 +87,7 @@ where
         let ids = group_ids(groups.len());
         for ((group, id), &parent) in groups.iter().zip(&ids).zip(&parents) {
             let made = scheduler.group_new(platform, parent, group.shares);
-            let refused = |message: String| Refused::Group { path: group.path.into(), message };
+            let refused = |message: String| Error::Group { path: group.path.into(), message };
             let made = made.map_err(|error| refused(error.to_string()))?;
             if made != *id {
                 return Err(refused(format!("it became number {}, not {}", made.0, id.0)));
@@ -150,7 +102,7 @@ where
         for (group, &id) in groups.iter().zip(&ids) {
             let Some((quota_us, period_us, burst_us)) = group.limit_us else { continue };
             let quota = Quota { quota_us: Some(quota_us), period_us, burst_us };
-            scheduler.group_set_quota(platform, id, quota).map_err(|error| Refused::Group {
+            scheduler.group_set_quota(platform, id, quota).map_err(|error| Error::Group {
                 path: group.path.into(),
                 message: error.to_string(),
             })?;
@@ -176,21 +128,21 @@ pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
 /// `nohz`: whether idle CPUs go without ticks; none: as the release has it.
 ///
 /// # Errors
-/// [`Refused::Ticks`].
+/// [`Error::Ticks`].
 pub fn costs(
     model: &CostModel,
     choice: &Choice,
     topology: &Topology,
     hz: u32,
     nohz: Option<bool>,
-) -> Result<Setup, Refused> {
+) -> Result<Setup, Error> {
     let (entry, release) = (choice.entry, choice.release);
     let nohz = nohz.unwrap_or(release.can.nohz);
     let setup = Setup::new(model, topology, Some((entry, release)), nohz);
     let tick_ns = (setup.kernel[Cost::Tick] + setup.kernel[Cost::Interrupt]) / 1000;
     let period_ns = 1_000_000_000 / u64::from(hz.max(1));
     if tick_ns >= period_ns {
-        return Err(Refused::Ticks { tick_ns, period_ns });
+        return Err(Error::Ticks { tick_ns, period_ns });
     }
     Ok(setup)
 }
@@ -198,13 +150,4 @@ pub fn costs(
 /// What programs' calls cost under a release.
 pub fn calls(model: &CostModel, choice: &Choice) -> CallCosts {
     model.calls_of(choice.entry, choice.release)
-}
-
-/// What reports call a machine.
-pub fn model_name(machine: Option<&Description>, modelled: bool) -> String {
-    let kind = if modelled { "modelled" } else { "idealised" };
-    match machine {
-        Some(machine) => format!("{kind} {}", machine.name),
-        None => kind.into(),
-    }
 }

@@ -2,6 +2,7 @@
 
 mod collect;
 mod compare;
+mod conventions;
 mod replay;
 
 pub use collect::{CollectError, Collected, collect};

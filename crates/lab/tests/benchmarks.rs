@@ -2,6 +2,7 @@
 //! what must hold in any case.
 
 use schedlab_bench::{ALL, Findings, Values};
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
 
@@ -11,7 +12,7 @@ fn bench(name: &str, cpus: u32, set: &[(&str, &str)]) -> Bench {
     for (name, text) in set {
         values = values.with(benchmark.parameters(), name, text).expect("it does");
     }
-    Bench { values, cpus, ..Bench::new(benchmark) }
+    Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
 }
 
 fn run_under(choice: &Choice, bench: &Bench) -> Findings {
@@ -123,7 +124,8 @@ mod latt {
     #[test]
     fn the_draws_are_the_seeds() {
         let of = |seed| {
-            let bench = Bench { seed, ..bench("latt", 1, &[("seconds", "5")]) };
+            let mut bench = bench("latt", 1, &[("seconds", "5")]);
+            bench.config.seed = Some(seed);
             run_under(&select::find("cfs").expect("it is there"), &bench)
         };
         assert_eq!(of(1), of(1));

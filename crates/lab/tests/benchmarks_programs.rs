@@ -2,6 +2,7 @@
 //! machine where switching costs nothing.
 
 use schedlab_bench::{Benchmark, Findings, Values};
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select;
 
@@ -12,7 +13,7 @@ fn bench(benchmark: &str, set: &[(&str, &str)], cpus: u32) -> Bench {
     for (name, text) in set {
         values = values.with(benchmark.parameters(), name, text).expect("it is a value");
     }
-    Bench { values, cpus, ..Bench::new(benchmark) }
+    Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
 }
 
 /// Runs a benchmark with these parameters; nobody must be left waiting.

@@ -1,6 +1,7 @@
 //! The published idle power of a machine under a kernel that ticks and one that does not. A model
 //! is calibrated on both; what it then says about other rates of ticks is its own.
 
+use schedlab_lab::RunConfig;
 use schedlab_lab::calibrate::{Effort, Fit, Parameter, fit};
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select;
@@ -16,14 +17,16 @@ fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
     let model =
         rt_app::load("idle", text, &Target { cpus, limited: true }).expect("it is well formed");
     let experiment = Experiment {
-        costs: Some(costs.clone()),
-        machine: Some(machine),
-        hz: Some(hz),
-        limit_ns: Some(2_000_000_000),
+        config: RunConfig {
+            costs: Some(costs.clone()),
+            hz: Some(hz),
+            limit_ns: Some(2_000_000_000),
+            ..RunConfig::described(machine)
+        },
         ..Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")
     };
     let choice = select::find(scheduler).expect("it is there");
-    let report = experiment.run(&choice, &[]).expect("it runs").report;
+    let report = experiment.run(&choice).expect("it runs").report;
     report.energy.expect("its power is known").mean_watts
 }
 

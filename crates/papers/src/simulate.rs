@@ -7,6 +7,7 @@ use crate::measure::{measure, table};
 use crate::rules;
 use schedlab_bench::{Findings, Values};
 use schedlab_core::topology::CPUS_MAX;
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::run::Experiment;
 use schedlab_lab::select::{self, Choice};
@@ -305,14 +306,7 @@ impl Simulation {
         }
         let bench = Bench {
             values,
-            cpus,
-            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-            costs: self.cost_model(machine.as_ref())?,
-            nohz: self.nohz,
-            machine,
-            seed: self.seed,
-            limit_ns: self.limit_ns,
-            tunables: self.set.clone(),
+            config: RunConfig { seed: Some(self.seed), ..self.config(machine, cpus)? },
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
@@ -323,6 +317,18 @@ impl Simulation {
             return Err(warning.into());
         }
         Ok(Simulated { findings: run.findings, report: Some(run.report) })
+    }
+
+    fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, Error> {
+        Ok(RunConfig {
+            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            costs: self.cost_model(machine.as_ref())?,
+            nohz: self.nohz,
+            machine,
+            limit_ns: self.limit_ns,
+            tunables: self.set.clone(),
+            ..RunConfig::flat(cpus)
+        })
     }
 
     /// What things cost: nothing without a machine, or on an idealised one.
@@ -354,11 +360,7 @@ impl Simulation {
             timetable.add(Timetable::parse_option(action).map_err(Error::new)?);
         }
         let experiment = Experiment {
-            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-            costs: self.cost_model(machine.as_ref())?,
-            nohz: self.nohz,
-            machine,
-            limit_ns: self.limit_ns,
+            config: self.config(machine, cpus)?,
             timetable,
             ..Experiment::new(model, &settings, cpus).map_err(Error::new)?
         };
@@ -366,7 +368,7 @@ impl Simulation {
             return Err(format!("{choice} cannot run the workload: {why}").into());
         }
         experiment.check_timetable(&[*choice]).map_err(Error::new)?;
-        let ran = experiment.run(choice, &self.set).map_err(Error::new)?;
+        let ran = experiment.run(choice).map_err(Error::new)?;
         Ok(Simulated { findings: Findings::default(), report: Some(ran.report) })
     }
 }

@@ -4,7 +4,8 @@
 //! The workload is a subset of rt-app's language and goes through the same reader and compiler.
 //! Two things differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes
 //! while that thread is not suspended is remembered. What differs from one scheduler's files to
-//! another's is for the caller to say, with [`Conventions`].
+//! another's the file says in `machine.conventions`; where it does not, the caller does, with
+//! [`Conventions`].
 
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source, did_you_mean};
@@ -31,6 +32,8 @@ pub struct GoldenFile {
     /// `machine.address_space` is `per-key`: the threads of one task share an address space;
     /// otherwise nobody shares one.
     pub address_space_per_key: bool,
+    /// How the workload was run, as `machine.conventions` says; none: the file does not say.
+    pub conventions: Option<Conventions>,
     /// What was set, in the kernel's own names, in the order written.
     pub tunables: Vec<(String, i64)>,
     /// Task groups in the order written, each after those above it.
@@ -124,7 +127,8 @@ impl GoldenFile {
                 .with_help(format!("a golden schedule has the format `{FORMAT}`")));
         }
         known(root, &KEYS)?;
-        let (cpus, hz, address_space_per_key) = take(root, "machine", machine)?;
+        let Machine { cpus, hz, address_space_per_key, conventions } =
+            take(root, "machine", machine)?;
         let target = Target { cpus, limited: true };
         let groups = take_if(root, "groups", groups)?.unwrap_or_default();
         let model = take(root, "scenario", |scenario| {
@@ -144,6 +148,7 @@ impl GoldenFile {
             cpus,
             hz,
             address_space_per_key,
+            conventions,
             tunables: take_if(root, "tunables", tunables)?.unwrap_or_default(),
             groups,
             slices: take(root, "slices", |slices| read_slices(slices, cpus, &numbers))?,
@@ -243,8 +248,16 @@ fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
     Ok(cursor.integer("a whole number of ns", 0..=i64::MAX)? as u64)
 }
 
-fn machine(machine: Cursor<'_>) -> Result<(u32, u32, bool), Diagnostic> {
-    known(machine, &["cpus", "hz", "topology", "address_space"])?;
+/// The machine that the file was made on.
+struct Machine {
+    cpus: u32,
+    hz: u32,
+    address_space_per_key: bool,
+    conventions: Option<Conventions>,
+}
+
+fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
+    known(machine, &["cpus", "hz", "topology", "address_space", "conventions"])?;
     let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
     let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
     take_if(machine, "topology", |topology| match topology.string()? {
@@ -255,7 +268,20 @@ fn machine(machine: Cursor<'_>) -> Result<(u32, u32, bool), Diagnostic> {
         "per-key" => Ok(true),
         other => Err(space.error(format!("unknown address space `{other}`"))),
     })?;
-    Ok((cpus, hz, per_key.unwrap_or(false)))
+    let conventions = take_if(machine, "conventions", conventions)?;
+    Ok(Machine { cpus, hz, address_space_per_key: per_key.unwrap_or(false), conventions })
+}
+
+/// A list of the conventions that hold; the others do not.
+fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
+    let mut conventions = Conventions::default();
+    for item in list.array()? {
+        let name = list.item(item);
+        conventions.set(name.string()?).map_err(|names| {
+            name.error(format!("unknown convention; there are {}", names.join(", ")))
+        })?;
+    }
+    Ok(conventions)
 }
 
 fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {

@@ -1,22 +1,30 @@
 //! `schedlab bench`.
 
-use super::choose::{choose, costs_of, machine_of, those_who_can, tunables_for};
-use crate::args::{OnOff, RunFormat};
-use crate::bench_args::{BenchCommand, Common};
+use crate::bench_args::{BenchCommand, Subject};
+use crate::bench_options::Common;
 use crate::files;
+use crate::options::{OnOff, RunFormat};
+use crate::plans::{contradiction, find_machine, note, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
-use schedlab_lab::bench::Bench;
 use schedlab_lab::parallel;
+use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
 use schedlab_workload::close_names;
 use std::io::Write;
+use std::path::Path;
 
 /// Runs a benchmark, once or as a sweep.
 pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Failure> {
-    let sweep = sweep(command)?;
+    let prepared = plan(command)?.prepare().map_err(|error| error.to_string())?;
+    note(&prepared);
+    if let Some(path) = &command.common.plan_out {
+        write_plan(path, &prepared.plan())?;
+        return Ok(Status::Good);
+    }
+    let sweep = prepared.sweep().ok_or_else(|| "it is no benchmark".to_string())?;
     if command.common.plot.is_some() && !sweep.has_axis() {
         let message =
             "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
@@ -25,7 +33,7 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     if let Some(path) = &command.common.plot {
         files::check(path)?;
     }
-    let report = run(&sweep, &command.common)?;
+    let report = run(sweep, &command.common)?;
     warn(&report);
     let figure = figure(&report, command.common.figure.as_deref())?;
     if sweep.has_axis() && figure.is_none() {
@@ -49,33 +57,47 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     Ok(Status::Good)
 }
 
-fn sweep(command: &BenchCommand) -> Result<Sweep, Failure> {
+/// The plan that the command line names, or that it makes.
+fn plan(command: &BenchCommand) -> Result<Plan, Failure> {
     let common = &command.common;
-    let machine = machine_of(common.machine.as_deref(), common.cpus)?;
-    let bench = Bench {
-        cpus: common.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus())).unwrap_or(1),
-        costs: costs_of(machine.as_ref(), common.no_costs, &common.cost)?,
-        nohz: common.nohz.map(|nohz| nohz == OnOff::On),
-        hz: common.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-        machine,
-        seed: common.seed,
-        limit_ns: common.duration,
-        ..Bench::new(command.benchmark.clone())
+    let load = match &command.subject {
+        Subject::Load(load) => load.clone(),
+        Subject::Plan { file, beside } => return planned(file, beside),
     };
-    let mut sweep = Sweep::new(bench, command.given.clone(), common.repeat)
-        .map_err(|error| error.to_string())?;
-    let chosen = choose(&common.schedulers)?;
-    let choices = those_who_can(&chosen, command.benchmark.name(), |choice| sweep.refuses(choice))?;
-    let tunables =
-        tunables_for(&choices, |choice| sweep.bench().known_tunables(choice), &common.set)?;
-    for (choice, tunables) in choices.into_iter().zip(tunables) {
-        sweep.add(choice, tunables).map_err(|error| error.to_string())?;
+    Ok(Plan {
+        machine: MachineSpec {
+            description: find_machine(common.machine.as_deref())?,
+            cpus: common.cpus,
+            hz: common.hz,
+            no_costs: common.no_costs,
+            costs: common.cost.clone(),
+            nohz: common.nohz.map(|nohz| nohz == OnOff::On),
+        },
+        set: common.set.clone(),
+        limit_ns: common.duration,
+        seed: Some(common.seed),
+        repeat: common.repeat,
+        ..Plan::new(load, common.schedulers.clone())
+    })
+}
+
+/// The plan in `file`. Options that would contradict it are refused.
+fn planned(file: &Path, beside: &[&str]) -> Result<Plan, Failure> {
+    let Source { file, text } = files::read(file)?;
+    if let Some(option) = beside.first() {
+        return Err(Failure::Message(contradiction(&file, option)));
     }
-    Ok(sweep)
+    let plan = Plan::parse(&file, &text).map_err(|error| error.to_string())?;
+    if let Load::Workload(_) = plan.load {
+        return Err(Failure::Message(format!(
+            "{file}: this is the plan of a workload; run it by `schedlab run {file}`"
+        )));
+    }
+    Ok(plan)
 }
 
 fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
-    // A scheduler that panics is told of as an error of its own.
+    // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let results = match (&common.save, &common.resume) {
         (Some(path), _) => Some(Results::create(path, sweep, &program())),

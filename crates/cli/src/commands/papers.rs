@@ -1,7 +1,7 @@
 //! `schedlab papers`.
 
 use crate::args::PapersArgs;
-use crate::files::{told, write_whole};
+use crate::files::{describe_error, write_whole};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
@@ -32,7 +32,7 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     }
     if let Some(directory) = &args.report {
         // Better now than after minutes of simulation.
-        fs::create_dir_all(directory).map_err(|error| told(directory, &error))?;
+        fs::create_dir_all(directory).map_err(|error| describe_error(directory, &error))?;
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let mut progress = None;
@@ -69,8 +69,8 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
 /// its `data/contradictions.toml` if there is one.
 fn read(directory: &Path) -> Result<Catalogue, Failure> {
     let mut paths = vec![];
-    for entry in fs::read_dir(directory).map_err(|error| told(directory, &error))? {
-        let path = entry.map_err(|error| told(directory, &error))?.path();
+    for entry in fs::read_dir(directory).map_err(|error| describe_error(directory, &error))? {
+        let path = entry.map_err(|error| describe_error(directory, &error))?.path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             paths.push(path);
         }
@@ -84,11 +84,11 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     }
     let mut files = vec![];
     for path in &paths {
-        let text = fs::read_to_string(path).map_err(|error| told(path, &error))?;
+        let text = fs::read_to_string(path).map_err(|error| describe_error(path, &error))?;
         files.push((path.display().to_string(), text));
     }
     let targets = directory.join("data/targets.csv");
-    let rows = fs::read_to_string(&targets).map_err(|error| told(&targets, &error))?;
+    let rows = fs::read_to_string(&targets).map_err(|error| describe_error(&targets, &error))?;
     let files = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let catalogue = Catalogue::read(files, (&targets.display().to_string(), &rows));
     let catalogue = catalogue.map_err(|error| error.to_string())?;
@@ -100,7 +100,7 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
             catalogue.map_err(|error| Failure::Message(error.to_string()))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(catalogue),
-        Err(error) => Err(Failure::Message(told(&path, &error))),
+        Err(error) => Err(Failure::Message(describe_error(&path, &error))),
     }
 }
 

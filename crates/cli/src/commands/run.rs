@@ -1,267 +1,170 @@
 //! `schedlab run`.
 
-use super::choose::{choose, costs_of, machine_of, those_who_can, tunables_for};
-use crate::args::{OnOff, RunArgs, RunFormat};
+use crate::args::RunArgs;
+use crate::files;
+use crate::options::{OnOff, RunFormat};
+use crate::plans::{find_machine, note, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
-use schedlab_core::topology::CPUS_MAX;
-use schedlab_lab::compressed::{self, LIMIT};
-use schedlab_lab::parallel;
-use schedlab_lab::run::{Experiment, RunError, cpus_named};
-use schedlab_lab::select::Choice;
-use schedlab_report::{Report, Style, TimelineOptions, WorkloadInfo, csv, json, table, timeline};
-use schedlab_workload::groups::cgrules::{self, Rules};
-use schedlab_workload::groups::{Feature, Users};
-use schedlab_workload::{GroupSettings, Model, Target, Timetable, groups, rt_app};
+use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
+use schedlab_lab::{Error, parallel};
+use schedlab_report::{Report, Style, TimelineOptions, csv, json, table, timeline};
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
-    let settings = group_settings(args)?;
-    let timetable = timetable_of(args)?;
-    let owners = Owners::read(args)?;
-    let default = ["linux".to_string(), "textbook".to_string()];
-    let names = if args.schedulers.is_empty() { &default[..] } else { &args.schedulers };
-    let chosen = choose(names)?;
+    let mut prepared = vec![];
+    for plan in plans(args)? {
+        let one = plan.prepare().map_err(|error| error.to_string())?;
+        note(&one);
+        prepared.push(one);
+    }
+    if let Some(path) = &args.plan_out {
+        let [one] = prepared.as_slice() else {
+            let message = "--plan-out: a plan holds one workload; write a plan for each file";
+            return Err(Failure::Message(message.into()));
+        };
+        write_plan(path, &one.plan())?;
+        return Ok(Status::Good);
+    }
+    let mut status = Status::Good;
     let mut reports = vec![];
-    for file in &args.files {
-        let experiment = experiment(file, args, &settings, &timetable, &owners)?;
-        let choices = those_who_can(&chosen, &file.display().to_string(), |choice| {
-            choice.refuses(&experiment.needs())
-        })?;
-        tell_what_groups_lack(&experiment, &choices);
-        if args.user_groups {
-            tell_who_had_no_user_groups(&choices);
-        }
-        experiment.check_timetable(&choices).map_err(|error| error.to_string())?;
-        let tunables = tunables_for(&choices, |choice| experiment.tunables(choice), &args.set)?;
-        reports.push(run_all(file, &experiment, &choices, &tunables)?);
+    for one in &prepared {
+        let (report, all_well) = run_all(one)?;
+        status = if all_well { status } else { Status::Error };
+        reports.push(report);
     }
     print(args, &reports, output)?;
-    Ok(Status::Good)
+    Ok(status)
 }
 
-/// Says which settings of groups have no effect.
-fn tell_what_groups_lack(experiment: &Experiment, choices: &[Choice]) {
-    const MOST: usize = 10;
-    for (feature, group) in experiment.groups.features() {
-        // Who cannot limit groups does not run this; who has no idle groups runs it with the least
-        // weight.
-        let effective = match feature {
-            Feature::Limit => true,
-            Feature::Idle => choices.iter().all(|choice| choice.release.can.idle_groups),
-        };
-        if effective {
+/// A plan for each file: the one that stands in it, or the one that the options make of it.
+fn plans(args: &RunArgs) -> Result<Vec<Plan>, Failure> {
+    let groups = groups(args)?;
+    let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
+    let record = Record { slices: args.timeline || args.format == RunFormat::Json, reasons: false };
+    let machine = MachineSpec {
+        description: find_machine(args.machine.as_deref())?,
+        cpus: args.cpus,
+        hz: args.hz,
+        no_costs: args.no_costs,
+        costs: args.cost.clone(),
+        nohz: args.nohz.map(|nohz| nohz == OnOff::On),
+    };
+    let mut schedulers = args.schedulers.clone();
+    if schedulers.is_empty() {
+        schedulers = ["linux", "textbook"].map(String::from).to_vec();
+    }
+    let mut plans = vec![];
+    for path in &args.files {
+        let source = files::read(path)?;
+        if Plan::is_plan(&source.text) {
+            let mut plan = planned(args, &source)?;
+            plan.record.slices |= record.slices;
+            plans.push(plan);
             continue;
         }
-        complain(&format!("note: {}: {feature}", group.path));
+        plans.push(Plan {
+            machine: machine.clone(),
+            set: args.set.clone(),
+            groups: groups.clone(),
+            timetable: timetable.clone(),
+            limit_ns: args.duration,
+            seed: args.seed,
+            record,
+            ..Plan::new(Load::Workload(source), schedulers.clone())
+        });
     }
-    if experiment.timetable.sets_idle()
-        && !choices.iter().all(|choice| choice.release.can.idle_groups)
-    {
-        complain(&format!("note: the timetable: cpu.idle: {}", Feature::Idle));
-    }
-    for note in experiment.groups.notes().take(MOST) {
-        complain(&format!("note: {note}"));
-    }
-    match experiment.groups.notes().count() {
-        0..=MOST => {}
-        many => complain(&format!("note: and {} more like these", many - MOST)),
-    }
+    Ok(plans)
 }
 
-/// Groups by user went when control groups had come.
-fn tell_who_had_no_user_groups(choices: &[Choice]) {
-    let had =
-        |choice: &Choice| choice.entry.name == "cfs" && choice.release.version.starts_with("2.6.");
-    let others: Vec<String> =
-        choices.iter().filter(|choice| !had(choice)).map(Choice::to_string).collect();
-    if !others.is_empty() {
-        let others = others.join(", ");
-        complain(&format!(
-            "note: {others}: no groups by user then; they are control groups of the same weights"
-        ));
+/// The plan in `source`. Options that would contradict it are refused.
+fn planned(args: &RunArgs, source: &Source) -> Result<Plan, Failure> {
+    if let Some(option) = beside_a_plan(args) {
+        return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
     }
+    let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
+    if !matches!(plan.load, Load::Workload(_)) {
+        let file = &source.file;
+        return Err(Failure::Message(format!(
+            "{file}: this is the plan of a benchmark; run it by `schedlab bench plan {file}`"
+        )));
+    }
+    Ok(plan)
 }
 
-/// Whose the tasks are, and the rules that ask for it.
-struct Owners {
-    users: Users,
-    rules: Option<Rules>,
+/// The first option that says what is run, rather than how it is shown.
+fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
+    let given = [
+        ("scheduler", !args.schedulers.is_empty()),
+        ("cpus", args.cpus.is_some()),
+        ("machine", args.machine.is_some()),
+        ("hz", args.hz.is_some()),
+        ("no-costs", args.no_costs),
+        ("cost", !args.cost.is_empty()),
+        ("nohz", args.nohz.is_some()),
+        ("duration", args.duration.is_some()),
+        ("set", !args.set.is_empty()),
+        ("groups", !args.groups.is_empty()),
+        ("group", !args.group.is_empty()),
+        ("cgrules", args.cgrules.is_some()),
+        ("user-groups", args.user_groups),
+        ("users", !args.users.is_empty()),
+        ("user", !args.user.is_empty()),
+        ("timetable", !args.timetable.is_empty()),
+        ("at", !args.at.is_empty()),
+        ("seed", args.seed.is_some()),
+    ];
+    given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
 }
 
-impl Owners {
-    fn read(args: &RunArgs) -> Result<Owners, Failure> {
-        let mut owners = Owners { users: Users::default(), rules: None };
-        for path in &args.users {
-            let text = read_text(path)?;
-            let name = path.display().to_string();
-            owners.users.add(Users::parse(&name, &text).map_err(|error| error.to_string())?);
-        }
-        for option in &args.user {
-            owners.users.add(Users::parse_option(option).map_err(|error| error.to_string())?);
-        }
-        if let Some(path) = &args.cgrules {
-            let text = read_text(path)?;
-            let name = path.display().to_string();
-            owners.rules = Some(cgrules::parse(&name, &text).map_err(|error| error.to_string())?);
-        }
-        if !owners.users.is_empty() && owners.rules.is_none() && !args.user_groups {
-            complain("note: whose tasks are matters only with --cgrules or --user-groups");
-        }
-        Ok(owners)
-    }
-
-    /// Puts the tasks of `model` in the groups of their users, and adds these to `settings`.
-    fn place(
-        &self,
-        args: &RunArgs,
-        model: &mut Model,
-        settings: &GroupSettings,
-    ) -> Result<GroupSettings, Failure> {
-        self.users.check(model).map_err(|error| error.to_string())?;
-        let mut settings = settings.clone();
-        if args.user_groups {
-            if !args.groups.is_empty() || !model.group_paths().is_empty() {
-                let message = "--user-groups: kernels had groups by user or control groups, not both; \
-                               leave out --groups and the workload's `taskgroup` (weights: --group /uid-1000:cpu.shares=512)";
-                return Err(Failure::Message(message.into()));
-            }
-            let mut by_user = groups::place_by_user(model, &self.users);
-            by_user.add(settings);
-            settings = by_user;
-        }
-        if let Some(rules) = &self.rules {
-            rules.place(model, &self.users, &mut settings).map_err(|error| error.to_string())?;
-        }
-        Ok(settings)
-    }
-}
-
-fn read_text(path: &Path) -> Result<String, String> {
-    let bytes =
-        compressed::read(path, LIMIT).map_err(|error| format!("{}: {error}", path.display()))?;
-    compressed::as_text(&bytes)
-        .map(str::to_string)
-        .map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn group_settings(args: &RunArgs) -> Result<GroupSettings, Failure> {
-    let mut settings = GroupSettings::default();
-    for path in &args.groups {
-        let text = read_text(path)?;
-        settings.add(
-            groups::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?,
-        );
-    }
-    for option in &args.group {
-        settings.add(groups::parse_option(option).map_err(|error| error.to_string())?);
-    }
-    Ok(settings)
-}
-
-/// What the files and the options say, in this order.
-fn timetable_of(args: &RunArgs) -> Result<Timetable, Failure> {
-    let mut timetable = Timetable::default();
-    for path in &args.timetable {
-        let text = read_text(path)?;
-        timetable.add(
-            Timetable::parse(&path.display().to_string(), &text)
-                .map_err(|error| error.to_string())?,
-        );
-    }
-    for option in &args.at {
-        timetable.add(Timetable::parse_option(option).map_err(|error| error.to_string())?);
-    }
-    Ok(timetable)
-}
-
-fn experiment(
-    path: &Path,
-    args: &RunArgs,
-    settings: &GroupSettings,
-    timetable: &Timetable,
-    owners: &Owners,
-) -> Result<Experiment, Failure> {
-    let text = read_text(path)?;
-    let name = path.display().to_string();
-    let limited = args.duration.is_some();
-    let load = |cpus| {
-        let target = Target { cpus, limited };
-        rt_app::load(&name, &text, &target).map_err(|error| error.to_string())
-    };
-    let machine = machine_of(args.machine.as_deref(), args.cpus)?;
-    let cpus = args.cpus.or(machine.as_ref().map(|machine| machine.topology.cpus()));
-    let (mut model, cpus) = match cpus {
-        Some(cpus) => (load(cpus)?, cpus),
-        None => {
-            let model = load(CPUS_MAX)?;
-            let cpus = cpus_named(&model);
-            (model, cpus)
-        }
-    };
-    let settings = owners.place(args, &mut model, settings)?;
-    Ok(Experiment {
-        costs: costs_of(machine.as_ref(), args.no_costs, &args.cost)?,
-        nohz: args.nohz.map(|nohz| nohz == OnOff::On),
-        hz: args.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
-        machine,
-        limit_ns: args.duration,
-        seed: args.seed,
-        record: args.timeline || args.format == RunFormat::Json,
-        timetable: timetable.clone(),
-        ..Experiment::new(model, &settings, cpus).map_err(|error| error.to_string())?
+fn groups(args: &RunArgs) -> Result<Groups, Failure> {
+    Ok(Groups {
+        files: read_all(&args.groups)?,
+        settings: args.group.clone(),
+        cgrules: args.cgrules.as_deref().map(files::read).transpose()?,
+        user_groups: args.user_groups,
+        user_files: read_all(&args.users)?,
+        users: args.user.clone(),
     })
 }
 
-fn run_all(
-    path: &Path,
-    experiment: &Experiment,
-    choices: &[Choice],
-    tunables: &[Vec<(String, i64)>],
-) -> Result<Report, Failure> {
-    // A scheduler that panics is told of as an error of its own.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+    Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
+}
+
+/// Runs a plan under all of its schedulers; whether all went well. What went wrong with some of
+/// them is reported, and the others are in the report.
+fn run_all(prepared: &Prepared) -> Result<(Report, bool), Failure> {
+    // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
-    let items: Vec<(Choice, &Vec<(String, i64)>)> = choices.iter().copied().zip(tunables).collect();
-    let progress = Progress::new(items.len() as u64, "schedulers");
+    let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
     let mut runs = vec![];
-    let mut failed = None;
-    parallel::for_each_in_order(
-        &items,
-        parallel::cores(),
-        |(choice, tunables)| experiment.run(choice, tunables),
-        |index, result| {
-            let (choice, _) = items[index];
-            progress.step(|| match result {
-                Ok(ran) => {
-                    if let Some(warning) = ran.warning {
-                        complain(&format!("warning: {choice}: {warning}"));
-                    }
-                    runs.push(ran.report);
-                    true
+    let mut failed = vec![];
+    prepared.run_all(parallel::cores(), |scheduler, result| {
+        let choice = scheduler.choice;
+        progress.step(|| match result {
+            Ok(run) => {
+                if let Some(warning) = run.warning {
+                    complain(&format!("warning: {choice}: {warning}"));
                 }
-                Err(RunError::Workload(diagnostic)) => {
-                    failed = Some(diagnostic.to_string());
-                    false
-                }
-                Err(error) => {
-                    failed = Some(format!("{}: {choice}: {error}", path.display()));
-                    false
-                }
-            })
-        },
-    );
+                runs.push(run.report);
+            }
+            Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
+            Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
+        });
+        true
+    });
     drop(progress);
-    if let Some(message) = failed {
-        return Err(Failure::Message(message));
+    if runs.is_empty() && !failed.is_empty() {
+        // It went wrong under all of them: the first says why.
+        return Err(Failure::Message(failed.swap_remove(0)));
     }
-    let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
-    let workload = WorkloadInfo {
-        name: path.display().to_string(),
-        duration_ns: experiment.until_ns().unwrap_or(longest_ns),
-    };
-    Ok(Report::new(workload, runs))
+    for message in &failed {
+        complain(message);
+    }
+    Ok((prepared.report(runs), failed.is_empty()))
 }
 
 fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {

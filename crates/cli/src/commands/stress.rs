@@ -1,12 +1,11 @@
 //! `schedlab stress`.
 
-use super::choose::choose;
 use crate::args::StressArgs;
 use crate::terminal::{Output, Progress, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
-use schedlab_lab::select::Choice;
+use schedlab_lab::select::{Choice, choose};
 use schedlab_lab::stress::{Checked, Failure as Broken, World, check, recent_events, run_command};
 use schedlab_workload::rt_app;
 use std::io::Write;
@@ -14,8 +13,11 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> =
-        choose(&args.schedulers)?.iter().map(|chosen| chosen.choice).collect();
+    let choices: Vec<Choice> = choose(&args.schedulers)
+        .map_err(|error| error.to_string())?
+        .iter()
+        .map(|chosen| chosen.choice)
+        .collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),
@@ -41,7 +43,7 @@ fn many_worlds(
             "--first-seed and --seeds together go beyond the largest seed".into(),
         ));
     }
-    // A scheduler that panics has broken a rule; its message is told with the others.
+    // A scheduler that panics has broken a rule; its message is reported with the others.
     std::panic::set_hook(Box::new(|_| {}));
     let mut tallies: Vec<Tally> = choices.iter().map(|_| Tally::default()).collect();
     let progress = Progress::new(args.seeds * choices.len() as u64, "worlds");
@@ -61,11 +63,12 @@ fn many_worlds(
             |&(seed, choice)| check(&World::random(seed, &choices[choice]), &choices[choice]),
             |index, checked| {
                 let (seed, choice) = items[index];
-                let told = progress
-                    .step(|| tell(seed, &choices[choice], &checked, &mut tallies[choice], output));
-                let goes_on = told.is_ok();
+                let reported = progress.step(|| {
+                    report_world(seed, &choices[choice], &checked, &mut tallies[choice], output)
+                });
+                let goes_on = reported.is_ok();
                 if written.is_ok() {
-                    written = told;
+                    written = reported;
                 }
                 goes_on
             },
@@ -79,7 +82,7 @@ fn many_worlds(
 }
 
 /// Counts a world; says so if it is the first in which its scheduler broke this rule.
-fn tell(
+fn report_world(
     seed: u64,
     choice: &Choice,
     checked: &Checked,

@@ -10,7 +10,7 @@ use schedlab_lab::verify::{
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What was left out of directories, to be told in one line each rather than one a file.
+/// What was left out of directories, to be reported in one line each rather than one a file.
 #[derive(Default)]
 struct LeftOut {
     /// Files of schedulers that this program does not have.
@@ -21,7 +21,7 @@ struct LeftOut {
 /// Replays golden schedules.
 pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure> {
     let files = collect(&args.paths).map_err(|error| error.to_string())?;
-    // A scheduler that panics has not met its schedule; the message is told with the file.
+    // A scheduler that panics has not met its schedule; the message is reported with the file.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(files.len() as u64, "files");
     let mut summary = Summary::default();
@@ -32,9 +32,9 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
         parallel::cores(),
         |file| verify_file(&file.path),
         |index, result| {
-            let told =
-                progress.step(|| tell(&files[index], &result, args.quiet, &mut left_out, output));
-            match told {
+            let reported = progress
+                .step(|| report_file(&files[index], &result, args.quiet, &mut left_out, output));
+            match reported {
                 Ok(counts) => {
                     if counts {
                         summary.add(&result);
@@ -52,7 +52,7 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
     written?;
     write_summary(&summary, output)?;
     output.flush()?;
-    tell_left_out(&left_out);
+    report_left_out(&left_out);
     let total = summary.total();
     Ok(if summary.errors > 0 || !left_out.unknown.is_empty() {
         Status::Error
@@ -64,7 +64,7 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
 }
 
 /// Says what came of one file; returns whether it counts.
-fn tell(
+fn report_file(
     file: &Collected,
     result: &Result<Verdict, GoldenError>,
     quiet: bool,
@@ -141,7 +141,7 @@ fn percent(agreement: Agreement) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-fn tell_left_out(left_out: &LeftOut) {
+fn report_left_out(left_out: &LeftOut) {
     if left_out.vectors > 0 {
         complain(&format!(
             "note: {} left out, with load-tracking vectors rather than schedules",

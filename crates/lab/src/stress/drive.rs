@@ -2,13 +2,14 @@
 
 use super::recent::Recent;
 use super::world::{Kind, World};
+use crate::assembly::Assembly;
+use crate::catch_panic::catch_panic;
 use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
-use crate::panics;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
 use schedlab_core::{Event, Load, Policy, Scheduler, TaskId, Topology};
 use schedlab_machine::costs::{CallCosts, Cost, CostModel, Setup};
-use schedlab_machine::{Config, Machine, Observer, Order, RunEnd, SplitMix64};
+use schedlab_machine::{Machine, Observer, Order, RunEnd, SplitMix64};
 use schedlab_workload::{GroupPlan, GroupSettings, Kernel, Options, Target, groups, rt_app};
 use std::fmt;
 
@@ -62,7 +63,7 @@ pub struct Checked {
 }
 
 /// What a run came to.
-struct Ran {
+struct RunOutcome {
     events: u64,
     fingerprint: u64,
     violation: Option<Violation>,
@@ -73,11 +74,11 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
     let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
     let mut golden = 0;
     for turn in [Turn::Golden, Turn::Again, Turn::Shuffled, Turn::Free, Turn::Modelled] {
-        let ran = panics::caught(|| match turn {
+        let ran = catch_panic(|| match turn {
             Turn::Again | Turn::Free => unwatched(world, choice, turn),
             Turn::Golden | Turn::Shuffled | Turn::Modelled => watched(world, choice, turn),
         });
-        let mut ran = ran.unwrap_or_else(|message| Ran {
+        let mut ran = ran.unwrap_or_else(|message| RunOutcome {
             events: 0,
             fingerprint: 0,
             violation: Some(Violation::new(Rule::Panic, 0, message)),
@@ -118,7 +119,7 @@ pub fn recent_events(
     at_ns: u64,
     most: usize,
 ) -> Vec<String> {
-    let ran = panics::caught(|| {
+    let ran = catch_panic(|| {
         let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Recent::new(most));
         let _ = machine.run_to(at_ns.saturating_add(1));
         machine.into_parts().2.into_lines()
@@ -163,21 +164,21 @@ where
     };
     let vm = rt_app::prepare(&world.model, &target, options)
         .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
-    let mut config = Config::idealised(world.cpus, world.hz);
-    if turn == Turn::Shuffled {
-        config.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
-    }
-    let built = choice.build(&choice.build_config(&world.needs()));
-    let mut machine = Machine::new(config, scheduler(built), workload(vm), observer);
-    match turn {
-        Turn::Golden | Turn::Again | Turn::Shuffled => {}
-        Turn::Free => machine.set_costs(Setup::free(&Topology::flat(world.cpus))),
-        Turn::Modelled => machine.set_costs(dear(world)),
-    }
+    let config = world.config();
     let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
-    setup::administer(&mut machine, &world.tunables, &groups)
-        .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"));
-    machine
+    let mut assembly = Assembly::new(&config, choice).expect("nothing costs anything yet");
+    assembly.groups = &groups;
+    match turn {
+        Turn::Golden | Turn::Again => {}
+        Turn::Shuffled => {
+            assembly.machine.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
+        }
+        Turn::Free => assembly.costs = Some(Setup::free(&Topology::flat(world.cpus))),
+        Turn::Modelled => assembly.costs = Some(dear(world)),
+    }
+    assembly
+        .build_with(scheduler, workload(vm), observer)
+        .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"))
 }
 
 /// Everything costs something, a tick the most: 3 us; a switch 2.
@@ -194,10 +195,10 @@ fn dear(world: &World) -> Setup {
     Setup::new(&model, &Topology::flat(world.cpus), None, nohz)
 }
 
-fn unwatched(world: &World, choice: &Choice, turn: Turn) -> Ran {
+fn unwatched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Fingerprint::default());
     let stopped = machine.run(world.until_ns).err();
-    Ran {
+    RunOutcome {
         events: machine.counts().events(),
         fingerprint: machine.observer().value(),
         violation: stopped
@@ -225,7 +226,7 @@ fn limits(world: &World, choice: &Choice) -> Limits {
 /// have had their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
 /// ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
-    let scheduler = choice.build(&choice.build_config(&world.needs()));
+    let scheduler = choice.build(&world.config().build_config(choice));
     let value_of = |name: &str| {
         let set = world.tunables.iter().find(|(other, _)| *other == name);
         let usual =
@@ -238,7 +239,7 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
 
 type Witness = (Accounts, Fingerprint);
 
-fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
+fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     /// Into so many parts a run is cut, to look at it in between.
     const PARTS: u64 = 64;
     let mut limits = limits(world, choice);
@@ -297,7 +298,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> Ran {
             lost
         });
     }
-    Ran { events, fingerprint: fingerprint.value(), violation }
+    RunOutcome { events, fingerprint: fingerprint.value(), violation }
 }
 
 /// In worlds where it is known who must get how much: is it so?

@@ -1,5 +1,6 @@
 //! Random worlds: a machine, its tunables, and a workload, all from one seed.
 
+use crate::config::RunConfig;
 use crate::select::{Choice, Needs};
 use schedlab_core::{Administer, Policy, Scheduler};
 use schedlab_machine::SplitMix64;
@@ -191,6 +192,16 @@ impl World {
             groups: !self.groups.is_empty(),
             limits: self.limits,
             affinity: false,
+        }
+    }
+
+    /// The machine and what is set about it.
+    pub fn config(&self) -> RunConfig {
+        let tunable = |&(name, value): &(&str, i64)| (name.to_string(), value);
+        RunConfig {
+            hz: Some(self.hz),
+            tunables: self.tunables.iter().map(tunable).collect(),
+            ..RunConfig::flat(self.cpus)
         }
     }
 

@@ -11,7 +11,8 @@ mod tests;
 
 pub use results::{Results, ResultsError, fingerprint};
 
-use crate::bench::{Bench, BenchError, BenchRun};
+use crate::bench::Bench;
+use crate::error::Error;
 use crate::parallel;
 use crate::select::Choice;
 use schedlab_bench::{Value, Values};
@@ -51,7 +52,7 @@ pub enum SweepError {
         /// Which.
         run: String,
         /// Why.
-        error: BenchError,
+        error: Error,
     },
     /// Its results could not be saved.
     #[error(transparent)]
@@ -101,7 +102,7 @@ impl Sweep {
         if runs > RUNS_MAX {
             return Err(SweepError::TooMany(runs));
         }
-        let seeds = (0..repeats).map(|number| bench.seed.wrapping_add(number)).collect();
+        let seeds = (0..repeats).map(|number| bench.seed().wrapping_add(number)).collect();
         Ok(Sweep { bench, swept, choices: vec![], seeds, first })
     }
 
@@ -157,6 +158,13 @@ impl Sweep {
     /// What all runs have in common.
     pub fn bench(&self) -> &Bench {
         &self.bench
+    }
+
+    /// Its first run: the first of all values, the first seed. Nothing is set for a scheduler.
+    pub fn first(&self) -> Bench {
+        let mut bench = Bench { values: self.values(0), ..self.bench.clone() };
+        bench.config.seed = self.seeds.first().copied();
+        bench
     }
 
     /// Whether there is anything to draw a curve over.
@@ -231,12 +239,9 @@ impl Sweep {
     }
 
     fn one(&self, run: &Run<'_>) -> Result<BenchRow, SweepError> {
-        let bench = Bench {
-            values: self.values(run.combination),
-            seed: run.seed,
-            tunables: run.tunables.to_vec(),
-            ..self.bench.clone()
-        };
+        let mut bench = Bench { values: self.values(run.combination), ..self.bench.clone() };
+        bench.config.seed = Some(run.seed);
+        bench.config.tunables = run.tunables.to_vec();
         match bench.run(run.choice) {
             Ok(ran) => Ok(row(run.seed, ran)),
             Err(error) => Err(SweepError::Run { run: self.describe(run), error }),
@@ -291,7 +296,7 @@ impl Sweep {
             name: choice.entry.name.into(),
             release: choice.release.version.into(),
             title: choice.entry.title.into(),
-            hz: self.bench.hz.unwrap_or(choice.release.hz_default),
+            hz: self.bench.config.hz.unwrap_or(choice.release.hz_default),
             tunables: tunables
                 .iter()
                 .map(|(name, value)| TunableValue { name: name.clone(), value: *value })
@@ -300,9 +305,9 @@ impl Sweep {
         BenchReport {
             schema: bench::SCHEMA.into(),
             benchmark: self.bench.benchmark.name().into(),
-            cpus: self.bench.cpus,
-            model: self.bench.model_name(),
-            limit_ns: self.bench.limit_ns,
+            cpus: self.bench.config.cpus,
+            model: self.bench.config.model_name(),
+            limit_ns: self.bench.config.limit_ns,
             seeds: self.seeds.clone(),
             parameters: parameters.iter().map(axis).collect(),
             swept: self.swept.iter().filter_map(|(name, _)| place(name)).collect(),
@@ -321,7 +326,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-fn row(seed: u64, ran: BenchRun) -> BenchRow {
+fn row(seed: u64, ran: crate::run::Run) -> BenchRow {
     let figure = |figure: schedlab_bench::Figure| Figure {
         name: figure.name,
         unit: figure.unit.into(),

@@ -90,14 +90,14 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 impl Header {
     fn of(sweep: &Sweep, program: &str) -> Header {
         let bench = &sweep.bench;
-        let machine = match &bench.machine {
+        let machine = match &bench.config.machine {
             Some(machine) => {
                 format!("{} {:016x}", machine.name, fingerprint(format!("{machine:?}").as_bytes()))
             }
             None => "idealised".into(),
         };
-        let costs = format!("{:?} {:?}", bench.costs, bench.nohz);
-        let machine = match bench.costs {
+        let costs = format!("{:?} {:?}", bench.config.costs, bench.config.nohz);
+        let machine = match bench.config.costs {
             Some(_) => format!("{machine}, costs {:016x}", fingerprint(costs.as_bytes())),
             None => machine,
         };
@@ -106,9 +106,9 @@ impl Header {
             program: program.into(),
             benchmark: bench.benchmark.described(),
             machine,
-            cpus: bench.cpus,
-            hz: bench.hz,
-            limit_ns: bench.limit_ns,
+            cpus: bench.config.cpus,
+            hz: bench.config.hz,
+            limit_ns: bench.config.limit_ns,
         }
     }
 

@@ -112,7 +112,8 @@ fn results_of_another_sweep_are_refused() {
     assert!(message(Results::create(&file.0, &sweep, "v1")).contains("there already"));
     let text = message(Results::resume(&file.0, &sweep, "v2"));
     assert!(text.contains("its version of schedlab is v1, not v2"), "{text}");
-    let two = Sweep { bench: Bench { cpus: 2, ..sweep.bench.clone() }, ..self::sweep(&GIVEN) };
+    let mut two = self::sweep(&GIVEN);
+    two.bench.config.cpus = 2;
     let text = message(Results::resume(&file.0, &two, "v1"));
     assert!(text.contains("its number of CPUs is 1, not 2"), "{text}");
     std::fs::write(&file.0, "{}\n").expect("it can be written");

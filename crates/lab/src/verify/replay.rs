@@ -1,16 +1,17 @@
 //! Replays one golden schedule.
 
 use super::compare::{Agreement, Difference, agreement, first_difference};
+use super::conventions;
+use crate::assembly::Assembly;
+use crate::catch_panic::catch_panic;
 use crate::compressed::{self, ReadError};
-use crate::panics;
+use crate::config::RunConfig;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
-use schedlab_core::BuildConfig;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_machine::{Config, Machine};
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
-use schedlab_workload::{Conventions, Diagnostic, GoldenFile};
+use schedlab_workload::{Diagnostic, GoldenFile};
 use std::path::Path;
 
 /// What came of a golden schedule.
@@ -99,7 +100,7 @@ pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
         })
         .collect();
     let choice = Choice { entry, release };
-    let got = panics::caught(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
+    let got = catch_panic(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
     Ok(Verdict {
         slices: expected.len(),
         difference: first_difference(&expected, &got, &file.threads),
@@ -116,33 +117,6 @@ fn is_vectors(text: &str) -> bool {
     }
     serde_json::from_str(text).is_ok_and(|head: Head| head.format == "pelt-vectors/1")
 }
-
-/// How the golden files of a scheduler deviate from rt-app's way.
-fn conventions_of(scheduler: &str) -> Conventions {
-    let mut conventions = Conventions::default();
-    match scheduler {
-        "eevdf" | "deadline" => {
-            conventions.exit_from_sleep = true;
-            conventions.renice_before_wake = true;
-        }
-        "cfs" => {
-            conventions.yield_goes_on = true;
-            conventions.renice_only_running = true;
-        }
-        _ => {}
-    }
-    conventions
-}
-
-/// Of how a file was made, what its `notes` say and its `tunables` do not: words, and what they
-/// mean as a tunable.
-const SAID_IN_NOTES: &[(&str, &str, i64)] = &[
-    // What the kernel's tree keeps for speed can be out of date; these files come from a tree that
-    // keeps it exact.
-    ("subtree minima are always exact", "exact_min_slice", 1),
-    ("no fair server", "fair_server_runtime_ns", 0),
-    ("no deadline server", "fair_server_runtime_ns", 0),
-];
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
@@ -161,41 +135,34 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
             file.hz
         ));
     }
-    let mut config = Config::idealised(file.cpus, file.hz);
-    config.reap = false;
-    let mut conventions = conventions_of(&file.scheduler);
-    let mut tunables: Vec<(&str, i64)> = vec![];
+    let known = conventions::of(file);
+    let mut conventions = file.conventions.unwrap_or(known.conventions);
+    let mut config = RunConfig { hz: Some(file.hz), ..RunConfig::flat(file.cpus) };
+    let mut wake_from_interrupt = true;
     for (name, value) in &file.tunables {
         // Settings of the machine rather than tunables of the kernel.
         match name.as_str() {
-            "in_interrupt" => config.wake_from_interrupt = *value != 0,
+            "in_interrupt" => wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
-            _ => tunables.push((name.as_str(), *value)),
+            _ => config.tunables.push((name.clone(), *value)),
         }
     }
-    for (words, name, value) in SAID_IN_NOTES {
-        if file.notes.contains(words) {
-            tunables.push((name, *value));
-        }
-    }
+    config.tunables.extend(known.tunables);
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()
         .map(|group| NewGroup {
-            path: &group.path,
             parent: group.parent,
-            shares: group.shares,
-            idle: false,
-            limit_us: None,
-            cpus: None,
-            frozen: false,
+            ..NewGroup::weighing(&group.path, group.shares)
         })
         .collect();
     let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
-    let scheduler = choice.build(&BuildConfig::flat(file.cpus, file.hz));
-    let mut machine = Machine::new(config, scheduler, workload, SliceRecorder::new());
-    setup::administer(&mut machine, &tunables, &groups)
-        .map_err(|refused| GoldenError::Refused(refused.to_string()))?;
+    let refuse = |error: crate::Error| GoldenError::Refused(error.to_string());
+    let mut assembly = Assembly::new(&config, choice).map_err(refuse)?;
+    assembly.machine.reap = false;
+    assembly.machine.wake_from_interrupt = wake_from_interrupt;
+    assembly.groups = &groups;
+    let mut machine = assembly.build(workload, SliceRecorder::new()).map_err(refuse)?;
     machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
     let (_, _, recorder) = machine.into_parts();
     Ok(recorder.into_slices())

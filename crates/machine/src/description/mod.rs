@@ -156,6 +156,13 @@ pub fn presets() -> impl Iterator<Item = Description> {
         .map(|(name, text)| Description::parse(name, text).expect("tests read every preset"))
 }
 
+/// Whether `name` is a machine of the program's own: a preset, or `flat-8`. All other names are
+/// files'.
+pub fn is_built_in(name: &str) -> bool {
+    let flat = name.strip_prefix(FLAT).is_some_and(|cpus| cpus.parse::<u32>().is_ok());
+    flat || name == IDEAL || preset_text(name).is_some()
+}
+
 /// The machine that a user names: a preset, `flat-8`, or a file.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use crate::axes::{self, Binding, combinations, fill, text_of};
 use crate::error::{At, Error};
 use crate::file::check_seeds;
 use schedlab_bench::Values;
+use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::{self, Choice};
 use schedlab_lab::setup;
@@ -71,9 +72,7 @@ impl Point {
         check_seeds(measurement.seeds).at(&what)?;
         let bench = Bench {
             values,
-            cpus: machine.topology.cpus(),
-            machine: Some(machine.clone()),
-            hz: machine.hz,
+            config: RunConfig { costs: None, ..RunConfig::described(machine.clone()) },
             ..Bench::new(benchmark)
         };
         if let Some(why) = choice.refuses(&bench.needs()) {
@@ -102,7 +101,8 @@ impl Point {
     }
 
     fn simulate_once(&self, costs: &CostModel, seed: u64) -> Result<f64, Error> {
-        let bench = Bench { costs: Some(costs.clone()), seed, ..self.bench.clone() };
+        let mut bench = self.bench.clone();
+        (bench.config.costs, bench.config.seed) = (Some(costs.clone()), Some(seed));
         let run = bench.run(&self.choice).map_err(Error::new)?;
         if let Some(warning) = run.warning {
             return Err(warning.into());

@@ -150,7 +150,7 @@ const DEFAULT: Release = Release {
     hz_range: (100, 1000),
     cpus_max: CPUS_MAX,
     policies: POLICIES,
-    can: Capabilities { groups: true, nohz: true, ..Capabilities::BASIC },
+    can: Capabilities { groups: true, user_groups: true, nohz: true, ..Capabilities::BASIC },
     kernel: None,
     build: |config| build(Rules::V2_6_32, RtRules::V2_6_25, config),
 };
@@ -178,7 +178,7 @@ pub static ENTRY: Entry = Entry {
                 the fair class from 2.6.33 to 3.2 is not described to us, and no golden \
                 schedules exist",
             golden: &[],
-            can: Capabilities { quotas: true, ..DEFAULT.can },
+            can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
             build: |config| build(Rules::V3_2, RtRules::V2_6_25, config),
             ..DEFAULT
         },

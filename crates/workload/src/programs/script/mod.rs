@@ -385,6 +385,33 @@ pub struct Conventions {
     pub address_spaces: AddressSpaces,
 }
 
+impl Conventions {
+    /// The names of those that are on or off, as golden files have them.
+    pub const NAMES: [&str; 5] = [
+        "exit_from_sleep",
+        "renice_before_wake",
+        "renice_only_running",
+        "yield_goes_on",
+        "uninterruptible",
+    ];
+
+    /// Switches on the one called `name`.
+    ///
+    /// # Errors
+    /// The names there are, if it is none of them.
+    pub fn set(&mut self, name: &str) -> Result<(), &'static [&'static str]> {
+        *match name {
+            "exit_from_sleep" => &mut self.exit_from_sleep,
+            "renice_before_wake" => &mut self.renice_before_wake,
+            "renice_only_running" => &mut self.renice_only_running,
+            "yield_goes_on" => &mut self.yield_goes_on,
+            "uninterruptible" => &mut self.uninterruptible,
+            _ => return Err(&Conventions::NAMES),
+        } = true;
+        Ok(())
+    }
+}
+
 /// How scripts are to be run.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptOptions {

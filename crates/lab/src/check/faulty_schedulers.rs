@@ -2,7 +2,7 @@
 //! it is there for.
 
 use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
-use crate::panics;
+use crate::catch_panic::catch_panic;
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Event, Inspect, Load, Parent, Platform, Policy, Promises,
     SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
@@ -420,7 +420,7 @@ pub struct Outcome {
 /// Runs `script` under a double on two CPUs (or fewer), with all checks.
 pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
     let tasks = script.tasks.len();
-    let ran = panics::caught(|| {
+    let ran = catch_panic(|| {
         let cpus = scheduler.current.len() as u32;
         let scheduler = Watched::new(scheduler, cpus, Limits::default());
         let observer = (Accounts::new(cpus), Fingerprint::default());

@@ -1,0 +1,227 @@
+//! Options of benchmarks: those that all of them share, and one for each parameter of a benchmark.
+
+use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use schedlab_bench::parameter::ALL_CPUS;
+use schedlab_bench::{Benchmark, Kind, Parameter, Value};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// What can be set about all benchmarks. Each one's identifier is the name that it takes if the
+/// benchmark has its own: see [`SHARED`].
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Laboratory")]
+pub struct Common {
+    /// Schedulers to compare: names as `schedlab list` shows them, `linux`, `textbook` or `all`
+    #[arg(
+        id = "lab-scheduler",
+        long = "scheduler",
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "linux"
+    )]
+    pub schedulers: Vec<String>,
+    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with
+    /// --machine all]
+    #[arg(id = "lab-cpus", long = "cpus", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: Option<u32>,
+    /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
+    #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Ticks a second [default: what each release had in its usual build]
+    #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub hz: Option<u32>,
+    /// Nothing but the programs' own calls costs anything, even if the machine's description says
+    /// what does
+    #[arg(id = "lab-no-costs", long = "no-costs")]
+    pub no_costs: bool,
+    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
+    /// them)
+    #[arg(id = "lab-cost", long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "lab-no-costs")]
+    pub cost: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something [default: as each release
+    /// has it]
+    #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
+    pub nohz: Option<OnOff>,
+    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
+    #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, i64)>,
+    /// End each run after so many simulated seconds at the latest
+    #[arg(id = "lab-duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<u64>,
+    /// Of all that is random in the benchmark
+    #[arg(id = "lab-seed", long = "seed", value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Run everything so often, each time with the next seed: mean, least, most and standard
+    /// deviation are told
+    #[arg(id = "lab-repeat", long = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub repeat: u64,
+    /// How to print
+    #[arg(
+        id = "lab-format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT"
+    )]
+    pub format: RunFormat,
+    /// Which figure a sweep shows, by its name in the table [default: the benchmark's first]
+    #[arg(id = "lab-figure", long = "figure", value_name = "NAME")]
+    pub figure: Option<String>,
+    /// Draw the curve of a sweep into a file, as SVG
+    #[arg(id = "lab-plot", long = "plot", value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Save each result in this new file as soon as it is there
+    #[arg(id = "lab-save", long = "save", value_name = "FILE", conflicts_with = "lab-resume")]
+    pub save: Option<PathBuf>,
+    /// Take what is finished from such a file, and save the rest there
+    #[arg(id = "lab-resume", long = "resume", value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    /// Simulate on so many cores at once; the result is the same [default: all there are]
+    #[arg(id = "lab-cores", long = "cores", value_name = "N")]
+    pub cores: Option<NonZeroUsize>,
+    /// Run nothing: check all, and write what is to be run into this file; `schedlab bench plan
+    /// PLAN` runs it
+    #[arg(id = "lab-plan-out", long = "plan-out", value_name = "PLAN.json")]
+    pub plan_out: Option<PathBuf>,
+}
+
+/// Those of [`SHARED`] that say what is run, rather than how it is done and shown.
+pub const PLANNED: [&str; 11] = [
+    "lab-scheduler",
+    "lab-cpus",
+    "lab-machine",
+    "lab-hz",
+    "lab-no-costs",
+    "lab-cost",
+    "lab-nohz",
+    "lab-set",
+    "lab-duration",
+    "lab-seed",
+    "lab-repeat",
+];
+
+/// The identifiers of the options of [`Common`]: `lab-` and their long names.
+pub const SHARED: [&str; 18] = [
+    "lab-scheduler",
+    "lab-cpus",
+    "lab-machine",
+    "lab-hz",
+    "lab-no-costs",
+    "lab-cost",
+    "lab-nohz",
+    "lab-set",
+    "lab-duration",
+    "lab-seed",
+    "lab-repeat",
+    "lab-format",
+    "lab-figure",
+    "lab-plot",
+    "lab-save",
+    "lab-resume",
+    "lab-cores",
+    "lab-plan-out",
+];
+
+/// Identifiers of parameters given by their place.
+const PLACES: [&str; 4] = ["place-1", "place-2", "place-3", "place-4"];
+
+/// The parameters that were set, with their places, in the order in which they stand on the command
+/// line.
+pub fn given(
+    benchmark: &'static dyn Benchmark,
+    matches: &ArgMatches,
+) -> Vec<(usize, &'static str, Vec<Value>)> {
+    let parameters = benchmark.parameters();
+    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
+    let ids = parameters.iter().map(|parameter| (parameter, &*parameter.name));
+    let mut found: Vec<(usize, &'static str, Vec<Value>)> = ids
+        .chain(placed)
+        .filter_map(|(parameter, id)| {
+            let values = matches.get_one::<Vec<Value>>(id)?;
+            Some((matches.index_of(id).unwrap_or(usize::MAX), &*parameter.name, values.clone()))
+        })
+        .collect();
+    found.sort_by_key(|(place, ..)| *place);
+    found
+}
+
+/// `command` with the benchmark's own options.
+pub fn options_of(benchmark: &'static dyn Benchmark, command: Command) -> Command {
+    let parameters = benchmark.parameters();
+    let command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
+    let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
+    let command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
+    if parameters.iter().any(|parameter| parameter.short == Some('h')) {
+        // The real program means something else by -h.
+        let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
+        return command.disable_help_flag(true).arg(help);
+    }
+    command
+}
+
+/// What stands for a value in the help.
+fn value_name(parameter: &Parameter) -> &'static str {
+    match parameter.kind {
+        Kind::Whole { .. } => "N,...",
+        Kind::Real { .. } => "X,...",
+        Kind::Word(_) => "WORD,...",
+        Kind::Cpus => "CPUS,...",
+        Kind::Flag => "true|false,...",
+    }
+}
+
+/// Reads lists of values.
+fn reader(
+    parameter: &'static Parameter,
+) -> impl Fn(&str) -> Result<Vec<Value>, String> + Clone + Send + Sync + 'static {
+    move |text: &str| parameter.read(text).map_err(|error| error.message)
+}
+
+fn help(parameter: &Parameter) -> String {
+    let words = match parameter.kind {
+        Kind::Word(words) => format!(": {}", words.join(", ")),
+        Kind::Cpus => format!(": {ALL_CPUS}"),
+        _ => String::new(),
+    };
+    let default = match parameter.default {
+        "" => String::new(),
+        default => format!(" [default: {default}]"),
+    };
+    format!("{}{words}{default}", parameter.about)
+}
+
+/// The option that sets a parameter.
+pub fn option(parameter: &'static Parameter) -> Arg {
+    let mut option = Arg::new(&*parameter.name)
+        .long(&*parameter.name)
+        .value_name(value_name(parameter))
+        .value_parser(reader(parameter))
+        .help(help(parameter));
+    if let Some(letter) = parameter.short {
+        option = option.short(letter);
+    }
+    // What is out of range is to be told so, not that there is no option -1; where numbers below 0
+    // do, lists may begin with one.
+    option = match parameter.kind {
+        Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
+        Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
+        Kind::Word(_) | Kind::Cpus | Kind::Flag => option,
+    };
+    if parameter.kind == Kind::Flag {
+        option = option
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .hide_default_value(true);
+    }
+    option
+}
+
+fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
+    Arg::new(id)
+        .value_name(&*parameter.name)
+        .value_parser(reader(parameter))
+        .conflicts_with(&*parameter.name)
+        .help(format!("the same as --{}", parameter.name))
+}

@@ -1,0 +1,37 @@
+//! Plans on the command line: what fills and writes them.
+
+use crate::Failure;
+use crate::files;
+use crate::terminal::complain;
+use schedlab_lab::plan::{MachineSource, Plan, Prepared};
+use std::path::Path;
+
+/// The machine that `--machine` names; a file is read.
+pub fn find_machine(name: Option<&str>) -> Result<Option<MachineSource>, Failure> {
+    match name {
+        None => Ok(None),
+        Some(name) => Ok(MachineSource::find(name).map_err(|error| error.to_string())?),
+    }
+}
+
+/// Says what the user should know about a plan.
+pub fn note(prepared: &Prepared) {
+    for note in prepared.notes() {
+        complain(&format!("note: {note}"));
+    }
+}
+
+/// Writes a plan, and says that nothing was run.
+pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    files::write_whole(path, &plan.to_json())?;
+    complain(&format!("note: nothing was run; the plan is in {}", path.display()));
+    Ok(())
+}
+
+/// Why an option cannot stand beside a plan.
+pub fn contradiction(file: &str, option: &str) -> String {
+    format!(
+        "{file} is a plan, which says what is run: --{option} cannot be given beside it; leave it \
+         out, or write another plan by --plan-out"
+    )
+}

@@ -1,0 +1,93 @@
+//! `--plan-out` and what runs a plan, typed as users type it.
+
+#[allow(dead_code)]
+mod support;
+
+use support::{Scratch, schedlab};
+
+/// What `command` prints, and what the plan prints that it writes.
+fn both(scratch: &Scratch, command: &[&str], runs: &[&str], shown: &[&str]) -> [String; 2] {
+    let plan = format!("{}/plan.json", scratch.path());
+    let direct = schedlab(&[command, shown].concat()).good();
+    let written = schedlab(&[command, shown, &["--plan-out", &plan]].concat());
+    assert!(written.stderr.contains("nothing was run"), "{}", written.stderr);
+    assert_eq!(written.good(), "");
+    let plan = [plan.as_str()];
+    [direct, schedlab(&[runs, &plan, shown].concat()).good()]
+}
+
+#[test]
+fn a_plan_gives_the_same_bytes_as_its_command() {
+    let scratch = Scratch::new("plan-same");
+    let groups = [
+        ["run", "examples/nested-groups.json", "--groups", "examples/nested-groups.groups"],
+        ["--group", "/alice:cpu.shares=512", "--scheduler", "cfs,eevdf"],
+        ["--set", "sched_latency_ns=6000000", "--cost", "switch=1500.7"],
+        ["--duration", "1", "--seed", "3"],
+    ]
+    .concat();
+    for shown in [&["--tasks", "--timeline"][..], &["--format", "json"]] {
+        let [direct, planned] = both(&scratch, &groups, &["run"], shown);
+        assert_eq!(direct, planned);
+    }
+    let machine = ["run", "examples/server.json", "--machine", "z800-2x6", "--duration", "0.2"];
+    let [direct, planned] = both(&scratch, &machine, &["run"], &["--format", "csv"]);
+    assert_eq!(direct, planned);
+    let bench = ["bench", "hackbench", "--groups", "1,2", "--loops", "3", "--repeat", "2"];
+    let [direct, planned] = both(&scratch, &bench, &["bench", "plan"], &["--format", "json"]);
+    assert_eq!(direct, planned);
+    let members = ["bench", "mix", "editor --time 1", "web=hackbench 1 --loops 2 --affinity 0+1"];
+    let mix = [&members[..], &["--cpus", "2", "--scheduler", "o_1,cfs"]].concat();
+    let [direct, planned] = both(&scratch, &mix, &["bench", "plan"], &[]);
+    assert_eq!(direct, planned);
+}
+
+#[test]
+fn a_machine_file_stands_in_the_plan() {
+    let scratch = Scratch::new("plan-machine");
+    let text = r#"{"format": 1, "name": "box", "about": "a box", "source": "a test",
+        "topology": {"regular": {"cores": 2}}}"#;
+    let machine = scratch.file("box.json", text);
+    let plan = format!("{}/plan.json", scratch.path());
+    let command = ["run", "examples/desktop.json", "-s", "o_1", "--machine", &machine];
+    let direct = schedlab(&command).good();
+    schedlab(&[&command[..], &["--plan-out", &plan]].concat()).good();
+    std::fs::remove_file(&machine).expect("it is there");
+    assert_eq!(schedlab(&["run", &plan]).good(), direct);
+}
+
+#[test]
+fn options_that_contradict_a_plan_are_refused_and_others_are_not() {
+    let scratch = Scratch::new("plan-beside");
+    let (plan, bench) =
+        (format!("{}/plan.json", scratch.path()), format!("{}/bench.json", scratch.path()));
+    schedlab(&["run", "examples/desktop.json", "-s", "o_1", "--plan-out", &plan]).good();
+    schedlab(&["bench", "hackbench", "1", "--plan-out", &bench]).good();
+    for option in [&["--cpus", "2"][..], &["--seed", "1"], &["--at", "1s stop x"], &["-s", "cfs"]] {
+        let message = schedlab(&[&["run", &plan][..], option].concat()).error(&[]);
+        assert!(message.contains("is a plan, which says what is run"), "{message}");
+    }
+    let message = schedlab(&["bench", "plan", &bench, "--repeat", "1"]).error(&[]);
+    assert!(message.contains("--repeat cannot be given beside it"), "{message}");
+    schedlab(&["run", &plan, "--format", "csv", "--tasks"]).good();
+    let message = schedlab(&["run", &bench]).error(&[]);
+    assert!(message.contains("schedlab bench plan"), "{message}");
+    let message = schedlab(&["bench", "plan", &plan]).error(&[]);
+    assert!(message.contains("schedlab run"), "{message}");
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_is_reported_with_its_place() {
+    let scratch = Scratch::new("plan-wrong");
+    let run = |text: &str| schedlab(&["run", &scratch.file("p.json", text)]).error(&[]);
+    let message = run("{\n\"schedlab_plan\": 1,\n\"lod\": 3}");
+    assert!(message.contains("p.json:3:5: unknown field `lod`"), "{message}");
+    let message = run("{\"schedlab_plan\": 9}");
+    assert!(message.contains("a plan of version 9; this program reads version 1"), "{message}");
+    let nowhere = format!("{}/none.json", scratch.path());
+    let two = ["run", "examples/desktop.json", "examples/server.json", "--plan-out", &nowhere];
+    let message = schedlab(&two).error(&[]);
+    assert!(message.contains("a plan holds one workload"), "{message}");
+    let wrong = ["run", "examples/desktop.json", "-s", "cfz", "--plan-out", &nowhere];
+    assert!(schedlab(&wrong).error(&[]).contains("did you mean cfs"));
+}

@@ -1,0 +1,147 @@
+//! The one place where a machine is put together for a run and taken apart into a report.
+//!
+//! Every run is made here: of workloads, of benchmarks, of golden schedules, of random worlds. What
+//! differs between them is the workload, who observes, and how long the machine runs.
+
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::report_of::{GroupInfo, RunInputs, TaskInfo, report_of};
+use crate::select::Choice;
+use crate::setup::{self, NewGroup};
+use schedlab_core::{BuildConfig, Scheduler};
+use schedlab_machine::costs::{Energy, Overheads, Setup};
+use schedlab_machine::{Config, Counts, Machine, Observer, RunEnd, Workload};
+use schedlab_measure::{Fairness, GroupUsage, Slice, Span, Stats};
+use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
+
+/// All that a machine is made of, but for workload and observers.
+pub(crate) struct Assembly<'a> {
+    config: &'a RunConfig,
+    choice: &'a Choice,
+    build: BuildConfig,
+    /// The order of simultaneous events, and how golden schedules deviate.
+    pub machine: Config,
+    /// What things cost; none: nothing.
+    pub costs: Option<Setup>,
+    /// Groups to be made, each after those above it.
+    pub groups: &'a [NewGroup<'a>],
+}
+
+impl<'a> Assembly<'a> {
+    /// A machine as `config` says, for `choice`, with simultaneous events in the golden order.
+    ///
+    /// # Errors
+    /// Ticks would leave no time for tasks.
+    pub fn new(config: &'a RunConfig, choice: &'a Choice) -> Result<Assembly<'a>, Error> {
+        let build = config.build_config(choice);
+        let costs = match &config.costs {
+            Some(costs) => {
+                Some(setup::costs(costs, choice, &build.topology, build.hz, config.nohz)?)
+            }
+            None => None,
+        };
+        let machine = Config::idealised(config.cpus, build.hz);
+        Ok(Assembly { config, choice, build, machine, costs, groups: &[] })
+    }
+
+    /// Builds the scheduler and the machine, sets the tunables and makes the groups.
+    ///
+    /// # Errors
+    /// What the scheduler refuses.
+    pub fn build<W: Workload, O: Observer>(
+        self,
+        workload: W,
+        observer: O,
+    ) -> Result<Machine<Box<dyn Scheduler>, W, O>, Error> {
+        self.build_with(|scheduler| scheduler, workload, observer)
+    }
+
+    /// The same with the scheduler inside something that `wrap` puts around it.
+    ///
+    /// # Errors
+    /// What the scheduler refuses.
+    pub fn build_with<S: Scheduler, W: Workload, O: Observer>(
+        self,
+        wrap: impl FnOnce(Box<dyn Scheduler>) -> S,
+        workload: W,
+        observer: O,
+    ) -> Result<Machine<S, W, O>, Error> {
+        let scheduler = wrap(self.choice.build(&self.build));
+        let mut machine = Machine::new(self.machine, scheduler, workload, observer);
+        if let Some(costs) = self.costs {
+            machine.set_costs(costs);
+        }
+        machine.ask_reasons(self.config.reasons);
+        setup::administer(&mut machine, &self.config.tunables, self.groups)?;
+        Ok(machine)
+    }
+}
+
+/// What a machine has counted, for the report.
+pub(crate) struct Outcome {
+    end: RunEnd,
+    counts: Counts,
+    overheads: Option<Overheads>,
+    energy: Option<Energy>,
+}
+
+impl Outcome {
+    /// Of `machine`, whose run ended so.
+    pub fn of<S: Scheduler, W: Workload, O: Observer>(
+        machine: &Machine<S, W, O>,
+        end: RunEnd,
+    ) -> Outcome {
+        Outcome {
+            end,
+            counts: machine.counts(),
+            overheads: machine.overheads(),
+            energy: machine.energy(),
+        }
+    }
+}
+
+/// What observers and the workload have to say about a run, for the report.
+pub(crate) struct Observed<'a> {
+    /// All tasks, by number.
+    pub tasks: &'a [TaskInfo],
+    /// All groups but the root, by number.
+    pub groups: &'a [GroupInfo],
+    pub stats: &'a Stats,
+    pub fairness: Option<&'a Fairness>,
+    pub group_usage: Option<&'a GroupUsage>,
+    pub slices: Option<Vec<Slice>>,
+    pub spans: Option<Vec<Span>>,
+}
+
+/// The report of a run. `seed`: what was random was drawn from it.
+pub(crate) fn report(
+    config: &RunConfig,
+    choice: &Choice,
+    seed: Option<u64>,
+    outcome: Outcome,
+    scheduler: &dyn Scheduler,
+    observed: Observed<'_>,
+) -> RunReport {
+    let hz = config.hz.unwrap_or(choice.release.hz_default);
+    report_of(RunInputs {
+        scheduler: SchedulerInfo {
+            name: choice.entry.name.into(),
+            release: choice.release.version.into(),
+            title: choice.entry.title.into(),
+        },
+        machine: MachineInfo { cpus: config.cpus, hz, model: config.model_name() },
+        tunables: &scheduler.inspect().tunables(),
+        seed,
+        end: outcome.end,
+        counts: outcome.counts,
+        overheads: outcome.overheads,
+        energy: outcome.energy,
+        tasks: observed.tasks,
+        groups: observed.groups,
+        group_usage: observed.group_usage,
+        stats: observed.stats,
+        fairness: observed.fairness,
+        slices: observed.slices,
+        spans: observed.spans,
+    })
+}

@@ -1,0 +1,285 @@
+//! The load of a plan: a workload, a benchmark, or several benchmarks at once.
+
+use super::{Plan, Source};
+use crate::bench::Bench;
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::run::{Experiment, cpus_named};
+use crate::sweep::Sweep;
+use schedlab_bench::combined::{self, Given, SETTINGS, setting_name};
+use schedlab_bench::{BadValue, Chosen, Parameter, Value};
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_workload::groups::cgrules::{self, Rules};
+use schedlab_workload::groups::{self, GroupSettings, Users};
+use schedlab_workload::{Model, Target, Timetable, close_names, rt_app};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// A workload file in rt-app's language.
+    Workload(Source),
+    /// A benchmark.
+    Benchmark(Benchmark),
+    /// Several benchmarks at once.
+    Mix(Mix),
+}
+
+/// A benchmark with what is set about it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// Its name, e.g. `hackbench`.
+    pub name: String,
+    /// What is set, in order; a list is a sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Setting>,
+}
+
+/// A parameter and what it is set to, as a user would write it: `["groups", "25..100:25"]`.
+pub type Setting = (String, String);
+
+/// Several benchmarks at once on one machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// They.
+    pub members: Vec<Member>,
+}
+
+/// A benchmark that runs beside others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// What it is called in the mix; none: as the benchmark is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// Which benchmark.
+    pub name: String,
+    /// What is set, in order: parameters of the benchmark and of any member.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Setting>,
+}
+
+impl Load {
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Load::Workload(source) => &source.file,
+            Load::Benchmark(benchmark) => &benchmark.name,
+            Load::Mix(_) => "mix",
+        }
+    }
+}
+
+/// Values of a parameter, as [`Setting`] has them.
+pub fn setting(name: &str, values: &[Value]) -> Setting {
+    let values: Vec<String> = values.iter().map(Value::to_string).collect();
+    (name.into(), values.join(","))
+}
+
+/// The workload of `plan`, which `source` is, with notes for the user.
+pub(super) fn experiment(plan: &Plan, source: &Source) -> Result<(Experiment, Vec<String>), Error> {
+    if plan.repeat != 1 {
+        let message = "repeat: only a benchmark can be repeated; a workload runs once";
+        return Err(Error::Plan(message.into()));
+    }
+    let settings = group_settings(plan)?;
+    let timetable = timetable(plan)?;
+    let owners = Owners::read(plan)?;
+    let mut notes = vec![];
+    if owners.are_idle(plan) {
+        notes.push("whose tasks are matters only with --cgrules or --user-groups".into());
+    }
+    let load = |cpus| {
+        let target = Target { cpus, limited: plan.limit_ns.is_some() };
+        rt_app::load(&source.file, &source.text, &target)
+    };
+    let mut config = plan.machine.resolve(1)?;
+    let mut model = if plan.machine.names_cpus() {
+        load(config.cpus)?
+    } else {
+        let model = load(CPUS_MAX)?;
+        config.cpus = cpus_named(&model);
+        model
+    };
+    let settings = owners.place(plan, &mut model, settings)?;
+    let experiment = Experiment {
+        record: plan.record.slices,
+        timetable,
+        ..Experiment::new(model, &settings, config.cpus)?
+    };
+    Ok((Experiment { config: of_plan(plan, config), ..experiment }, notes))
+}
+
+/// `config` with what the plan says beside its machine.
+fn of_plan(plan: &Plan, config: RunConfig) -> RunConfig {
+    RunConfig { limit_ns: plan.limit_ns, seed: plan.seed, reasons: plan.record.reasons, ..config }
+}
+
+fn group_settings(plan: &Plan) -> Result<GroupSettings, Error> {
+    let mut settings = GroupSettings::default();
+    for Source { file, text } in &plan.groups.files {
+        settings.add(groups::parse(file, text)?);
+    }
+    for option in &plan.groups.settings {
+        settings.add(groups::parse_option(option)?);
+    }
+    Ok(settings)
+}
+
+/// What the files and the single actions say, in this order.
+fn timetable(plan: &Plan) -> Result<Timetable, Error> {
+    let mut timetable = Timetable::default();
+    for Source { file, text } in &plan.timetable.files {
+        timetable.add(Timetable::parse(file, text)?);
+    }
+    for action in &plan.timetable.actions {
+        timetable.add(Timetable::parse_option(action)?);
+    }
+    Ok(timetable)
+}
+
+/// Whose the tasks are, and the rules that ask for it.
+struct Owners {
+    users: Users,
+    rules: Option<Rules>,
+}
+
+impl Owners {
+    fn read(plan: &Plan) -> Result<Owners, Error> {
+        let mut owners = Owners { users: Users::default(), rules: None };
+        for Source { file, text } in &plan.groups.user_files {
+            owners.users.add(Users::parse(file, text)?);
+        }
+        for option in &plan.groups.users {
+            owners.users.add(Users::parse_option(option)?);
+        }
+        if let Some(Source { file, text }) = &plan.groups.cgrules {
+            owners.rules = Some(cgrules::parse(file, text)?);
+        }
+        Ok(owners)
+    }
+
+    /// Whether nothing depends on whose the tasks are.
+    fn are_idle(&self, plan: &Plan) -> bool {
+        !self.users.is_empty() && self.rules.is_none() && !plan.groups.user_groups
+    }
+
+    /// Puts the tasks of `model` in the groups of their users, and adds these to `settings`.
+    fn place(
+        &self,
+        plan: &Plan,
+        model: &mut Model,
+        settings: GroupSettings,
+    ) -> Result<GroupSettings, Error> {
+        self.users.check(model)?;
+        let mut settings = settings;
+        if plan.groups.user_groups {
+            if self.rules.is_some() {
+                let message = "--user-groups: with --cgrules tasks are in control groups, and \
+                               kernels had groups by user or control groups, not both";
+                return Err(Error::Plan(message.into()));
+            }
+            if !plan.groups.files.is_empty() || !model.group_paths().is_empty() {
+                let message = "--user-groups: kernels had groups by user or control groups, not \
+                               both; leave out --groups and the workload's `taskgroup` (weights: \
+                               --group /uid-1000:cpu.shares=512)";
+                return Err(Error::Plan(message.into()));
+            }
+            let mut by_user = groups::place_by_user(model, &self.users);
+            by_user.add(settings);
+            settings = by_user;
+        }
+        if let Some(rules) = &self.rules {
+            rules.place(model, &self.users, &mut settings)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// The benchmark of `plan` with all values and seeds, still without schedulers.
+pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
+    if plan.groups != super::Groups::default() {
+        let message = "groups: only a workload has groups of the plan's; a benchmark makes its own";
+        return Err(Error::Plan(message.into()));
+    }
+    if plan.timetable != super::Timetable::default() {
+        let message = "timetable: only a workload is run by a timetable";
+        return Err(Error::Plan(message.into()));
+    }
+    if plan.repeat == 0 {
+        return Err(Error::Plan("repeat is 0; it must be at least 1".into()));
+    }
+    let (benchmark, given): (Chosen, Given) = match &plan.load {
+        Load::Workload(source) => {
+            return Err(Error::Plan(format!("{} is no benchmark", source.file)));
+        }
+        Load::Benchmark(of) => {
+            let benchmark = benchmark(&of.name)?;
+            (benchmark.into(), given(&of.name, benchmark.parameters(), &of.parameters)?)
+        }
+        Load::Mix(of) => {
+            let members = of.members.iter().map(member).collect::<Result<_, Error>>()?;
+            let (mix, given) =
+                combined::Mix::of(members).map_err(|error| Error::Plan(error.to_string()))?;
+            (Chosen::Owned(Arc::new(mix)), given)
+        }
+    };
+    let config = of_plan(plan, plan.machine.resolve(1)?);
+    let bench = Bench { config, ..Bench::new(benchmark) };
+    Sweep::new(bench, given, plan.repeat).map_err(|error| Error::Plan(error.to_string()))
+}
+
+fn benchmark(name: &str) -> Result<&'static dyn schedlab_bench::Benchmark, Error> {
+    schedlab_bench::find(name).ok_or_else(|| {
+        let names = || schedlab_bench::ALL.iter().map(|benchmark| benchmark.name());
+        let close = close_names(name, names());
+        let hint = match close.as_slice() {
+            [] => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            close => format!("did you mean {}?", close.join(" or ")),
+        };
+        Error::Plan(format!("there is no benchmark \"{name}\"; {hint}"))
+    })
+}
+
+fn member(member: &Member) -> Result<combined::Member, Error> {
+    let benchmark = benchmark(&member.name)?;
+    let mut given = vec![];
+    for (name, text) in &member.parameters {
+        let common = SETTINGS.iter().find(|setting| setting_name(benchmark, &setting.name) == name);
+        given.push(match common {
+            Some(setting) => (setting_name(benchmark, &setting.name), setting.read(text)?),
+            None => one_given(&member.name, benchmark.parameters(), name, text)?,
+        });
+    }
+    Ok(combined::Member { name: member.called.clone(), benchmark, given })
+}
+
+fn given(
+    benchmark: &str,
+    parameters: &'static [Parameter],
+    settings: &[Setting],
+) -> Result<Given, Error> {
+    let one = |(name, text): &Setting| {
+        let (name, values) = one_given(benchmark, parameters, name, text)?;
+        Ok((name.into(), values))
+    };
+    settings.iter().map(one).collect()
+}
+
+fn one_given(
+    benchmark: &str,
+    parameters: &'static [Parameter],
+    name: &str,
+    text: &str,
+) -> Result<(&'static str, Vec<Value>), Error> {
+    let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
+        let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
+        let message = format!("{benchmark} has no such parameter; it has {}", names.join(", "));
+        return Err(BadValue::new(name, message).into());
+    };
+    Ok((&parameter.name, parameter.read(text)?))
+}

@@ -1,0 +1,142 @@
+//! The machine of a plan: [`MachineSpec`].
+
+use super::{Source, is_default};
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::machines;
+use schedlab_core::topology::CPUS_MAX;
+use schedlab_machine::costs::CostModel;
+use schedlab_machine::description::{self, Description, DescriptionError};
+use serde::{Deserialize, Serialize};
+
+/// The largest HZ that can be asked for.
+const HZ_MAX: u32 = 10_000;
+
+/// What a plan runs on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MachineSpec {
+    /// The machine's description; none: equal CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<MachineSource>,
+    /// Number of CPUs; of a machine that is described, so many of its first ones. None: all of
+    /// them; or as many as the workload names, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Ticks a second; none: what the description says, or each release had in its usual build.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hz: Option<u32>,
+    /// Nothing costs anything, even if the description says what it does.
+    #[serde(skip_serializing_if = "is_default")]
+    pub no_costs: bool,
+    /// What single things cost, ns: `["switch", 1500.0]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<(String, f64)>,
+    /// Whether idle CPUs go without ticks, where things cost something; none: as each release has
+    /// it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nohz: Option<bool>,
+}
+
+/// Where a machine's description is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MachineSource {
+    /// In the program: a preset, or `flat-8`.
+    Preset(String),
+    /// In the plan.
+    File(Source),
+}
+
+impl MachineSource {
+    /// The machine that a user names: a preset, `flat-8`, or a file, which is read. None: `ideal`,
+    /// which is no machine in particular.
+    ///
+    /// # Errors
+    /// There is none such, or the file cannot be read.
+    pub fn find(name: &str) -> Result<Option<MachineSource>, DescriptionError> {
+        if name == description::IDEAL {
+            return Ok(None);
+        }
+        if !description::is_built_in(name)
+            && let Ok(text) = std::fs::read_to_string(name)
+        {
+            return Ok(Some(MachineSource::File(Source { file: name.into(), text })));
+        }
+        // Says what is wrong if it is none.
+        machines::find(name)?;
+        Ok(Some(MachineSource::Preset(name.into())))
+    }
+
+    fn description(&self) -> Result<Description, DescriptionError> {
+        match self {
+            MachineSource::Preset(name) => {
+                if !description::is_built_in(name) {
+                    // A plan is self-contained: no file is read for it.
+                    return Err(DescriptionError {
+                        file: name.clone(),
+                        place: String::new(),
+                        message: "there is no such preset; `schedlab list --machines` shows them"
+                            .into(),
+                    });
+                }
+                machines::find(name)
+            }
+            MachineSource::File(Source { file, text }) => machines::parse(file, text),
+        }
+    }
+}
+
+impl MachineSpec {
+    /// The machine, ready to be run on, but for the number of CPUs where neither plan nor
+    /// description says it: that is `cpus` then.
+    ///
+    /// # Errors
+    /// The description or a cost is not as it should be; CPUs or HZ are out of range.
+    pub(super) fn resolve(&self, cpus: u32) -> Result<RunConfig, Error> {
+        in_range("cpus", self.cpus, CPUS_MAX)?;
+        in_range("hz", self.hz, HZ_MAX)?;
+        let machine = match &self.description {
+            Some(source) => Some(source.description()?.with_first(self.cpus)?),
+            None => None,
+        };
+        let known = machine.as_ref().map(|machine| machine.topology.cpus());
+        Ok(RunConfig {
+            hz: self.hz.or(machine.as_ref().and_then(|machine| machine.hz)),
+            costs: self.cost_model(machine.as_ref())?,
+            nohz: self.nohz,
+            machine,
+            ..RunConfig::flat(self.cpus.or(known).unwrap_or(cpus))
+        })
+    }
+
+    /// Whether the number of CPUs is known without the load.
+    pub(super) fn names_cpus(&self) -> bool {
+        self.cpus.is_some() || self.description.is_some()
+    }
+
+    /// What things cost: as the description says, with the single costs that were set.
+    fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
+        if self.no_costs && !self.costs.is_empty() {
+            let message = "machine: no_costs and costs contradict each other; leave one out";
+            return Err(Error::Plan(message.into()));
+        }
+        let mut costs = machine.and_then(|machine| machine.costs.clone());
+        costs = costs.filter(|_| !self.no_costs);
+        for (name, ns) in &self.costs {
+            let costs = costs.get_or_insert_default();
+            machines::set_cost(costs, name, *ns)
+                .map_err(|message| Error::Plan(format!("--cost {name}: {message}")))?;
+        }
+        Ok(costs)
+    }
+}
+
+fn in_range(what: &str, value: Option<u32>, most: u32) -> Result<(), Error> {
+    match value {
+        Some(value) if !(1..=most).contains(&value) => {
+            Err(Error::Plan(format!("machine.{what} is {value}; it must be 1 to {most}")))
+        }
+        _ => Ok(()),
+    }
+}

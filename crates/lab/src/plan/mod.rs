@@ -1,0 +1,203 @@
+//! What is to be run, as plain data: [`Plan`].
+//!
+//! A plan names or holds all that runs depend on: machine, load, schedulers, groups, timetable,
+//! tunables, limits, seeds. It is self-contained (files stand in it with their texts) and can be
+//! written as JSON and read back. Every front end fills a plan:
+//!
+//! ```text
+//! Plan  --prepare-->  Prepared  --run-->  Run
+//! ```
+//!
+//! [`Plan::prepare`] finds every mistake before the first run. A [`Prepared`] plan makes
+//! independent runs: one that ends badly does not take the others along.
+//!
+//! `docs/plan.md` describes every field of the file.
+
+mod load;
+mod machine;
+mod prepare;
+#[cfg(test)]
+mod tests;
+
+pub use load::{Benchmark, Load, Member, Mix, Setting, setting};
+pub use machine::{MachineSource, MachineSpec};
+pub use prepare::{Contender, Prepared};
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+
+/// The version of the form that this program writes and reads.
+pub const VERSION: u32 = 1;
+
+/// The key by which a file is known to be a plan, and its first.
+const MARK: &str = "schedlab_plan";
+
+/// What is to be run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`VERSION`].
+    #[serde(rename = "schedlab_plan")]
+    pub version: u32,
+    /// What it runs on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub machine: MachineSpec,
+    /// What runs.
+    pub load: Load,
+    /// Under what: `cfs`, `cfs@2.6.24`, or `linux`, `textbook`, `all`. A scheduler that is named
+    /// must be able to run the load; of many those are left out that cannot.
+    pub schedulers: Vec<String>,
+    /// Tunables to set in this order, where a scheduler has them: names and values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<(String, i64)>,
+    /// Task groups, and who is in them. A workload's only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub groups: Groups,
+    /// What is done to the machine while it runs. A workload's only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timetable: Timetable,
+    /// When each run is stopped at the latest, ns; none: when the load says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ns: Option<u64>,
+    /// Of a workload: simultaneous events happen in random order by this seed; none: in the golden
+    /// order. Of a benchmark: the first seed of all that is random in it; none: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How often everything is run, each time with the next seed. Only a benchmark can be repeated.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub repeat: u64,
+    /// What is recorded besides the figures.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub record: Record,
+}
+
+/// A file's text, with the name by which messages and reports call it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The file's name.
+    pub file: String,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// Task groups, and who is in them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Groups {
+    /// Files of groups and their settings, in one of the forms of `docs/groups.md`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Source>,
+    /// Single settings, as `/tg1:cpu.weight=200`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// libcgroup's rules: which users' programs are put in which groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgrules: Option<Source>,
+    /// A group for each user.
+    #[serde(skip_serializing_if = "is_default")]
+    pub user_groups: bool,
+    /// Files that say whose tasks are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_files: Vec<Source>,
+    /// Whose some tasks are, as `make-*=bob/1001:students`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<String>,
+}
+
+/// What is done to the machine while it runs.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timetable {
+    /// Files of actions, one a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Source>,
+    /// Single actions, as `2s renice video -5`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<String>,
+}
+
+/// What is recorded besides the figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Who ran where, from when to when. A workload's only.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slices: bool,
+    /// Whether observers get the grounds of every decision
+    /// ([`Event::Decided`](schedlab_core::Event::Decided)).
+    #[serde(skip_serializing_if = "is_default")]
+    pub reasons: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
+impl Plan {
+    /// `load` on one machine of equal CPUs under `schedulers`, with nothing set.
+    pub fn new(load: Load, schedulers: Vec<String>) -> Plan {
+        Plan {
+            version: VERSION,
+            machine: MachineSpec::default(),
+            load,
+            schedulers,
+            set: vec![],
+            groups: Groups::default(),
+            timetable: Timetable::default(),
+            limit_ns: None,
+            seed: None,
+            repeat: 1,
+            record: Record::default(),
+        }
+    }
+
+    /// The plan as JSON. It can be read back with [`Plan::parse`], and is the same then.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("all of its keys are strings");
+        text.push('\n');
+        text
+    }
+
+    /// Whether `text` is meant to be a plan: its first key is `schedlab_plan`.
+    pub fn is_plan(text: &str) -> bool {
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let key = text.strip_prefix('{').map(str::trim_start);
+        let key = key.and_then(|text| text.strip_prefix('"'));
+        key.is_some_and(|text| text.starts_with(MARK))
+    }
+
+    /// Reads a plan. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// Where it is not as it should be; a plan of another version.
+    pub fn parse(name: &str, text: &str) -> Result<Plan, Error> {
+        /// Read first, so that a plan of another version is reported as one.
+        #[derive(Deserialize)]
+        struct Head {
+            schedlab_plan: u32,
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        let wrong = |error: serde_json::Error| {
+            let whole = error.to_string();
+            let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
+            Error::Plan(format!("{name}:{}:{}: {message}", error.line(), error.column()))
+        };
+        if let Ok(Head { schedlab_plan: version }) = serde_json::from_str(text)
+            && version != VERSION
+        {
+            return Err(Error::Plan(format!(
+                "{name}: this is a plan of version {version}; this program reads version {VERSION}"
+            )));
+        }
+        serde_json::from_str(text).map_err(wrong)
+    }
+}

@@ -1,0 +1,244 @@
+//! A plan that has been checked and can be run: [`Prepared`].
+
+use super::{Load, Plan, load};
+use crate::config::RunConfig;
+use crate::error::Error;
+use crate::parallel;
+use crate::run::{Experiment, Run};
+use crate::select::{self, Choice};
+use crate::sweep::Sweep;
+use schedlab_core::Observer;
+use schedlab_report::{Report, RunReport, WorkloadInfo};
+use schedlab_workload::groups::Feature;
+use std::num::NonZeroUsize;
+
+/// A scheduler of a prepared plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contender {
+    /// Which.
+    pub choice: Choice,
+    /// Its tunables to set: of the plan's those that it has.
+    pub tunables: Vec<(String, i64)>,
+}
+
+impl From<Choice> for Contender {
+    /// With nothing set.
+    fn from(choice: Choice) -> Contender {
+        Contender { choice, tunables: vec![] }
+    }
+}
+
+/// A plan in which no mistake is left: each of its runs can be made, independently of the others.
+pub struct Prepared {
+    plan: Plan,
+    load: Checked,
+    schedulers: Vec<Contender>,
+    notes: Vec<String>,
+}
+
+/// A load that has been checked.
+enum Checked {
+    Workload(Box<Experiment>),
+    Benchmark(Box<Sweep>),
+}
+
+impl Plan {
+    /// Checks all of it, and makes ready what all runs share.
+    ///
+    /// # Errors
+    /// The first mistake: file and place, what is wrong and what would be right.
+    pub fn prepare(&self) -> Result<Prepared, Error> {
+        let chosen = select::choose(&self.schedulers)?;
+        if chosen.is_empty() {
+            let message = "schedulers: there is none; give names as `schedlab list` shows them, \
+                           linux, textbook or all";
+            return Err(Error::Plan(message.into()));
+        }
+        let name = self.load.name();
+        let mut notes = vec![];
+        let (load, choices, tunables) = match &self.load {
+            Load::Workload(source) => {
+                let (experiment, said) = load::experiment(self, source)?;
+                notes.extend(said);
+                let needs = experiment.needs();
+                let (choices, left_out) =
+                    select::runnable_schedulers(&chosen, name, |choice| choice.refuses(&needs))?;
+                notes.extend(left_out);
+                note_what_groups_lack(&experiment, &choices, &mut notes);
+                if self.groups.user_groups {
+                    note_who_had_no_user_groups(&choices, &mut notes);
+                }
+                experiment.check_timetable(&choices)?;
+                let (tunables, said) = select::tunables_for(
+                    &choices,
+                    |choice| experiment.tunables(choice),
+                    &self.set,
+                )?;
+                notes.extend(said);
+                (Checked::Workload(Box::new(experiment)), choices, tunables)
+            }
+            Load::Benchmark(_) | Load::Mix(_) => {
+                let mut sweep = load::sweep(self)?;
+                let (choices, left_out) =
+                    select::runnable_schedulers(&chosen, name, |choice| sweep.refuses(choice))?;
+                notes.extend(left_out);
+                let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
+                let (tunables, said) = select::tunables_for(&choices, known, &self.set)?;
+                notes.extend(said);
+                for (choice, tunables) in choices.iter().zip(&tunables) {
+                    sweep
+                        .add(*choice, tunables.clone())
+                        .map_err(|error| Error::Plan(error.to_string()))?;
+                }
+                (Checked::Benchmark(Box::new(sweep)), choices, tunables)
+            }
+        };
+        let schedulers = choices
+            .into_iter()
+            .zip(tunables)
+            .map(|(choice, tunables)| Contender { choice, tunables })
+            .collect();
+        Ok(Prepared { plan: self.clone(), load, schedulers, notes })
+    }
+}
+
+impl Prepared {
+    /// The plan with each of its schedulers named by release, so that it means the same to a
+    /// program that knows more of them.
+    pub fn plan(&self) -> Plan {
+        let schedulers = self.schedulers.iter().map(|one| one.choice.to_string()).collect();
+        Plan { schedulers, ..self.plan.clone() }
+    }
+
+    /// What messages and reports call the load.
+    pub fn name(&self) -> &str {
+        self.plan.load.name()
+    }
+
+    /// The schedulers that run it, in the order asked for.
+    pub fn schedulers(&self) -> &[Contender] {
+        &self.schedulers
+    }
+
+    /// What the user should know about the plan: which schedulers are left out, what has no effect.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The workload, if it is one.
+    pub fn experiment(&self) -> Option<&Experiment> {
+        match &self.load {
+            Checked::Workload(experiment) => Some(experiment),
+            Checked::Benchmark(_) => None,
+        }
+    }
+
+    /// The benchmark with all of its values and seeds, if it is one.
+    pub fn sweep(&self) -> Option<&Sweep> {
+        match &self.load {
+            Checked::Workload(_) => None,
+            Checked::Benchmark(sweep) => Some(sweep),
+        }
+    }
+
+    /// Runs it under `scheduler`: one of [`schedulers`](Prepared::schedulers), or a scheduler of
+    /// the caller's own. A benchmark is run with the first of all values and the first seed; all
+    /// of them are run by its [`sweep`](Prepared::sweep).
+    ///
+    /// # Errors
+    /// What the scheduler refuses, and how the run ended badly. Other runs are not affected.
+    pub fn run(&self, scheduler: &Contender) -> Result<Run, Error> {
+        self.run_with(scheduler, ()).map(|(run, ())| run)
+    }
+
+    /// The same with an observer of the caller's, which sees every event; with the grounds of
+    /// decisions if the plan's [`Record::reasons`](super::Record::reasons) says so.
+    ///
+    /// # Errors
+    /// As of [`run`](Prepared::run).
+    pub fn run_with<O: Observer>(
+        &self,
+        scheduler: &Contender,
+        observer: O,
+    ) -> Result<(Run, O), Error> {
+        let Contender { choice, tunables } = scheduler;
+        match &self.load {
+            Checked::Workload(experiment) => {
+                if let Some(why) = choice.refuses(&experiment.needs()) {
+                    return Err(Error::CannotRun { what: self.plan.load.name().into(), why });
+                }
+                let tunables = tunables.clone();
+                let config = RunConfig { tunables, ..experiment.config.clone() };
+                experiment.run_under(&config, choice, observer)
+            }
+            Checked::Benchmark(sweep) => {
+                let mut bench = sweep.first();
+                bench.config.tunables.clone_from(tunables);
+                bench.run_with(choice, observer)
+            }
+        }
+    }
+
+    /// Runs it under each of its schedulers on `threads` threads. `ready` gets the results on the
+    /// calling thread in the order of the schedulers, each as soon as those before it are there;
+    /// if it answers false no further run is begun.
+    pub fn run_all(
+        &self,
+        threads: NonZeroUsize,
+        mut ready: impl FnMut(&Contender, Result<Run, Error>) -> bool,
+    ) {
+        parallel::for_each_in_order(
+            &self.schedulers,
+            threads,
+            |scheduler| self.run(scheduler),
+            |index, result| ready(&self.schedulers[index], result),
+        );
+    }
+
+    /// The runs as one document.
+    pub fn report(&self, runs: Vec<RunReport>) -> Report {
+        let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
+        let until_ns = match &self.load {
+            Checked::Workload(experiment) => experiment.until_ns(),
+            Checked::Benchmark(sweep) => sweep.bench().config.limit_ns,
+        };
+        let name = self.plan.load.name().into();
+        Report::new(WorkloadInfo { name, duration_ns: until_ns.unwrap_or(longest_ns) }, runs)
+    }
+}
+
+/// Adds which settings of groups have no effect.
+fn note_what_groups_lack(experiment: &Experiment, choices: &[Choice], notes: &mut Vec<String>) {
+    const MOST: usize = 10;
+    let all_have_idle = choices.iter().all(|choice| choice.release.can.idle_groups);
+    for (feature, group) in experiment.groups.features() {
+        // A scheduler that cannot limit groups does not run this; one that has no idle groups runs
+        // it with the least weight.
+        if feature == Feature::Idle && !all_have_idle {
+            notes.push(format!("{}: {feature}", group.path));
+        }
+    }
+    if experiment.timetable.sets_idle() && !all_have_idle {
+        notes.push(format!("the timetable: cpu.idle: {}", Feature::Idle));
+    }
+    notes.extend(experiment.groups.notes().take(MOST).map(|note| note.to_string()));
+    match experiment.groups.notes().count() {
+        0..=MOST => {}
+        many => notes.push(format!("and {} more like these", many - MOST)),
+    }
+}
+
+/// Groups by user went when control groups had come.
+fn note_who_had_no_user_groups(choices: &[Choice], notes: &mut Vec<String>) {
+    let others: Vec<String> = choices
+        .iter()
+        .filter(|choice| !choice.release.can.user_groups)
+        .map(Choice::to_string)
+        .collect();
+    if !others.is_empty() {
+        notes.push(format!(
+            "{}: no groups by user then; they are control groups of the same weights",
+            others.join(", ")
+        ));
+    }
+}

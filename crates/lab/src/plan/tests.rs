@@ -1,0 +1,287 @@
+//! Plans are written, read, checked and run.
+
+use super::*;
+use crate::select::{self, Choice};
+use schedlab_core::{BlockReason, Capabilities, CpuId, Entry, Event, Observer, Origin, Parent};
+use schedlab_core::{
+    Platform, Policy, Question, Release, Rule, Scheduler, TaskAttr, TaskId, Waker,
+};
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+
+const TEXT: &str = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000},
+    "b": {"loop": 10, "run": 5000, "taskgroup": "/g"}}}"#;
+
+fn workload(schedulers: &[&str]) -> Plan {
+    let source = Source { file: "w.json".into(), text: TEXT.into() };
+    Plan::new(Load::Workload(source), schedulers.iter().map(|&name| name.into()).collect())
+}
+
+fn hackbench() -> Plan {
+    let parameters = [("groups", "1,2"), ("loops", "3")];
+    let parameters = parameters.map(|(name, text)| (name.into(), text.into())).to_vec();
+    let load = Load::Benchmark(Benchmark { name: "hackbench".into(), parameters });
+    Plan::new(load, vec!["o_1".into()])
+}
+
+/// A plan in which everything is set.
+fn full() -> Plan {
+    let source = |file: &str, text: &str| Source { file: file.into(), text: text.into() };
+    let mut plan = workload(&["cfs", "eevdf"]);
+    plan.machine = MachineSpec {
+        description: Some(MachineSource::Preset("flat-4".into())),
+        cpus: Some(2),
+        hz: Some(1000),
+        no_costs: false,
+        costs: vec![("switch".into(), 1500.1)],
+        nohz: Some(false),
+    };
+    plan.set = vec![("sched_latency_ns".into(), 6_000_000)];
+    plan.groups.files = vec![source("groups", "/g cpu.shares=2048\n")];
+    plan.groups.settings = vec!["/g:cpu.shares=512".into()];
+    plan.groups.users = vec!["a=anna".into()];
+    plan.timetable.files = vec![source("times", "at 5ms renice a 5\n")];
+    plan.timetable.actions = vec!["10ms renice a -5".into()];
+    plan.limit_ns = Some(80_000_000);
+    plan.seed = Some(7);
+    plan.record.slices = true;
+    plan
+}
+
+fn run(plan: &Plan) -> String {
+    let prepared = plan.prepare().expect("it is in order");
+    let mut runs = vec![];
+    prepared.run_all(NonZeroUsize::MIN, |_, result| {
+        runs.push(result.expect("it runs").report);
+        true
+    });
+    schedlab_report::json::to_json(&prepared.report(runs))
+}
+
+#[test]
+fn a_plan_that_was_written_and_read_is_the_same_and_runs_the_same() {
+    for plan in [workload(&["linux"]), full()] {
+        let written = plan.prepare().expect("it is in order").plan();
+        assert!(Plan::is_plan(&written.to_json()));
+        let read = Plan::parse("p.json", &written.to_json()).expect("it was written so");
+        assert_eq!(read, written);
+        assert_eq!(run(&read), run(&plan));
+    }
+    let read = Plan::parse("p.json", &hackbench().to_json()).expect("it was written so");
+    assert_eq!(read, hackbench());
+    assert!(!Plan::is_plan(TEXT));
+}
+
+#[test]
+fn what_is_not_a_plan_is_reported_with_its_place() {
+    let message = |text: &str| Plan::parse("p.json", text).expect_err("it is none").to_string();
+    let text = full().to_json();
+    let error = message(&text.replace("\"schedulers\"", "\"scheduler\""));
+    assert!(error.starts_with("p.json:") && error.contains("unknown field `scheduler`"), "{error}");
+    let error = message(&text.replace("\"schedlab_plan\": 1", "\"schedlab_plan\": 2"));
+    assert!(error.contains("a plan of version 2"), "{error}");
+    let error = message("{\"schedlab_plan\": 1}");
+    assert!(error.contains("missing field `load`"), "{error}");
+}
+
+#[test]
+fn every_mistake_is_found_before_the_first_run() {
+    let cases: &[(fn(&mut Plan), &str)] = &[
+        (|plan| plan.schedulers = vec!["cfz".into()], "did you mean cfs"),
+        (|plan| plan.schedulers.clear(), "schedulers: there is none"),
+        (|plan| plan.schedulers = vec!["round_robin".into()], "round_robin@1.0 cannot run w.json"),
+        (|plan| plan.machine.cpus = Some(0), "machine.cpus is 0; it must be 1 to 4096"),
+        (|plan| plan.machine.hz = Some(0), "machine.hz is 0"),
+        (|plan| plan.machine.no_costs = true, "contradict"),
+        (|plan| plan.machine.costs[0].0 = "swich".into(), "--cost swich"),
+        (
+            |plan| plan.machine.description = Some(MachineSource::Preset("/etc/passwd".into())),
+            "there is no such preset",
+        ),
+        (|plan| plan.set[0].0 = "sched_latenci_ns".into(), "did you mean sched_latency_ns"),
+        (|plan| plan.groups.settings[0] = "/g:cpu.sharez=1".into(), "--group"),
+        (|plan| plan.timetable.actions[0] = "10ms renise a 5".into(), "renise"),
+        (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
+        (|plan| plan.repeat = 2, "only a benchmark can be repeated"),
+        (
+            |plan| {
+                let Load::Workload(source) = &mut plan.load else { return };
+                source.text = source.text.replace("loop", "lop");
+            },
+            "w.json",
+        ),
+    ];
+    for (change, part) in cases {
+        let mut plan = full();
+        change(&mut plan);
+        let Err(error) = plan.prepare() else { panic!("not found: {part}") };
+        assert!(error.to_string().contains(part), "no \"{part}\" in: {error}");
+    }
+    let cases: &[(fn(&mut Plan), &str)] = &[
+        (|plan| plan.load = Load::Mix(Mix { members: vec![] }), "a mix of nothing"),
+        (|plan| plan.timetable.actions.push("1s stop a".into()), "only a workload"),
+        (|plan| plan.groups.user_groups = true, "only a workload"),
+        (|plan| plan.repeat = 0, "repeat is 0"),
+        (
+            |plan| {
+                let Load::Benchmark(benchmark) = &mut plan.load else { return };
+                benchmark.parameters[0].1 = "0".into();
+            },
+            "--groups: 0 is out of range",
+        ),
+        (
+            |plan| {
+                let Load::Benchmark(benchmark) = &mut plan.load else { return };
+                benchmark.name = "hackbensh".into();
+            },
+            "did you mean hackbench",
+        ),
+    ];
+    for (change, part) in cases {
+        let mut plan = hackbench();
+        change(&mut plan);
+        let Err(error) = plan.prepare() else { panic!("not found: {part}") };
+        assert!(error.to_string().contains(part), "no \"{part}\" in: {error}");
+    }
+}
+
+/// Counts switches, and decisions with their grounds.
+#[derive(Default)]
+struct Counter {
+    switches: u64,
+    decided: u64,
+}
+
+impl Observer for Counter {
+    fn on(&mut self, _now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Switched { .. } => self.switches += 1,
+            Event::Decided { .. } => self.decided += 1,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
+    for mut plan in [workload(&["eevdf"]), hackbench()] {
+        for reasons in [false, true] {
+            plan.record.reasons = reasons;
+            let prepared = plan.prepare().expect("it is in order");
+            let scheduler = &prepared.schedulers()[0];
+            let (run, counter) = prepared.run_with(scheduler, Counter::default()).expect("it runs");
+            assert!(counter.switches > 0);
+            assert!(reasons || counter.decided == 0, "nobody asked");
+            assert_eq!(run.report, prepared.run(scheduler).expect("it runs").report);
+        }
+    }
+}
+
+/// One CPU, first come first served: a scheduler of the caller's own, which no plan can name.
+#[derive(Default)]
+struct Own {
+    queue: VecDeque<TaskId>,
+    current: Option<TaskId>,
+}
+
+static OWN: Entry = Entry {
+    name: "own",
+    title: "first come first served",
+    summary: "for this test",
+    origin: Origin::Own,
+    releases: &[Release {
+        version: "1",
+        also: &[],
+        summary: "",
+        golden: &[],
+        hz_default: 100,
+        hz_range: (100, 100),
+        cpus_max: 1,
+        policies: &[Policy::Other],
+        can: Capabilities { groups: true, ..Capabilities::BASIC },
+        kernel: Some("1.0"),
+        build: |_| Box::new(Own::default()),
+    }],
+};
+
+impl Scheduler for Own {
+    fn fork(&mut self, platform: &mut Platform, task: TaskId, _: &TaskAttr, _: Parent) {
+        self.queue.push_back(task);
+        platform.resched(CpuId(0));
+    }
+    fn wake(&mut self, platform: &mut Platform, task: TaskId, _: Waker) {
+        self.queue.push_back(task);
+        platform.resched(CpuId(0));
+    }
+    fn block(&mut self, _: &mut Platform, _: CpuId, _: TaskId, _: BlockReason) {
+        self.current = None;
+    }
+    fn kill(&mut self, _: &mut Platform, task: TaskId) {
+        self.queue.retain(|&other| other != task);
+    }
+    fn schedule(&mut self, platform: &mut Platform, _: CpuId) -> Option<TaskId> {
+        platform.because(Question::Pick, CpuId(0), Rule(1), |why| {
+            why.term("nr_running", self.queue.len() as i64);
+        });
+        self.current = self.current.or_else(|| self.queue.pop_front());
+        self.current
+    }
+    fn cpu_of(&self, _: TaskId) -> CpuId {
+        CpuId(0)
+    }
+}
+
+#[test]
+fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
+    let own = Contender::from(Choice { entry: &OWN, release: &OWN.releases[0] });
+    let mut plan = workload(&["cfs"]);
+    let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
+    plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
+    for reasons in [false, true] {
+        plan.record.reasons = reasons;
+        let prepared = plan.prepare().expect("it is in order");
+        let (run, counter) = prepared.run_with(&own, Counter::default()).expect("it runs");
+        assert_eq!(run.report.end.at_ns, 100_000_000);
+        assert_eq!(counter.decided > 0, reasons);
+    }
+    plan.machine.cpus = Some(2);
+    let error = plan.prepare().expect("cfs can").run(&own).expect_err("it has one CPU");
+    assert_eq!(error.to_string(), "it cannot run w.json: it has only one CPU");
+}
+
+#[test]
+fn a_run_that_ends_badly_does_not_take_the_others_along() {
+    let text = r#"{"tasks": {"a": {"loop": 1, "run": 1000, "sem_wait": "never"}}}"#;
+    let source = Source { file: "stuck.json".into(), text: text.into() };
+    let plan = Plan::new(Load::Workload(source), vec!["o_1".into(), "cfs".into()]);
+    let prepared = plan.prepare().expect("it is in order");
+    let mut failed = vec![];
+    prepared.run_all(NonZeroUsize::MIN, |scheduler, result| {
+        failed.push((scheduler.choice.to_string(), result.is_err()));
+        true
+    });
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|(_, failed)| *failed), "{failed:?}");
+    let own = Contender::from(select::find("bfs").expect("it is there"));
+    assert!(prepared.run(&own).is_err());
+}
+
+#[test]
+fn a_mix_is_a_plan_like_others() {
+    let member = |called: Option<&str>, name: &str, parameters: &[(&str, &str)]| Member {
+        called: called.map(String::from),
+        name: name.into(),
+        parameters: parameters.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect(),
+    };
+    let members = vec![
+        member(None, "editor", &[("time", "1")]),
+        member(Some("web"), "hackbench", &[("groups", "1"), ("loops", "2"), ("affinity", "0+1")]),
+    ];
+    let mut plan = Plan::new(Load::Mix(Mix { members }), vec!["o_1".into()]);
+    plan.machine.cpus = Some(2);
+    let read = Plan::parse("p.json", &plan.to_json()).expect("it was written so");
+    assert_eq!(read, plan);
+    let prepared = plan.prepare().expect("it is in order");
+    let run = prepared.run(&prepared.schedulers()[0]).expect("it runs");
+    assert!(!run.findings.figures.is_empty());
+}

@@ -1,0 +1,34 @@
+//! What can be asked about the scheduler: by which rules it decides, among whom it chooses, what it
+//! promises.
+
+use crate::my_scheduler::{MyScheduler, QUANTUM_NS};
+use schedlab_core::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc, define_rules};
+
+define_rules! {
+    /// How it decides.
+    pub static RULES {
+        1 FIRST Pick "first": "The task that has waited longest runs.";
+        2 GO_ON Pick "go_on": "Nobody waits: the current task goes on, if it is still runnable.";
+    }
+}
+
+impl Inspect for MyScheduler {
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        RULES.iter().collect()
+    }
+
+    /// The queue from its front, then the current task.
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        let order = self.queue.iter().copied().chain(self.can_go_on(cpu)).zip(0..);
+        out.extend(order.map(|(task, place)| Candidate::task(task, [place, 0, 0, 0])));
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        Promises {
+            idle_beside_waiting_ns: Some(0),
+            wait_ns: Some(u64::from(load.tasks) * 2 * QUANTUM_NS),
+            hog_spread_ns: Some(4 * QUANTUM_NS),
+            ..Promises::default()
+        }
+    }
+}
