@@ -2,7 +2,7 @@
 //! reason.
 
 use schedlab_lab::parallel;
-use schedlab_lab::verify::{GoldenError, collect, verify_file};
+use schedlab_lab::verify::{GoldenError, check_file, collect, verify_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -64,5 +64,26 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
         println!("{count} files skipped: there is no scheduler {scheduler}");
     }
     assert!(agreeing > 0, "nothing was replayed");
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Every golden schedule once more, under every invariant that holds at every event; and asked for the
+/// reason of every pick, whom it names must be who is picked.
+#[test]
+fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
+    let root = golden();
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let results = parallel::map(&files, parallel::cores(), |file| check_file(&file.path));
+    let mut wrong = vec![];
+    let mut checked = 0;
+    for (file, result) in files.iter().zip(results) {
+        match result {
+            Ok(None) => checked += 1,
+            Ok(Some(violation)) => wrong.push(format!("{}: {violation}", file.path.display())),
+            Err(GoldenError::Vectors | GoldenError::UnknownScheduler { .. }) => {}
+            Err(error) => wrong.push(format!("{}: {error}", file.path.display())),
+        }
+    }
+    assert!(checked + wrong.len() > 800, "only {checked} files");
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }

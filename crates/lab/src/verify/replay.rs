@@ -4,13 +4,17 @@ use super::compare::{Agreement, Difference, agreement, first_difference};
 use super::conventions;
 use crate::assembly::Assembly;
 use crate::catch_panic::catch_panic;
+use crate::check::{Limits, Violation, Watched};
 use crate::compressed::{self, ReadError};
 use crate::config::RunConfig;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
+use schedlab_core::Scheduler;
 use schedlab_core::topology::CPUS_MAX;
+use schedlab_machine::Machine;
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
+use schedlab_workload::programs::Kernel;
 use schedlab_workload::{Diagnostic, GoldenFile};
 use std::path::Path;
 
@@ -73,11 +77,35 @@ pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
     verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
 }
 
-/// Replays the golden schedule that `text` holds. `name` is what messages call it.
+/// Replays the golden schedule in a file under every invariant, asking for the reasons of every
+/// decision: the first rule that is broken, if one is.
 ///
 /// # Errors
 /// [`GoldenError`].
-pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
+pub fn check_file(path: &Path) -> Result<Option<Violation>, GoldenError> {
+    let name = path.display().to_string();
+    let bytes = compressed::read(path, compressed::LIMIT)?;
+    let (file, choice) = parse(&name, &bytes)?;
+    let checked = catch_panic(|| {
+        // Zombies stay, and groups are throttled: only what holds at every event is watched.
+        let limits = Limits {
+            real_time_throttled: true,
+            audit_every: 211,
+            look_every: 16,
+            waits: false,
+            idling: false,
+        };
+        let watch = |scheduler| Watched::new(scheduler, file.cpus, limits);
+        let machine = run(&file, &choice, true, watch)?;
+        let end_ns = machine.now_ns();
+        let (mut watched, ..) = machine.into_parts();
+        Ok(watched.finish(end_ns).cloned())
+    });
+    checked.map_err(GoldenError::Broken)?
+}
+
+/// Reads a golden schedule and finds its scheduler.
+fn parse(name: &str, text: &[u8]) -> Result<(GoldenFile, Choice), GoldenError> {
     let text = compressed::as_text(text)?;
     let file = match GoldenFile::parse(name, text) {
         Ok(file) => file,
@@ -89,6 +117,15 @@ pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
         scheduler: file.scheduler.clone(),
         kernel: file.kernel.clone(),
     })?;
+    Ok((file, Choice { entry, release }))
+}
+
+/// Replays the golden schedule that `text` holds. `name` is what messages call it.
+///
+/// # Errors
+/// [`GoldenError`].
+pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
+    let (file, choice) = parse(name, text)?;
     let expected: Vec<Slice> = file
         .slices
         .iter()
@@ -99,7 +136,6 @@ pub fn verify_bytes(name: &str, text: &[u8]) -> Result<Verdict, GoldenError> {
             task: slice.task,
         })
         .collect();
-    let choice = Choice { entry, release };
     let got = catch_panic(|| replay(&file, &choice)).map_err(GoldenError::Broken)??;
     Ok(Verdict {
         slices: expected.len(),
@@ -119,6 +155,19 @@ fn is_vectors(text: &str) -> bool {
 }
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
+    let machine = run(file, choice, false, |scheduler| scheduler)?;
+    let (_, _, recorder) = machine.into_parts();
+    Ok(recorder.into_slices())
+}
+
+/// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it. `reasons`:
+/// whether its decisions are to come with their grounds.
+fn run<S: Scheduler>(
+    file: &GoldenFile,
+    choice: &Choice,
+    reasons: bool,
+    wrap: impl FnOnce(Box<dyn Scheduler>) -> S,
+) -> Result<Machine<S, Kernel, SliceRecorder>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = choice.release;
     let cpus_max = release.cpus_max.min(CPUS_MAX);
@@ -137,7 +186,7 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     }
     let known = conventions::of(file);
     let mut conventions = file.conventions.unwrap_or(known.conventions);
-    let mut config = RunConfig { hz: Some(file.hz), ..RunConfig::flat(file.cpus) };
+    let mut config = RunConfig { hz: Some(file.hz), reasons, ..RunConfig::flat(file.cpus) };
     let mut wake_from_interrupt = true;
     for (name, value) in &file.tunables {
         // Settings of the machine rather than tunables of the kernel.
@@ -162,10 +211,9 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     assembly.machine.reap = false;
     assembly.machine.wake_from_interrupt = wake_from_interrupt;
     assembly.groups = &groups;
-    let mut machine = assembly.build(workload, SliceRecorder::new()).map_err(refuse)?;
+    let mut machine = assembly.build_with(wrap, workload, SliceRecorder::new()).map_err(refuse)?;
     machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
-    let (_, _, recorder) = machine.into_parts();
-    Ok(recorder.into_slices())
+    Ok(machine)
 }
 
 #[cfg(test)]

@@ -282,7 +282,7 @@ impl Modelled {
         if task.index() >= self.last_cpu.len() {
             self.last_cpu.resize((task.index() + 1).next_power_of_two(), None);
         }
-        let last = std::mem::replace(&mut self.last_cpu[task.index()], Some(cpu));
+        let last = self.last_cpu[task.index()].replace(cpu);
         let moved = match last {
             Some(last) if last != cpu => {
                 let (from, to) = (self.topology.place(last), self.topology.place(cpu));
