@@ -1,8 +1,8 @@
 //! What an administrator may ask of a scheduler: task groups, tunables, CPUs that go off line.
 //!
-//! These are the rarer questions of a run, each of which only some releases can answer. They come to
-//! a scheduler as one [`Command`] through one hook
-//! ([`Scheduler::control`](crate::Scheduler::control)), so that a wrapper forwards all of them or
+//! These are the rarer questions of a run, each of which only some releases can answer. They come
+//! to a scheduler as one [`Command`] through one hook
+//! ([`Scheduler::control`]), so that a wrapper forwards all of them or
 //! none. [`Administer`] spells them as methods.
 
 use crate::errno::Errno;
@@ -69,12 +69,12 @@ pub enum Command<'a> {
         /// Its value from now on.
         value: i64,
     },
-    /// A CPU is about to go off line (it is not the last that is on line). From now on the scheduler
-    /// leaves it out of its balancing and does as the release does with what depends on the number of
-    /// CPUs on line. It need not move tasks: the machine next narrows the affinity of every task to
-    /// the CPUs that are left, and tasks leave as they would after
-    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks nothing,
-    /// and no hook names it until it comes back.
+    /// A CPU is about to go off line (it is not the last that is on line). From now on the
+    /// scheduler leaves it out of its balancing and does as the release does with what depends on
+    /// the number of CPUs on line. It need not move tasks: the machine next narrows the affinity of
+    /// every task to the CPUs that are left, and tasks leave as they would after
+    /// [`set_affinity`](Scheduler::set_affinity). Then the CPU reschedules once more, picks
+    /// nothing, and no hook names it until it comes back.
     CpuOffline(CpuId),
     /// A CPU that was off line is back: it ticks again, and balances as it did. Next the machine
     /// reports which tasks may use it, and asks it to reschedule.
@@ -190,7 +190,8 @@ pub trait Administer: Scheduler {
     /// [`Command::SetQuota`].
     ///
     /// # Errors
-    /// If the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the numbers.
+    /// If the release has no quotas (they came with 3.2) or no burst (5.14), or refuses the
+    /// numbers.
     fn group_set_quota(
         &mut self,
         platform: &mut Platform,

@@ -6,8 +6,8 @@ use crate::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId, Wa
 
 /// Something that happens, with the virtual time given beside it.
 ///
-/// What a run notes of itself (figures, slices, traces, fingerprints) is made of these and of nothing
-/// else.
+/// What a run notes of itself (figures, slices, traces, fingerprints) is made of these and of
+/// nothing else.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event<'a> {
     /// A task comes into being. [`Event::Started`] follows at once.
@@ -162,8 +162,8 @@ impl Event<'_> {
 /// Takes note of what happens. Observers are part of the machine's type: one that ignores an event
 /// costs nothing for it.
 ///
-/// Two observers in a pair are an observer. `()` observes nothing. A `&mut dyn Observer` is one too,
-/// for those who choose at run time.
+/// Two observers in a pair are an observer. `()` observes nothing. A `&mut dyn Observer` is one
+/// too, for those who choose at run time.
 pub trait Observer {
     /// `event` happens at `now_ns`.
     fn on(&mut self, now_ns: u64, event: Event<'_>);

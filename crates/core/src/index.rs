@@ -1,8 +1,8 @@
 //! Typed indices: numbers of entities, queues and groups that cannot be taken for each other.
 //!
-//! Structures that point at each other stand in vectors here, and point by index, as a kernel points
-//! by address. [`define_index!`](crate::define_index) makes a type for one kind of index: it is as
-//! small as a `u32`, and so is an `Option` of it, which stands for the kernel's null pointer.
+//! Structures that point at each other stand in vectors here, and point by index, as a kernel
+//! points by address. [`define_index!`](crate::define_index) makes a type for one kind of index: it
+//! is as small as a `u32`, and so is an `Option` of it, which stands for the kernel's null pointer.
 //! [`IndexVec`] is a vector that takes only its own kind.
 
 use alloc::vec::Vec;

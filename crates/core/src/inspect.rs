@@ -12,14 +12,14 @@ use alloc::vec::Vec;
 pub struct Promises {
     /// The longest that a CPU may idle while a task that may run there waits elsewhere, ns.
     pub idle_beside_waiting_ns: Option<u64>,
-    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given to
-    /// [`Inspect::promises`], no real-time task being about, ns.
+    /// The longest that a runnable task of an ordinary policy waits for a CPU with the load given
+    /// to [`Inspect::promises`], no real-time task being about, ns.
     pub wait_ns: Option<u64>,
     /// How far apart the CPU times of equal hogs that share one CPU may drift, ns.
     pub hog_spread_ns: Option<u64>,
     /// On the CPU to which a real-time task belongs while it waits
-    /// ([`Scheduler::cpu_of`](crate::Scheduler::cpu_of)) nobody less urgent runs, once an instant is
-    /// over. (Limits on real-time tasks apart, as `sched_rt_runtime_us`.)
+    /// ([`Scheduler::cpu_of`](crate::Scheduler::cpu_of)) nobody less urgent runs, once an instant
+    /// is over. (Limits on real-time tasks apart, as `sched_rt_runtime_us`.)
     pub real_time_first: bool,
 }
 
@@ -49,8 +49,9 @@ pub trait Inspect {
         Promises::default()
     }
 
-    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's affair;
-    /// second locks are reported with [`Platform::double_lock`](crate::Platform::double_lock).)
+    /// How its queues are locked. (What is behind a lock, and for how long, is the machine's
+    /// affair; second locks are reported with
+    /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu
     }
@@ -81,8 +82,8 @@ pub trait Inspect {
         None
     }
 
-    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and the
-    /// stress driver.
+    /// Checks its own books: counts against lists, trees against their order. Slow; for tests and
+    /// the stress driver.
     ///
     /// # Errors
     /// What does not add up.

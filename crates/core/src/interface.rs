@@ -143,12 +143,12 @@ pub trait Scheduler {
     /// `cpu`, which the machine sees to: the hook need not ask for it.
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason);
 
-    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was over
-    /// when its sleep was). It is not any CPU's current.
+    /// `task`, asleep or waiting, ends without running again (it was killed, or its program was
+    /// over when its sleep was). It is not any CPU's current.
     fn kill(&mut self, platform: &mut Platform, task: TaskId);
 
-    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the CPU
-    /// idles.
+    /// `cpu` reschedules: put the current task away, pick the next. `None` = nothing to run, the
+    /// CPU idles.
     ///
     /// The request of `cpu` has been cleared before the call; if it is set when the call returns,
     /// `cpu` reschedules again in the next round.
@@ -162,9 +162,9 @@ pub trait Scheduler {
         let _ = (platform, cpu);
     }
 
-    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of `cpu`
-    /// if the kernel would call `schedule()`, which is the default; if it does not, the task goes on
-    /// at once.
+    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of
+    /// `cpu` if the kernel would call `schedule()`, which is the default; if it does not, the task
+    /// goes on at once.
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = task;
         platform.resched(cpu);
@@ -177,8 +177,8 @@ pub trait Scheduler {
         let _ = (platform, task, attr, by);
     }
 
-    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of the
-    /// machine is in it). A running task on a forbidden CPU must leave it. By default tasks run
+    /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of
+    /// the machine is in it). A running task on a forbidden CPU must leave it. By default tasks run
     /// wherever they get a CPU, which [`Capabilities::affinity`](crate::Capabilities::affinity) of
     /// the release then says.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {

@@ -83,8 +83,8 @@ pub struct Platform {
     /// System calls that failed, not yet told to the observers. The machine drains this after every
     /// hook.
     pub refusals: Vec<(TaskId, Errno)>,
-    /// Whether anything may stand in the lists above, or accounts are to be handed over: one test for
-    /// the machine after a hook.
+    /// Whether anything may stand in the lists above, or accounts are to be handed over: one test
+    /// for the machine after a hook.
     pending: bool,
     /// The rule that was last named for each [`Question`].
     why: [Rule; Question::COUNT],
@@ -191,8 +191,8 @@ impl Platform {
     }
 
     /// Names the rule by which a decision about `cpu` is being made: the CPU that picks, on which a
-    /// task would preempt, that was selected, or that pulls or pushes. What it rests on is made only
-    /// if somebody [asked](Platform::ask).
+    /// task would preempt, that was selected, or that pulls or pushes. What it rests on is made
+    /// only if somebody [asked](Platform::ask).
     #[inline]
     pub fn because(
         &mut self,

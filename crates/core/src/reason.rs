@@ -1,10 +1,10 @@
 //! Why a scheduler decides as it does: rules by number, and the evidence behind a decision.
 //!
 //! Every decision names the [`Rule`] that made it
-//! ([`Platform::because`](crate::Platform::because)): a number that is stored, whether anybody looks
-//! or not. The [`Evidence`] (who was to choose among, with what keys, by what numbers the rule went)
-//! is made only if somebody asked for it ([`Platform::ask`](crate::Platform::ask)); then the machine
-//! hands it to the observers as an [`Account`]. A scheduler's rules are described by
+//! ([`Platform::because`](crate::Platform::because)): a number that is stored, whether anybody
+//! looks or not. The [`Evidence`] (who was to choose among, with what keys, by what numbers the
+//! rule went) is made only if somebody asked for it ([`Platform::ask`](crate::Platform::ask)); then
+//! the machine hands it to the observers as an [`Account`]. A scheduler's rules are described by
 //! [`Inspect::rules`](crate::Inspect::rules).
 //!
 //! What an account says can be checked: of the [`Candidate`]s of a pick the one with the smallest
@@ -126,8 +126,8 @@ pub struct Candidate {
     pub who: Who,
     /// The group among whose members it stands: the root where there are no groups.
     pub within: GroupId,
-    /// The key by which it is compared with the others within its group: the smallest, compared from
-    /// the first number on, is chosen. No two candidates of a group have the same rank.
+    /// The key by which it is compared with the others within its group: the smallest, compared
+    /// from the first number on, is chosen. No two candidates of a group have the same rank.
     pub rank: [i64; 4],
     /// The numbers that the key is made of, under the kernel's names.
     pub terms: Vec<Term>,

@@ -47,8 +47,8 @@ pub struct Release {
     pub policies: &'static [Policy],
     /// What it can beyond that.
     pub can: Capabilities,
-    /// The kernel that it was part of, or that it was a patch to, for what depends on that and not on
-    /// the scheduler; none = the kernel whose number it bears ([`Release::kernel`]).
+    /// The kernel that it was part of, or that it was a patch to, for what depends on that and not
+    /// on the scheduler; none = the kernel whose number it bears ([`Release::kernel`]).
     pub kernel: Option<&'static str>,
     /// Makes one.
     pub build: fn(&BuildConfig) -> Box<dyn Scheduler>,

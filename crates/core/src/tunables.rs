@@ -57,7 +57,7 @@ impl Tunable {
 }
 
 /// Finds `name` among `tunables` and checks `value` against its range: the first half of every
-/// [`Scheduler::set_tunable`](crate::Scheduler::set_tunable).
+/// [`Command::SetTunable`](crate::Command::SetTunable).
 pub fn check(tunables: &[Tunable], name: &str, value: i64) -> Result<(), TunableError> {
     match tunables.iter().find(|tunable| tunable.name == name) {
         Some(tunable) => tunable.check(value),

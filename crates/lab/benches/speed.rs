@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! cargo bench                          a few minutes
-//! cargo bench -- --full                the whole grid: all releases, more sizes, longer measurements
+//! cargo bench -- --full                all releases, more sizes, longer measurements
 //! cargo bench -- --only cfs,o_1        only these schedulers
-//! cargo bench -- --instructions        instructions an event, counted by valgrind (tens of minutes)
+//! cargo bench -- --instructions        instructions an event, counted by valgrind
 //! ```
 //!
 //! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU,
@@ -12,8 +12,8 @@
 //! had. **Picks**: what a tick, a yield and a pick cost together when so many tasks are runnable on
 //! one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
 //!
-//! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing, less
-//! what it takes to start. They can be compared between two builds on a noisy machine.
+//! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing,
+//! less what it takes to start. They can be compared between two builds on a noisy machine.
 //!
 //! Time is CPU time of the process where the system tells it (Linux), so that other work on the
 //! machine disturbs little; else wall time. Each case runs in a process of its own (this program,

@@ -7,9 +7,9 @@
 //! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
 //! `docs/metrics.md` is generated from this list.
 //!
-//! What a metric's value is for a given run is the business of `schedlab-report::metrics`.
+//! `schedlab-report::metrics` has the value that a given run has for each.
 //!
-//! Some metrics are [distributions](Metric::distribution): each [`Statistic`] of one is a metric of
+//! Some metrics are distributions: each [`Statistic`] of one is a metric of
 //! its own, `wakeup_latency_p99`, which [`find`] finds.
 
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //!
 //! * [`mod@file`]: the form of the files.
 //! * [`axes`]: what a file says once for many, written out.
-//! * [`error`]: what is wrong in a file, and where.
+//! * [`mod@error`]: what is wrong in a file, and where.
 //! * [`simulate`]: runs, and the values they come to.
 //! * [`rules`]: what is computed without a machine.
 //! * [`measure`]: what can be asked of a run by name.

@@ -293,7 +293,10 @@ proptest! {
     #[test]
     fn any_settings(
         lines in prop::collection::vec(
-            (prop::sample::select(&PATHS[..]), prop::collection::vec(prop::sample::select(&SETTINGS[..]), 0..6)),
+            (
+                prop::sample::select(&PATHS[..]),
+                prop::collection::vec(prop::sample::select(&SETTINGS[..]), 0..6),
+            ),
             0..8,
         ),
     ) {

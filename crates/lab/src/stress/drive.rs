@@ -252,7 +252,8 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
     let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
-    // In the first run every pick is accounted for. The second, which nobody asks, must be the same.
+    // In the first run every pick is accounted for. The second, which nobody asks, must be the
+    // same.
     machine.ask_reasons(turn == Turn::Golden);
     let mut violation = None;
     let mut end = RunEnd::TimeUp;

@@ -1,8 +1,9 @@
 //! The results of a sweep in a file, a run a line, written as soon as each is done: [`Results`].
 //!
 //! The first line holds what all runs have in common ([`Header`]); a file with another one is
-//! refused. Each further line holds the key of its run, and its result. A line that was cut off when the program was stopped is dropped. A file may have runs that
-//! the sweep has not: a sweep can be widened.
+//! refused. Each further line holds the key of its run, and its result. A line that was cut off
+//! when the program was stopped is dropped. A file may have runs that the sweep has not: a sweep
+//! can be widened.
 
 use super::Sweep;
 use schedlab_report::bench::BenchRow;

@@ -1,3 +1,5 @@
+//! Sweeps: which runs there are, their order, and what is refused.
+
 use super::*;
 use crate::select;
 use schedlab_bench::Parameter;

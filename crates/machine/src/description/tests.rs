@@ -1,3 +1,5 @@
+//! Descriptions of machines: what is read, and what is refused with which words.
+
 use super::*;
 use schedlab_core::topology::LevelKind;
 

@@ -1,3 +1,5 @@
+//! Calibrations whose result is known.
+
 use super::*;
 
 const MESSAGES: &str = r#"

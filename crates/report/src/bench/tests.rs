@@ -1,3 +1,5 @@
+//! Sweeps and points of benchmarks, made by hand: documents, tables, CSV, curves.
+
 use super::*;
 use crate::Style;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Charts as text and as SVG.
+
 use super::*;
 use crate::Style;
 

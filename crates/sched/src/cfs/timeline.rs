@@ -74,8 +74,8 @@ impl Timeline {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }
 
-    /// Whether the numbers of arrivals have run out, once in 2^32, so that the waiting entities must
-    /// be [renumbered](Timeline::renumber) before the next insertion.
+    /// Whether the numbers of arrivals have run out, once in 2^32, so that the waiting entities
+    /// must be [renumbered](Timeline::renumber) before the next insertion.
     #[inline]
     pub fn must_renumber(&self) -> bool {
         self.arrivals == u32::MAX
@@ -103,8 +103,8 @@ impl Timeline {
         self.places.remove(place(vruntime, arrival, e));
     }
 
-    /// Numbers the waiting entities from 0, in their order; `renumbered` is called with each and its
-    /// number.
+    /// Numbers the waiting entities from 0, in their order; `renumbered` is called with each and
+    /// its number.
     #[cold]
     pub fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
         let mut arrivals = 0;

@@ -417,12 +417,12 @@ impl<F: FairClass6> Core6<F> {
     fn task_woken(&mut self, platform: &mut Platform, pid: Pid) {
         let cpu = self.core.cpu_of(pid);
         urgent_class!(self, self.class_of(pid), task_woken(platform, cpu, pid));
-        self.tell_moves();
+        self.report_moves();
     }
 
-    /// Tells the fair class what another class has moved.
+    /// Reports to the fair class what another class has moved.
     #[inline]
-    fn tell_moves(&mut self) {
+    fn report_moves(&mut self) {
         while let Some((pid, _)) = self.core.moved.pop() {
             let to = self.core.cpu_of(pid);
             self.fair.came_to_cpu(pid, to);
@@ -479,7 +479,7 @@ impl<F: FairClass6> Core6<F> {
         let prev_class = self.class_of(prev);
         if !is_stopper && matches!(prev_class, ClassId::Rt | ClassId::Deadline) {
             urgent_class!(self, prev_class, pre_schedule(platform, cpu, prev));
-            self.tell_moves();
+            self.report_moves();
             // Charged here, as that may end its budget.
             self.put_prev(platform, cpu, prev);
         }
@@ -755,7 +755,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 ClassId::Deadline => deadline.post_schedule(rqs, platform, cpu),
                 _ => {}
             }
-            self.tell_moves();
+            self.report_moves();
         }
         self.core.task(next)
     }
@@ -823,7 +823,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 self.wakeup_preempt(platform, pid, Challenge::Other);
             }
         }
-        self.tell_moves();
+        self.report_moves();
     }
 
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
@@ -853,7 +853,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.core.resched_curr(platform, cpu);
         } else {
             self.move_queued(platform, pid, to);
-            self.tell_moves();
+            self.report_moves();
         }
     }
 
@@ -885,7 +885,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             let Self { core: rqs, deadline, fair, .. } = self;
             deadline.timer(rqs, platform, key, |cpu| fair.is_wanted(cpu));
         }
-        self.tell_moves();
+        self.report_moves();
     }
 
     fn cpu_of(&self, task: TaskId) -> CpuId {
@@ -1067,9 +1067,9 @@ impl<F: FairClass6> Core6<F> {
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.
-        let was_held_back =
+        let was_throttled =
             self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
-        if self.core.is_running(pid) || was_held_back {
+        if self.core.is_running(pid) || was_throttled {
             self.core.resched_curr(platform, cpu);
         }
         Ok(())

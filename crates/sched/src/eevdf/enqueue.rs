@@ -131,7 +131,7 @@ impl Fair {
         }
         let mut count =
             Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
-        let mut held_back = false;
+        let mut throttled = false;
         let mut initial = initial;
         let mut next = Some(first);
         let mut slice = u32::MAX;
@@ -148,8 +148,8 @@ impl Fair {
                 self.info[e].custom_slice = true;
             }
             self.enqueue_entity(rqs, platform, q, e, initial);
-            held_back = self.count_in(q, &mut count);
-            if held_back {
+            throttled = self.count_in(q, &mut count);
+            if throttled {
                 break;
             }
             next = self.parent_of(e);
@@ -160,14 +160,14 @@ impl Fair {
             initial = false;
         }
         while let Some(e) = next
-            && !held_back
+            && !throttled
         {
             slice = self.refresh(rqs, platform, e, slice);
-            held_back = self.count_in(self.cfs_rq_of(e), &mut count);
+            throttled = self.count_in(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
         rqs.thread_mut(task).on_rq = true;
-        if !held_back {
+        if !throttled {
             self.count_running(rqs, cpu, 1);
         }
         if self.cpus > 1 {
@@ -207,7 +207,7 @@ impl Fair {
             idle: u32::from(task.is_some_and(|task| rqs.thread(task).policy == Policy::Idle)),
         };
         let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
-        let mut held_back = false;
+        let mut throttled = false;
         let mut reason = how;
         let mut slice = u32::MAX;
         let mut next = Some(first);
@@ -222,8 +222,8 @@ impl Fair {
                 slice = self.cfs_rqs[q].min_slice(&self.se);
                 break;
             }
-            held_back = self.count_out(q, &mut count);
-            if held_back {
+            throttled = self.count_out(q, &mut count);
+            if throttled {
                 break;
             }
             next = self.parent_of(e);
@@ -241,10 +241,10 @@ impl Fair {
             reason = DequeueFlags::SLEEP;
         }
         while let Some(e) = next
-            && !held_back
+            && !throttled
         {
             slice = self.refresh(rqs, platform, e, slice);
-            held_back = self.count_out(self.cfs_rq_of(e), &mut count);
+            throttled = self.count_out(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
         if let Some(task) = task {
@@ -252,7 +252,7 @@ impl Fair {
             if how.finish && self.tasks[task.index()].reaped {
                 self.free.extend(self.entity_of[task.index()].take());
             }
-            if !held_back {
+            if !throttled {
                 rqs.sub_nr_running(cpu, 1);
             }
             if self.cpus > 1 {

@@ -95,14 +95,14 @@ impl Fair {
         let cpu = self.cfs_rqs[q].cpu;
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
-        let (mut leaves, mut held_back) = (true, false);
+        let (mut leaves, mut throttled) = (true, false);
         let mut slice = u32::MAX;
         while let Some(e) = next
-            && !held_back
+            && !throttled
         {
             if !self.se[e].on_rq {
-                // Held back already, further up or because it was only about to come.
-                held_back = true;
+                // Throttled already, further up or because it was only about to come.
+                throttled = true;
                 break;
             }
             let above = self.cfs_rq_of(e);
@@ -115,10 +115,10 @@ impl Fair {
             } else {
                 slice = self.refresh(rqs, platform, e, slice);
             }
-            held_back = self.count_out(above, &mut count);
+            throttled = self.count_out(above, &mut count);
             next = self.parent_of(e);
         }
-        if !held_back {
+        if !throttled {
             rqs.sub_nr_running(cpu, count.queued);
         }
         self.limits.set_throttled(platform, q, platform.now_ns());
@@ -136,10 +136,10 @@ impl Fair {
         }
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
-        let (mut joins, mut held_back) = (true, false);
+        let (mut joins, mut throttled) = (true, false);
         let mut slice = self.cfs_rqs[q].min_slice(&self.se);
         while let Some(e) = next
-            && !held_back
+            && !throttled
         {
             if joins && self.se[e].on_rq {
                 joins = false;
@@ -158,10 +158,10 @@ impl Fair {
             } else {
                 slice = self.refresh(rqs, platform, e, slice);
             }
-            held_back = self.count_in(above, &mut count);
+            throttled = self.count_in(above, &mut count);
             next = self.parent_of(e);
         }
-        if !held_back {
+        if !throttled {
             self.count_running(rqs, cpu, count.queued);
         }
         // A busy CPU is not asked: its tick will find out.

@@ -317,8 +317,8 @@ impl Inspect for O1 {
 }
 
 impl O1 {
-    /// Writes a tunable. They are settings of the kernel's build and boot: they can be set until the
-    /// first task starts.
+    /// Writes a tunable. They are settings of the kernel's build and boot: they can be set until
+    /// the first task starts.
     fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
         tunables::check(&self.tunables(), name, value)?;
         if !self.tasks.is_empty() {

@@ -225,7 +225,8 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
     if OTHER_CONTROLLERS.contains(&controller) {
         return Ok(None);
     }
-    let help = did_you_mean(name, PARAMETERS.iter().map(|parameter| parameter.name)).unwrap_or_else(|| {
+    let names = PARAMETERS.iter().map(|parameter| parameter.name);
+    let help = did_you_mean(name, names).unwrap_or_else(|| {
         "settings are called as in a control group: `cpu.weight`, `cpu.max`, `cpuset.cpus`, `cpu.shares` ...".into()
     });
     Err(Fault::new(format!("unknown setting `{}`", shown(name))).with_help(help))

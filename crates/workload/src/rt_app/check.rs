@@ -126,7 +126,8 @@ pub fn check(model: &Model, dialect: Dialect, target: &Target) -> Result<(), Mod
 
 /// That a model which comes from no file has the shape of one.
 fn check_shape(number: usize, task: &Task) -> Result<(), ModelError> {
-    let is_flat = matches!(task.phases.as_slice(), [only] if only.loops == Loops::Times(1) && only.properties.is_empty());
+    let plain = |only: &Phase| only.loops == Loops::Times(1) && only.properties.is_empty();
+    let is_flat = matches!(task.phases.as_slice(), [only] if plain(only));
     if task.flat && !is_flat {
         let message = "a task without `phases` has exactly one, plain phase";
         return Err(ModelError::new(Place::task(number, Spot::Whole), message));

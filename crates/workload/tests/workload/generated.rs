@@ -20,7 +20,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn worlds_pass_all_checks_run_to_their_end_and_can_be_saved(seed in any::<u64>(), cpus in 1u32..9) {
+    fn worlds_pass_all_checks_run_to_their_end_and_can_be_saved(
+        seed in any::<u64>(),
+        cpus in 1u32..9,
+    ) {
         let target = Target::new(cpus);
         let world = generate::world(seed, &everything(cpus));
         prop_assert_eq!(&written_and_read_again(&world, &target), &world);

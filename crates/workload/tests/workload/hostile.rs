@@ -151,7 +151,10 @@ proptest! {
     #[test]
     fn good_files_with_pieces_changed(
         seed in 0..SEEDS.len(),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&WORDS[..])), 1..5),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&WORDS[..])),
+            1..5,
+        ),
     ) {
         let mut bytes = SEEDS[seed].as_bytes().to_vec();
         for (at, removed, word) in changes {

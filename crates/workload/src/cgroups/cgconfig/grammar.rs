@@ -3,7 +3,7 @@
 //! ```text
 //! file      = { mount | namespace | group | default | template | systemd }
 //! mount     = "mount" "{" { controller "=" path ";" } "}"
-//! namespace = "namespace" "{" { controller "=" path ";" } "}"     not for a controller that is mounted
+//! namespace = "namespace" "{" { controller "=" path ";" } "}"   not for mounted controllers
 //! group     = "group" name "{" [ perm ] { controller } "}"        at least one of the two
 //! template  = "template" name "{" [ perm ] controller { controller } "}"
 //! controller = name "{" { parameter "=" value ";" } "}"           each once in a group

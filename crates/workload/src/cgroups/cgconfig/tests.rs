@@ -1,3 +1,5 @@
+//! Configuration files of libcgroup: what is read, and what is refused.
+
 use super::super::{Group, GroupPlan, Note};
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Rules of libcgroup: which group a task gets, and what is refused.
+
 use super::super::{GroupPlan, cgconfig};
 use super::*;
 
