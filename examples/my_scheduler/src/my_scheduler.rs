@@ -75,7 +75,7 @@ impl Scheduler for MyScheduler {
     }
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let rule = if self.queue.is_empty() { GO_ON } else { FIRST };
-        platform.because(Question::Pick, cpu, rule, |why| self.candidates(cpu, &mut why.candidates));
+        platform.because(Question::Pick, cpu, rule, |e| self.candidates(cpu, &mut e.candidates));
         let prev = self.can_go_on(cpu);
         let next = self.queue.pop_front().or(prev);
         self.current[cpu.index()] = (next, platform.now_ns());
