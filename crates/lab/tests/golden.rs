@@ -67,8 +67,8 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Every golden schedule once more, under every invariant that holds at every event; and asked for the
-/// reason of every pick, whom it names must be who is picked.
+/// Every golden schedule once more, under every invariant that holds at every event; and asked for
+/// the reason of every pick, whom it names must be who is picked.
 #[test]
 fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
     let root = golden();

@@ -160,8 +160,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError>
     Ok(recorder.into_slices())
 }
 
-/// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it. `reasons`:
-/// whether its decisions are to come with their grounds.
+/// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
+/// `reasons`: whether its decisions are to come with their grounds.
 fn run<S: Scheduler>(
     file: &GoldenFile,
     choice: &Choice,
