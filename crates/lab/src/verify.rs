@@ -7,7 +7,7 @@ mod replay;
 
 pub use collect::{CollectError, Collected, collect};
 pub use compare::{Agreement, Difference, NamedSlice};
-pub use replay::{GoldenError, Verdict, check_file, verify_bytes, verify_file};
+pub use replay::{GoldenError, Verdict, check_file, observe_file, verify_bytes, verify_file};
 
 use std::collections::BTreeMap;
 

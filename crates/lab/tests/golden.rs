@@ -1,8 +1,9 @@
 //! Every golden schedule must be met, but for those that `tests/golden/README.md` lists with a
 //! reason.
 
+use schedlab_core::{Event, Observer};
 use schedlab_lab::parallel;
-use schedlab_lab::verify::{GoldenError, check_file, collect, verify_file};
+use schedlab_lab::verify::{GoldenError, check_file, collect, observe_file, verify_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -86,4 +87,28 @@ fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
     }
     assert!(checked + wrong.len() > 800, "only {checked} files");
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Any observer can be attached to a golden schedule, and whether it asks for reasons changes nothing
+/// else that it sees.
+#[test]
+fn a_golden_schedule_can_be_observed() {
+    #[derive(Default)]
+    struct Counts {
+        events: u64,
+        accounts: u64,
+    }
+    impl Observer for Counts {
+        fn on(&mut self, _now_ns: u64, event: Event<'_>) {
+            match event {
+                Event::Decided { .. } => self.accounts += 1,
+                _ => self.events += 1,
+            }
+        }
+    }
+    let file = golden().join("round_robin/hogs-3-nice0-1cpu.json.xz");
+    let observe = |reasons| observe_file(&file, reasons, Counts::default()).expect("it is there");
+    let (plain, asked) = (observe(false), observe(true));
+    assert!(plain.events > 100, "{} events", plain.events);
+    assert_eq!((plain.events, plain.accounts), (asked.events, 0));
 }

@@ -6,6 +6,7 @@ use crate::file::Run;
 use crate::measure::{measure, table};
 use crate::rules;
 use schedlab_bench::{Findings, Values};
+use schedlab_core::Observer;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
@@ -265,8 +266,18 @@ impl Simulation {
     /// # Errors
     /// What in it cannot be done.
     pub fn run(&self) -> Result<Simulated, Error> {
+        self.run_with(()).map(|(simulated, ())| simulated)
+    }
+
+    /// The same with an observer of the caller's, which sees every event of the run. (A rule is
+    /// computed without one.)
+    ///
+    /// # Errors
+    /// As of [`run`](Simulation::run).
+    pub fn run_with<O: Observer>(&self, observer: O) -> Result<(Simulated, O), Error> {
         if let Subject::Rule(rule) = &self.subject {
-            return Ok(Simulated { findings: rules::apply(rule)?, report: None });
+            let simulated = Simulated { findings: rules::apply(rule)?, report: None };
+            return Ok((simulated, observer));
         }
         let choice = select::find(&self.scheduler).map_err(Error::new)?;
         let machine = match &self.machine {
@@ -281,23 +292,23 @@ impl Simulation {
             machine.as_ref().map_or(self.cpus.unwrap_or(1), |machine| machine.topology.cpus());
         match &self.subject {
             Subject::Bench { name, parameters } => {
-                self.run_bench(&choice, machine, cpus, name, parameters)
+                self.run_bench(&choice, machine, cpus, (name, parameters), observer)
             }
             Subject::Workload { text, groups, at } => {
-                self.run_workload(&choice, machine, cpus, (text, groups, at))
+                self.run_workload(&choice, machine, cpus, (text, groups, at), observer)
             }
             Subject::Rule(_) => unreachable!("it was applied"),
         }
     }
 
-    fn run_bench(
+    fn run_bench<O: Observer>(
         &self,
         choice: &Choice,
         machine: Option<Description>,
         cpus: u32,
-        name: &str,
-        parameters: &[(String, String)],
-    ) -> Result<Simulated, Error> {
+        (name, parameters): (&str, &[(String, String)]),
+        observer: O,
+    ) -> Result<(Simulated, O), Error> {
         let benchmark = schedlab_bench::find(name)
             .ok_or_else(|| Error::new(format!("there is no benchmark {name}")))?;
         let mut values = Values::defaults(benchmark.parameters());
@@ -312,11 +323,11 @@ impl Simulation {
         if let Some(why) = choice.refuses(&bench.needs()) {
             return Err(format!("{choice} cannot run {name}: {why}").into());
         }
-        let run = bench.run(choice).map_err(Error::new)?;
+        let (run, observer) = bench.run_with(choice, observer).map_err(Error::new)?;
         if let Some(warning) = run.warning {
             return Err(warning.into());
         }
-        Ok(Simulated { findings: run.findings, report: Some(run.report) })
+        Ok((Simulated { findings: run.findings, report: Some(run.report) }, observer))
     }
 
     fn config(&self, machine: Option<Description>, cpus: u32) -> Result<RunConfig, Error> {
@@ -337,20 +348,20 @@ impl Simulation {
             machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);
         for (name, thousandths) in &self.costs {
             let costs = costs.get_or_insert_default();
-            costs
-                .set(name, *thousandths as f64 / 1000.0)
+            schedlab_lab::machines::set_cost(costs, name, *thousandths as f64 / 1000.0)
                 .map_err(|error| Error::new(error).at("costs"))?;
         }
         Ok(costs)
     }
 
-    fn run_workload(
+    fn run_workload<O: Observer>(
         &self,
         choice: &Choice,
         machine: Option<Description>,
         cpus: u32,
         (text, lines, at): (&str, &[String], &[String]),
-    ) -> Result<Simulated, Error> {
+        observer: O,
+    ) -> Result<(Simulated, O), Error> {
         let target = Target { cpus, limited: self.limit_ns.is_some() };
         let model = rt_app::load("workload", text, &target).map_err(Error::new)?;
         let mut settings = GroupSettings::default();
@@ -368,7 +379,7 @@ impl Simulation {
             return Err(format!("{choice} cannot run the workload: {why}").into());
         }
         experiment.check_timetable(&[*choice]).map_err(Error::new)?;
-        let ran = experiment.run(choice).map_err(Error::new)?;
-        Ok(Simulated { findings: Findings::default(), report: Some(ran.report) })
+        let (run, observer) = experiment.run_with(choice, observer).map_err(Error::new)?;
+        Ok((Simulated { findings: Findings::default(), report: Some(run.report) }, observer))
     }
 }

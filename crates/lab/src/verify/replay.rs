@@ -9,8 +9,8 @@ use crate::compressed::{self, ReadError};
 use crate::config::RunConfig;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
-use schedlab_core::Scheduler;
 use schedlab_core::topology::CPUS_MAX;
+use schedlab_core::{Observer, Scheduler};
 use schedlab_machine::Machine;
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
@@ -77,6 +77,25 @@ pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
     verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
 }
 
+/// Replays the golden schedule in a file with an observer of the caller's, which sees every event.
+/// `reasons`: whether decisions come with their grounds ([`Event::Decided`](schedlab_core::Event)).
+///
+/// # Errors
+/// [`GoldenError`].
+pub fn observe_file<O: Observer>(
+    path: &Path,
+    reasons: bool,
+    observer: O,
+) -> Result<O, GoldenError> {
+    let name = path.display().to_string();
+    let (file, choice) = parse(&name, &compressed::read(path, compressed::LIMIT)?)?;
+    let observed = catch_panic(|| {
+        let machine = run(&file, &choice, reasons, |scheduler| scheduler, observer)?;
+        Ok(machine.into_parts().2)
+    });
+    observed.map_err(GoldenError::Broken)?
+}
+
 /// Replays the golden schedule in a file under every invariant, asking for the reasons of every
 /// decision: the first rule that is broken, if one is.
 ///
@@ -96,7 +115,7 @@ pub fn check_file(path: &Path) -> Result<Option<Violation>, GoldenError> {
             idling: false,
         };
         let watch = |scheduler| Watched::new(scheduler, file.cpus, limits);
-        let machine = run(&file, &choice, true, watch)?;
+        let machine = run(&file, &choice, true, watch, ())?;
         let end_ns = machine.now_ns();
         let (mut watched, ..) = machine.into_parts();
         Ok(watched.finish(end_ns).cloned())
@@ -155,19 +174,20 @@ fn is_vectors(text: &str) -> bool {
 }
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
-    let machine = run(file, choice, false, |scheduler| scheduler)?;
+    let machine = run(file, choice, false, |scheduler| scheduler, SliceRecorder::new())?;
     let (_, _, recorder) = machine.into_parts();
     Ok(recorder.into_slices())
 }
 
 /// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
 /// `reasons`: whether its decisions are to come with their grounds.
-fn run<S: Scheduler>(
+fn run<S: Scheduler, O: Observer>(
     file: &GoldenFile,
     choice: &Choice,
     reasons: bool,
     wrap: impl FnOnce(Box<dyn Scheduler>) -> S,
-) -> Result<Machine<S, Kernel, SliceRecorder>, GoldenError> {
+    observer: O,
+) -> Result<Machine<S, Kernel, O>, GoldenError> {
     let refused = |message: String| Err(GoldenError::Refused(message));
     let release = choice.release;
     let cpus_max = release.cpus_max.min(CPUS_MAX);
@@ -211,7 +231,7 @@ fn run<S: Scheduler>(
     assembly.machine.reap = false;
     assembly.machine.wake_from_interrupt = wake_from_interrupt;
     assembly.groups = &groups;
-    let mut machine = assembly.build_with(wrap, workload, SliceRecorder::new()).map_err(refuse)?;
+    let mut machine = assembly.build_with(wrap, workload, observer).map_err(refuse)?;
     machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
     Ok(machine)
 }
