@@ -400,9 +400,9 @@ impl Textbook {
     fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
         let now_ns = platform.now_ns();
         platform.because(Question::Preempt, cpu, rule, move |evidence| {
-            evidence.term("rank", self.rank(task, now_ns) as i64);
+            evidence.term("rank", rules::signed(self.rank(task, now_ns)));
             if let Some(running) = self.running[cpu.index()] {
-                evidence.term("running_rank", self.rank(running, now_ns) as i64);
+                evidence.term("running_rank", rules::signed(self.rank(running, now_ns)));
             }
         });
     }

@@ -41,6 +41,11 @@ define_rules! {
     }
 }
 
+/// The number, or the largest there is, which stands for a burst without end.
+pub(super) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
 impl Textbook {
     /// The rule by which this policy picks.
     pub(super) const fn pick_rule(&self) -> Rule {
@@ -81,13 +86,17 @@ impl Textbook {
                 waited(other) * burst(t) > waited(t) * burst(other)
             };
             let key = if self.rules.order_by == OrderBy::ResponseRatio {
-                eligible().filter(|&(_, other)| larger(other)).count() as i64
+                eligible().filter(|&(_, other)| larger(other)).count() as u64
             } else {
-                self.rank(task, now_ns) as i64
+                self.rank(task, now_ns)
             };
             // A running task goes before its equals; without preemption before all.
             let keeps = runs && !self.rules.preemptive;
-            let class = if keeps { -1 } else { self.class_rank(t.class) as i64 };
+            // A burst without end does not fit a signed number: its top bit counts with the class,
+            // which is the same for all where bursts count.
+            let class = self.class_rank(t.class) as i64 + (key >> 63) as i64;
+            let class = if keeps { -1 } else { class };
+            let key = (key & i64::MAX as u64) as i64;
             let ages = self.rules.order_by == OrderBy::Priority && self.order_changes_with_time();
             let since = if runs {
                 -1
@@ -116,12 +125,12 @@ impl Textbook {
     /// The numbers that the policy goes by.
     fn with_terms(&self, candidate: Candidate, t: &Task, now_ns: u64) -> Candidate {
         let candidate = candidate.with("joined", t.joined as i64);
-        let burst_ns = self.burst_ns(t) as i64;
+        let burst_ns = signed(self.burst_ns(t));
         let candidate = match self.rules.order_by {
             OrderBy::Arrival => candidate,
             OrderBy::Burst => candidate.with("burst_ns", burst_ns),
             OrderBy::Remaining => candidate
-                .with("remaining_ns", burst_ns.saturating_sub(t.used_ns as i64).max(0))
+                .with("remaining_ns", signed(self.burst_ns(t).saturating_sub(t.used_ns)))
                 .with("burst_ns", burst_ns),
             OrderBy::ResponseRatio => {
                 let waited_ns = now_ns.saturating_sub(t.ready_since_ns) as i64;
@@ -187,10 +196,19 @@ mod tests {
             let (next, rule, _) = pick(&mut sched, &mut platform);
             assert_eq!((next, rule), expected);
         }
+        // One without end is last, and comes after one that has merely half of that to go.
+        for (task, burst_ns) in [(3, u64::MAX), (4, u64::MAX / 2)] {
+            sched.next_burst(TaskId(task), burst_ns);
+            sched.fork(&mut platform, TaskId(task), &TaskAttr::default(), Parent::External);
+        }
         let mut now = Vec::new();
         sched.candidates(CPU, &mut now);
+        let ranks: Vec<_> = now.iter().map(|other| other.rank).collect();
         let now: Vec<_> = now.iter().map(|other| (other.who, other.rank[1])).collect();
-        assert_eq!(now, [(who(0), 6), (who(1), 6), (who(2), 5)]);
+        let most = i64::MAX;
+        assert_eq!(now[..3], [(who(0), 6), (who(1), 6), (who(2), 5)]);
+        assert_eq!(now[3..], [(who(3), most), (who(4), most)]);
+        assert_eq!(ranks[3..].iter().map(|rank| rank[0]).collect::<Vec<_>>(), [1, 0]);
     }
 
     #[test]
