@@ -1,8 +1,8 @@
 //! Fork and exit: where tasks start, and what happens to their slices.
 
-use super::Bfs;
 use super::releases::{ForkRule, RESCHED_US};
-use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
+use super::{Bfs, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, TaskId};
 
 impl Bfs {
     /// The present slice of `task`: the CPU's copy if it runs.
@@ -72,6 +72,7 @@ impl Bfs {
             && row.cpu == cpu
             && self.idle_map.first(&row.allowed).is_none()
         {
+            platform.by_rule(Question::Preempt, cpu, rules::CHILD_ASKS);
             platform.resched(cpu);
         } else {
             self.try_preempt(platform, task);

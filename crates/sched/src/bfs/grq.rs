@@ -206,20 +206,35 @@ impl GlobalQueue {
         .map(Link::task)
     }
 
+    /// Calls `each` for every task of a level, from head to tail.
+    pub(super) fn for_each(&self, level: u8, mut each: impl FnMut(TaskId)) {
+        if level < MAX_RT_PRIO {
+            self.realtime_tasks(level).for_each(each);
+            return;
+        }
+        let list = &self.timed[timed_index(level)];
+        for (&deadline, &task) in list.deadlines.iter().zip(&list.tasks) {
+            if deadline != HOLE {
+                each(task);
+            }
+        }
+    }
+
     /// The first task of a real-time level that `may_run`.
     pub(super) fn first(&self, level: u8, may_run: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         self.realtime_tasks(level).find(|&task| may_run(task))
     }
 
     /// The task of a timed level with the earliest effective deadline, the first in the list among
-    /// equals; but the first that is effectively before `overdue` is taken at once. `effective`
-    /// adds what a task's distance costs, at least 0, to its deadline; none = it may not run there.
+    /// equals, with that deadline; but the first that is effectively before `overdue` is taken at
+    /// once. `effective` adds what a task's distance costs, at least 0, to its deadline; none = it
+    /// may not run there.
     pub(super) fn earliest(
         &self,
         level: u8,
         overdue: i64,
         effective: impl Fn(TaskId, i64) -> Option<i64>,
-    ) -> Option<TaskId> {
+    ) -> Option<(i64, TaskId)> {
         let list = &self.timed[timed_index(level)];
         let mut earliest = HOLE;
         let mut found = None;
@@ -236,7 +251,7 @@ impl GlobalQueue {
                 }
             }
         }
-        found
+        found.map(|task| (earliest, task))
     }
 
     /// Checks counts, bits and places against each other.
@@ -356,10 +371,10 @@ mod tests {
         let earliest = |queue: &GlobalQueue| {
             queue.earliest(NORMAL_PRIO, i64::MIN, |_, deadline| Some(deadline))
         };
-        assert_eq!(earliest(&queue), Some(TaskId(0)));
+        assert_eq!(earliest(&queue), Some((7, TaskId(0))));
         queue.remove(TaskId(0));
         queue.push(TaskId(0), NORMAL_PRIO, 7);
-        assert_eq!(earliest(&queue), Some(TaskId(1)), "it went to the tail");
+        assert_eq!(earliest(&queue), Some((7, TaskId(1))), "it went to the tail");
     }
 
     #[test]
@@ -369,8 +384,8 @@ mod tests {
             queue.push(TaskId(task), NORMAL_PRIO, deadline);
         }
         let earliest = |overdue| queue.earliest(NORMAL_PRIO, overdue, |_, deadline| Some(deadline));
-        assert_eq!(earliest(5), Some(TaskId(1)));
-        assert_eq!(earliest(4), Some(TaskId(2)), "before, not at");
+        assert_eq!(earliest(5), Some((4, TaskId(1))));
+        assert_eq!(earliest(4), Some((3, TaskId(2))), "before, not at");
     }
 
     #[test]
@@ -391,7 +406,7 @@ mod tests {
             }
             queue.audit().unwrap();
             let first = queue.earliest(IDLE_PRIO, i64::MIN, |_, deadline| Some(deadline));
-            assert_eq!(first.map(|task| task.0), model.first().copied());
+            assert_eq!(first.map(|(_, task)| task.0), model.first().copied());
         }
     }
 

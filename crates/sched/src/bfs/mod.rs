@@ -42,7 +42,7 @@
 //!
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
-//! `releases.rs`: slices and deadlines. `locality.rs`: how far CPUs are from each other.
+//! `releases.rs`: slices and deadlines. `rules.rs`: the rules of its decisions, by number. `locality.rs`: how far CPUs are from each other.
 //! `idle_map.rs`: which CPUs idle. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes
 //! of nice and policy.
 //!
@@ -59,6 +59,7 @@ mod idle_map;
 mod locality;
 mod preempt;
 mod releases;
+mod rules;
 mod syscalls;
 
 #[cfg(test)]
@@ -72,9 +73,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Locking, Parent,
-    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Tunable,
-    TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Candidate, Command, ControlError, CpuId, CpuSet, Inspect, Load,
+    Locking, Parent, Platform, Policy, Promises, Question, Reply, Rule, RuleDoc, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TaskTable, Tunable, TunableError, Waker, tunables,
 };
 
 /// What the kernel keeps of a task. While it runs, slice and deadline live in its CPU's copies, and
@@ -169,6 +170,8 @@ pub struct Bfs {
     niffies: u64,
     /// 0.404: jiffies when niffies were last refreshed.
     last_jiffy: u64,
+    /// Jiffies at the last reschedule. Only for [`Inspect::candidates`], which has no clock.
+    jiffies_seen: u64,
 }
 
 /// The level of a policy.
@@ -201,6 +204,7 @@ impl Bfs {
             running: alloc::vec![Running::IDLE; cpus as usize],
             niffies: 0,
             last_jiffy: 0,
+            jiffies_seen: 0,
         };
         bfs.set_rr_interval(version.rr_interval_at_boot(cpus));
         bfs
@@ -286,6 +290,7 @@ impl Bfs {
                 // The CPU's copies stay as they are: a task that is alone on the machine keeps the
                 // deadline of the last real switch, however often its own is renewed. (See the
                 // documentation.)
+                self.explain_pick(platform, cpu, rules::ALONE);
                 return true;
             }
             self.swap_sticky(platform, cpu, prev);
@@ -311,24 +316,36 @@ impl Bfs {
             platform.work.scanned +=
                 if level < MAX_RT_PRIO { 1 } else { u64::from(self.queue.qnr()) };
             let found = if level < MAX_RT_PRIO {
-                self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu))
+                let first = self.queue.first(level, |task| self.tasks[task].allowed.contains(cpu));
+                first.map(|task| (rules::REAL_TIME, task))
             } else {
                 self.earliest_of(platform, level, cpu)
             };
-            if let Some(task) = found {
+            if let Some((rule, task)) = found {
+                self.explain_pick(platform, cpu, rule);
                 self.take(platform, task, cpu);
                 return Some(task);
             }
             from = level + 1;
         }
+        platform.by_rule(Question::Pick, cpu, rules::IDLE);
         None
     }
 
-    /// The earliest deadline of a level as `cpu` sees it.
-    fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<TaskId> {
+    /// Names the rule of a pick that is about to be carried out.
+    #[inline]
+    fn explain_pick(&self, platform: &mut Platform, cpu: CpuId, rule: Rule) {
+        let jiffies = platform.jiffies();
+        platform.because(Question::Pick, cpu, rule, move |evidence| {
+            self.list_candidates(cpu, jiffies, &mut evidence.candidates);
+        });
+    }
+
+    /// The earliest deadline of a level as `cpu` sees it, and the rule by which it is the one.
+    fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<(Rule, TaskId)> {
         let overdue =
             if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
-        self.queue.earliest(level, overdue, |task, deadline| {
+        let found = self.queue.earliest(level, overdue, |task, deadline| {
             let row = &self.tasks[task];
             if !row.allowed.contains(cpu) {
                 return None;
@@ -340,7 +357,16 @@ impl Bfs {
                 }
                 Affinity::Sticky => deadline,
             })
-        })
+        });
+        let (deadline, task) = found?;
+        let rule = if deadline < overdue {
+            rules::FIRST_OVERDUE
+        } else if level == IDLE_PRIO {
+            rules::IDLE_PRIORITY
+        } else {
+            rules::EARLIEST_DEADLINE
+        };
+        Some((rule, task))
     }
 
     /// 0.316: by how many jiffies the deadline of `task` counts as later on `cpu`, as that is not
@@ -364,6 +390,7 @@ impl Bfs {
         if row.cpu != cpu {
             self.cpus[row.cpu.index()].tasks -= 1;
             self.cpus[cpu.index()].tasks += 1;
+            platform.by_rule(Question::Migrate, cpu, rules::TAKEN);
             platform.migrated(task, row.cpu, cpu);
             row.cpu = cpu;
         }
@@ -395,11 +422,16 @@ impl Bfs {
 
 impl Scheduler for Bfs {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
-        let (cpu, parent_task) = match parent {
-            Parent::External => (self.start_cpu(&attr.allowed), None),
-            Parent::Task { task, cpu } if attr.allowed.contains(cpu) => (cpu, Some(task)),
-            Parent::Task { task, .. } => (self.first_allowed(&attr.allowed), Some(task)),
+        let (cpu, parent_task, placed) = match parent {
+            Parent::External => (self.start_cpu(&attr.allowed), None, rules::FEWEST_TASKS),
+            Parent::Task { task, cpu } if attr.allowed.contains(cpu) => {
+                (cpu, Some(task), rules::PARENTS_CPU)
+            }
+            Parent::Task { task, .. } => {
+                (self.first_allowed(&attr.allowed), Some(task), rules::AFFINITY_FORCED)
+            }
         };
+        platform.by_rule(Question::SelectCpu, cpu, placed);
         self.queue.admit(task);
         platform.work.enqueues += 1;
         self.tasks.insert(
@@ -428,15 +460,19 @@ impl Scheduler for Bfs {
             row.runnable = true;
             row.uninterruptible = false;
             self.cpus[row.cpu.index()].tasks += 1;
+            platform.by_rule(Question::Preempt, row.cpu, rules::STILL_CURRENT);
             return;
         }
         let cpu = row.cpu;
+        platform.by_rule(Question::SelectCpu, cpu, rules::LAST_CPU);
         self.refresh(platform, cpu);
         self.activate(task);
         platform.work.enqueues += 1;
         // The waker is about to leave its CPU to this task, so no busy CPU need be preempted.
         if !waker.is_sync() || self.idle_map.first(&self.tasks[task].allowed).is_some() {
             self.try_preempt(platform, task);
+        } else {
+            platform.by_rule(Question::Preempt, cpu, rules::SYNC_WAKEUP);
         }
     }
 
@@ -476,6 +512,7 @@ impl Scheduler for Bfs {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
+        self.jiffies_seen = platform.jiffies();
         platform.work.clock_reads += 1;
         self.refresh(platform, cpu);
         self.charge(now_ns, cpu);
@@ -526,6 +563,7 @@ impl Scheduler for Bfs {
         if self.queue.is_queued(task) {
             self.cpus[cpu.index()].tasks -= 1;
             self.cpus[to.index()].tasks += 1;
+            platform.by_rule(Question::Migrate, to, rules::CPUS_ALLOWED);
             platform.migrated(task, cpu, to);
             self.try_preempt(platform, task);
         }
@@ -588,6 +626,14 @@ impl Inspect for Bfs {
                        here",
             },
         ]
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        rules::RULES.iter().collect()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(cpu, self.jiffies_seen, out);
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -1,9 +1,9 @@
 //! Wakeup preemption: which CPU reschedules for a task that becomes runnable; and sticky tasks.
 
-use super::Bfs;
 use super::grq::MAX_RT_PRIO;
 use super::releases::Affinity;
-use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
+use super::{Bfs, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, Rule, TaskId};
 
 impl Bfs {
     /// `try_preempt`: asks an idle CPU to reschedule for `task`; without one, the CPU whose running
@@ -27,12 +27,13 @@ impl Bfs {
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
         let from = if self.version.searches_from_last_cpu { row.cpu } else { CpuId(0) };
-        let idle = if self.idle_map.contains(row.cpu) && row.allowed.contains(row.cpu) {
-            Some(row.cpu)
+        let (idle, rule) = if self.idle_map.contains(row.cpu) && row.allowed.contains(row.cpu) {
+            (Some(row.cpu), rules::LAST_CPU_IDLE)
         } else {
-            self.nearest_idle(row.cpu, from, &row.allowed)
+            (self.nearest_idle(row.cpu, from, &row.allowed), rules::NEAREST_IDLE)
         };
         if let Some(cpu) = idle {
+            platform.by_rule(Question::Preempt, cpu, rule);
             platform.resched(cpu);
         }
         idle.is_some()
@@ -42,6 +43,7 @@ impl Bfs {
     fn preempt_latest(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if row.policy == Policy::Idle {
+            platform.by_rule(Question::Preempt, row.cpu, rules::IDLE_POLICY);
             return;
         }
         let mut latest = None;
@@ -58,8 +60,26 @@ impl Bfs {
         if let Some((cpu, key)) = latest
             && (row.prio, row.deadline) < key
         {
+            self.explain_preempt(platform, task, cpu, rules::LATEST_DEADLINE);
             platform.resched(cpu);
+        } else {
+            let cpu = latest.map_or(row.cpu, |(cpu, _)| cpu);
+            self.explain_preempt(platform, task, cpu, rules::NOT_EARLIER);
         }
+    }
+
+    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was compared.
+    #[inline]
+    fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
+        platform.because(Question::Preempt, cpu, rule, move |evidence| {
+            let (row, running) = (&self.tasks[task], &self.running[cpu.index()]);
+            evidence.term("prio", row.prio.into()).term("deadline", row.deadline);
+            evidence.term("rq_prio", running.rq_prio.into());
+            evidence.term("rq_deadline", running.rq_deadline);
+            if self.version.affinity == Affinity::CacheDistance {
+                evidence.term("cache_distance_jiffies", self.cache_distance(task, cpu));
+            }
+        });
     }
 
     /// 0.316: as above, but a running task's deadline counts as earlier by the cache distance of
@@ -81,7 +101,11 @@ impl Bfs {
             && (row.prio < prio
                 || row.prio == prio && (row.policy != Policy::Other || row.deadline < offset))
         {
+            self.explain_preempt(platform, task, cpu, rules::LATEST_DEADLINE);
             platform.resched(cpu);
+        } else {
+            let cpu = latest.map_or(row.cpu, |(cpu, _)| cpu);
+            self.explain_preempt(platform, task, cpu, rules::NOT_EARLIER);
         }
     }
 
@@ -114,6 +138,7 @@ impl Bfs {
     fn resched_closest_idle(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if let Some(cpu) = self.nearest_idle(row.cpu, CpuId(0), &row.allowed) {
+            platform.by_rule(Question::Preempt, cpu, rules::NEAREST_IDLE);
             platform.resched(cpu);
         }
     }

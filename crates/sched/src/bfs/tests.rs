@@ -327,3 +327,27 @@ fn tunables_are_checked() {
     assert_eq!(bfs.tunables()[0].value, 20);
     assert_eq!((bfs.slice, bfs.deadline_distance(0)), (20 << 10, 836 * 20 * 8192));
 }
+
+#[test]
+fn an_account_of_a_pick_has_each_queued_deadline() {
+    let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0, 5]);
+    platform.ask(true);
+    // The running task's slice ends: it queues with a deadline of its own behind the others.
+    bfs.cpus[0].rq_time_slice = 0;
+    let next = bfs.schedule(&mut platform, CPU0);
+    let account = platform.take_accounts().pop().expect("it was asked");
+    assert_eq!((next, account.rule), (Some(TaskId(1)), rules::EARLIEST_DEADLINE));
+    let candidates = &account.evidence.candidates;
+    assert_eq!(account.evidence.best(), Ok(Some(schedlab_core::Who::Task(TaskId(1)))));
+    let deadline = |task: u32| bfs.tasks[TaskId(task)].deadline;
+    let ranks: Vec<_> = candidates.iter().map(|other| other.rank).collect();
+    assert_eq!(
+        ranks,
+        [[101, 0, deadline(1), 0], [101, 0, deadline(2), 1], [101, 0, deadline(0), 2]]
+    );
+    assert_eq!(candidates[0].terms[1].name, "deadline_ns");
+    // Asked between decisions, the running task is listed as if it were put away now.
+    let mut now = Vec::new();
+    bfs.candidates(CPU0, &mut now);
+    assert_eq!(now.last().map(|other| other.rank[2]), Some(deadline(1)));
+}

@@ -1,11 +1,11 @@
 //! Fork and exit, yield, changes of nice value and policy.
 
-use super::O1;
 use super::params::{CHILD_PENALTY, EXIT_WEIGHT, MAX_BONUS};
 use super::prio::{realtime_prio, static_prio};
 use super::releases::ExitRule;
 use super::task::{Activated, Pid, State, Task};
-use schedlab_core::{CpuId, CpuSet, Platform, SchedAttr, TaskAttr, TaskId};
+use super::{O1, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Question, SchedAttr, TaskAttr, TaskId};
 
 impl O1 {
     /// A task whose parent does not matter: as if forked by one of bonus 5 that is on no queue, but
@@ -33,7 +33,9 @@ impl O1 {
         let cpu = child.cpu;
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         self.enqueue_runnable(self.tasks.pid(task));
+        platform.by_rule(Question::SelectCpu, cpu, rules::LEAST_RUNNING);
         // Whatever runs there.
+        platform.by_rule(Question::Preempt, cpu, rules::NEW_TASK);
         platform.resched(cpu);
     }
 
@@ -94,6 +96,8 @@ impl O1 {
         self.tasks.insert(task, child, attr.allowed.clone(), attr.address_space);
         let child = self.tasks.pid(task);
 
+        let placed = if child_cpu == cpu { rules::PARENTS_CPU } else { rules::AFFINITY_FORCED };
+        platform.by_rule(Question::SelectCpu, child_cpu, placed);
         let runs_on = is_thread && self.params.version.threads_run_on_after_fork;
         if child_cpu != cpu {
             self.enqueue_runnable(child);
@@ -101,9 +105,11 @@ impl O1 {
         } else if runs_on {
             // No preemption: parent and child share their memory, so it is no gain if the child
             // runs first.
+            platform.by_rule(Question::Preempt, cpu, rules::THREAD_WAITS);
             self.enqueue_runnable(child);
         } else {
             self.enqueue_before_parent(child, parent);
+            platform.by_rule(Question::Preempt, cpu, rules::CHILD_FIRST);
             platform.resched(cpu);
         }
         self.set_attr_of(platform, child, &attr.sched);

@@ -13,14 +13,14 @@
 //! first task taken makes it -1, and it never is 0 again: *all* tasks are taken that can be. 3 : 2
 //! becomes 1 : 4, and later the other way round.
 
-use super::O1;
 use super::loads::Loads;
 use super::nodes::{NodeId, Nodes};
 use super::task::{ArrayId, Pid};
+use super::{O1, rules};
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::index::IndexVec;
-use schedlab_core::{CpuId, Platform, define_index};
+use schedlab_core::{CpuId, Platform, Question, Rule, define_index};
 
 define_index! {
     /// A view of a node: what one or several CPUs saw at their previous attempt.
@@ -201,6 +201,7 @@ impl O1 {
             return;
         };
         platform.double_lock(this, busiest);
+        let why = if idle { rules::IDLE_BALANCE } else { rules::BUSY_BALANCE };
         // May be 0, and then no count stops what follows.
         let mut left = imbalance / 2;
         let rq = &self.rqs[busiest.index()];
@@ -215,7 +216,7 @@ impl O1 {
                     if !self.can_migrate_task(platform, p, this, idle) {
                         continue;
                     }
-                    self.pull_task(platform, p, this, self.rqs[this.index()].active());
+                    self.pull_task(platform, why, p, this, self.rqs[this.index()].active());
                     left -= 1;
                     if idle || left == 0 {
                         return;
@@ -271,16 +272,21 @@ impl O1 {
         (idle || cold()) && !self.is_current(p) && self.tasks.may_run_on(p, this)
     }
 
-    /// Moves the waiting task `p` to `this` CPU, into array `array`.
+    /// Moves the waiting task `p` to `this` CPU, into array `array`, by the rule `why`.
     #[inline]
     pub(super) fn pull_task(
         &mut self,
         platform: &mut Platform,
+        why: Rule,
         p: Pid,
         this: CpuId,
         array: ArrayId,
     ) {
         platform.work.moves += 1;
+        let sched = &*self;
+        platform.because(Question::Migrate, this, why, move |evidence| {
+            sched.pull_terms(p, this, evidence);
+        });
         self.deactivate_task(p);
         self.set_task_cpu(platform, p, this);
         self.enqueue_task(p, array);

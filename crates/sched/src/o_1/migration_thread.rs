@@ -5,10 +5,10 @@
 //! ([`schedule_cpu`](O1::schedule_cpu)). While it is awake it counts in its queue's `nr_running`,
 //! but weighs nothing.
 
-use super::O1;
 use super::releases::Balancing;
 use super::task::{Pid, State, Tasks};
-use schedlab_core::{CpuId, CpuSet, Platform, TaskId, Waker};
+use super::{O1, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Question, TaskId, Waker};
 
 impl O1 {
     /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. The migration
@@ -27,6 +27,7 @@ impl O1 {
         }
         if !self.tasks[p].is_queued() {
             let to = self.lowest_allowed(task);
+            platform.by_rule(Question::Migrate, to, rules::CPUS_ALLOWED);
             self.set_task_cpu(platform, p, to);
             return;
         }
@@ -84,6 +85,7 @@ impl O1 {
     fn move_task_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
         let from = self.tasks[p].cpu;
         let to = self.lowest_allowed(self.tasks.task_id(p));
+        platform.by_rule(Question::Migrate, to, rules::CPUS_ALLOWED);
         if !self.tasks[p].is_queued() {
             self.set_task_cpu(platform, p, to);
             return;

@@ -42,6 +42,7 @@
 //! | `nodes` | 2.6.0: when other memory nodes are looked at |
 //! | `move_tasks` | which tasks move in 2.6.22, by [`load_balance_2_6_22`] |
 //! | `releases` | what differs between the releases, by name |
+//! | `rules` | the rules of its decisions, by number |
 //! | `audit` | checks of the books |
 //!
 //! [`load_balance_2_6_22`]: crate::classes::load_balance_2_6_22
@@ -65,6 +66,7 @@ mod params;
 mod prio;
 mod prio_array;
 mod releases;
+mod rules;
 mod runqueue;
 mod schedule;
 mod task;
@@ -75,7 +77,7 @@ mod wakeup;
 
 pub use releases::{Balancing, ENTRY, Estimator, ExitRule, Slices, Version, WakeCpu};
 
-use crate::classes::load_balance_2_6_22::Domains;
+use crate::classes::load_balance_2_6_22::{self, Domains};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,9 +88,9 @@ use params::Params;
 use runqueue::Runqueue;
 use schedlab_core::index::IndexVec;
 use schedlab_core::{
-    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
-    Platform, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable, TunableError,
-    Waker, tunables,
+    BlockReason, BuildConfig, Candidate, Command, ControlError, CpuId, CpuSet, Inspect, Load,
+    Parent, Platform, Promises, Reply, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable,
+    TunableError, Waker, tunables,
 };
 use task::{State, Tasks};
 
@@ -305,6 +307,18 @@ impl Inspect for O1 {
             hog_spread_ns: Some(privilege + 2 * slice),
             real_time_first: true,
         }
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        let balancing = match self.params.version.balancing {
+            Balancing::ByNumber => &[],
+            Balancing::ByWeight => load_balance_2_6_22::rules::RULES,
+        };
+        rules::RULES.iter().chain(balancing).collect()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(cpu, out);
     }
 
     fn describe_domains(&self) -> Option<String> {

@@ -6,9 +6,9 @@
 //! or had just run, is pushed by the other CPU's migration thread (*active balancing*).
 
 use super::O1;
-use super::task::{ArrayId, Pid};
-use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved};
-use schedlab_core::{CpuId, Platform};
+use super::task::Pid;
+use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved, rules};
+use schedlab_core::{CpuId, Platform, Rule};
 
 impl Balanced for O1 {
     fn domains(&mut self) -> &mut Domains {
@@ -18,12 +18,13 @@ impl Balanced for O1 {
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
+        why: Rule,
         to: CpuId,
         from: CpuId,
         max_tasks: u32,
         max_load: u64,
     ) -> Moved {
-        self.pull_tasks(platform, from, to, max_tasks, max_load as i64)
+        self.pull_tasks(platform, why, from, to, max_tasks, max_load as i64)
     }
 
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool {
@@ -43,6 +44,7 @@ impl O1 {
     fn pull_tasks(
         &mut self,
         platform: &mut Platform,
+        why: Rule,
         busiest: CpuId,
         this: CpuId,
         max_tasks: u32,
@@ -83,7 +85,8 @@ impl O1 {
                         best_seen |= prio == best;
                         continue;
                     }
-                    self.pull_task_shifted(platform, p, busiest, this, destination);
+                    self.shift_timestamp(p, busiest, this);
+                    self.pull_task(platform, why, p, this, destination);
                     moved.tasks += 1;
                     weight_left -= weight;
                     if moved.tasks >= max_tasks || weight_left <= 0 {
@@ -113,18 +116,6 @@ impl O1 {
         clock.wrapping_sub(self.tasks[p].last_ran) as i64 >= self.cache_hot_time_ns as i64
     }
 
-    fn pull_task_shifted(
-        &mut self,
-        platform: &mut Platform,
-        p: Pid,
-        busiest: CpuId,
-        this: CpuId,
-        array: ArrayId,
-    ) {
-        self.shift_timestamp(p, busiest, this);
-        self.pull_task(platform, p, this, array);
-    }
-
     /// The migration thread of `cpu`, which is current there, pushes one task to the CPU `to`,
     /// which asked for it. Now the task that was running can be moved too.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
@@ -133,6 +124,6 @@ impl O1 {
         }
         // Any task's weight is within this.
         let max_weight = i64::from(self.params.rt_load_weight(100));
-        self.pull_tasks(platform, cpu, to, 1, max_weight);
+        self.pull_tasks(platform, rules::ACTIVE_BALANCE, cpu, to, 1, max_weight);
     }
 }

@@ -1,12 +1,12 @@
 //! The runqueues: one a CPU, each with two priority arrays.
 
-use super::O1;
 use super::prio::MAX_PRIO;
 use super::prio_array::PrioArray;
 use super::releases::Balancing;
 use super::task::{ArrayId, Pid};
+use super::{O1, rules};
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question};
 
 /// One CPU's queue. [`Loads`](super::loads::Loads) and
 /// [`Domains`](crate::classes::load_balance_2_6_22::Domains) hold the number and the weight of its
@@ -153,8 +153,21 @@ impl O1 {
     #[inline]
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];
-        if task.prio < self.curr_prio(task.cpu) {
-            platform.resched(task.cpu);
+        let (cpu, curr_prio) = (task.cpu, self.curr_prio(task.cpu));
+        let preempts = task.prio < curr_prio;
+        let rule = if curr_prio == MAX_PRIO {
+            rules::CPU_IDLE
+        } else if preempts {
+            rules::HIGHER_PRIORITY
+        } else {
+            rules::NOT_HIGHER
+        };
+        let this = &*self;
+        platform.because(Question::Preempt, cpu, rule, move |evidence| {
+            this.preempt_terms(p, evidence);
+        });
+        if preempts {
+            platform.resched(cpu);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! `schedule()`: put the current task away, pick the next.
 
-use super::O1;
 use super::releases::Balancing;
 use super::task::{Activated, Pid, State, Tasks};
+use super::{O1, rules};
 use crate::classes::load_balance_2_6_22;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl O1 {
     /// Calls `schedule()` on `cpu` until something other than its migration thread comes up. That
@@ -57,23 +57,40 @@ impl O1 {
     /// The head of the best list of the active array; if there is none, of what expired; if that is
     /// empty, of what can be had from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
+        let mut special = Rule::NONE;
         if self.loads.nr_running(cpu) == 0 {
             self.idle_balance(platform, cpu);
             if self.loads.nr_running(cpu) == 0 {
                 self.rqs[cpu.index()].expired_timestamp = 0;
+                platform.by_rule(Question::Pick, cpu, rules::IDLE);
                 return None;
             }
+            special = rules::PULLED;
         }
         let rq = &mut self.rqs[cpu.index()];
         if rq.array(rq.active()).nr_active == 0 {
             rq.swap_arrays();
             platform.work.swaps += 1;
+            special = rules::ARRAYS_SWAPPED;
         }
         let next = rq
             .array(rq.active())
             .first()
             .expect("a queue with runnable tasks has one in the active array after a swap");
         platform.work.bitmap(self.tasks[next].prio);
+        let rule = if next == Tasks::migration_thread(cpu) {
+            rules::MIGRATION_THREAD
+        } else if special != Rule::NONE {
+            special
+        } else if self.tasks[next].next.is_some() {
+            rules::LIST_HEAD
+        } else {
+            rules::HIGHEST_PRIORITY
+        };
+        let this = &*self;
+        platform.because(Question::Pick, cpu, rule, move |evidence| {
+            this.list_candidates(cpu, &mut evidence.candidates);
+        });
         self.requeue_on_pick(platform, next, now);
         self.tasks[next].activated = Activated::No;
         Some(next)

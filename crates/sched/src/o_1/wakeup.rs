@@ -1,9 +1,9 @@
 //! Wakeups: `try_to_wake_up`.
 
-use super::O1;
 use super::releases::WakeCpu;
 use super::task::{Activated, Pid, State};
-use schedlab_core::{CpuId, Platform, Waker};
+use super::{O1, rules};
+use schedlab_core::{CpuId, Platform, Question, Waker};
 
 impl O1 {
     /// `p` becomes runnable. If it still is, having marked itself as sleeping but not yet been
@@ -11,6 +11,7 @@ impl O1 {
     pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let slept = core::mem::replace(&mut self.tasks[p].state, State::Running);
         if self.tasks[p].is_queued() {
+            platform.by_rule(Question::Preempt, self.tasks[p].cpu, rules::STILL_QUEUED);
             return;
         }
         platform.work.enqueues += 1;
@@ -22,6 +23,7 @@ impl O1 {
                 if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
                     // The waker has promised to sleep: no preemption, and no time for the estimator
                     // either.
+                    platform.by_rule(Question::Preempt, waker.cpu(), rules::SYNC_WAKEUP);
                     self.enqueue_runnable(p);
                     return;
                 }
@@ -33,7 +35,9 @@ impl O1 {
                 self.mark_disk_sleep(p, slept);
                 let now = self.queue_time(platform, waker.cpu(), self.tasks[p].cpu);
                 self.activate_task(p, now, waker);
-                if !(waker.is_sync() && self.tasks[p].cpu == waker.cpu()) {
+                if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
+                    platform.by_rule(Question::Preempt, waker.cpu(), rules::SYNC_WAKEUP);
+                } else {
                     self.check_preempt(platform, p);
                 }
             }
@@ -65,9 +69,15 @@ impl O1 {
     /// 2.6.0's only choice of a CPU at wakeup: a synchronous waker pulls the task to its own CPU.
     /// Otherwise it stays where it slept, however busy that CPU is.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
-        let this = waker.cpu();
+        let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
-            self.set_task_cpu(platform, p, this);
+            platform.by_rule(Question::SelectCpu, this, rules::SYNC_PULL);
+            if this != own {
+                platform.by_rule(Question::Migrate, this, rules::WAKES_ELSEWHERE);
+                self.set_task_cpu(platform, p, this);
+            }
+        } else {
+            platform.by_rule(Question::SelectCpu, own, rules::PREV_CPU);
         }
     }
 
@@ -75,6 +85,7 @@ impl O1 {
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if this == own || !self.tasks.may_run_on(p, this) {
+            platform.by_rule(Question::SelectCpu, own, rules::PREV_CPU);
             return;
         }
         let curr = self.rqs[this.index()].curr;
@@ -84,8 +95,12 @@ impl O1 {
             _ => 0,
         };
         let weight = u64::from(self.tasks[p].load_weight);
-        if self.domains.wakes_here(this, own, weight, leaving) {
+        if let Some(rule) = self.domains.wakes_here(this, own, weight, leaving) {
+            platform.by_rule(Question::SelectCpu, this, rule);
+            platform.by_rule(Question::Migrate, this, rules::WAKES_ELSEWHERE);
             self.set_task_cpu(platform, p, this);
+        } else {
+            platform.by_rule(Question::SelectCpu, own, rules::PREV_CPU);
         }
     }
 

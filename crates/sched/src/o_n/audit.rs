@@ -64,11 +64,11 @@ impl OrderN {
         let mut queued_on = vec![0; self.cpus.len()];
         for task in self.run_queue.iter() {
             queued_on[self.tasks[task].processor.index()] += 1;
-            if self.run_queue[task] != self.candidate(task) {
+            if self.run_queue[task] != self.queued(task) {
                 return Err(alloc::format!(
                     "the runqueue holds {:?}, not {:?}",
                     self.run_queue[task],
-                    self.candidate(task)
+                    self.queued(task)
                 ));
             }
         }

@@ -36,10 +36,12 @@
 //!
 //! This file: goodness, the pick, and the hooks. `task.rs`: what is kept of a task. `wakeup.rs`:
 //! which CPU a woken task asks. `releases.rs`: the releases, and each difference between them by
-//! name. `runqueue.rs`: the list. `audit.rs`: promises, and the checks of the books.
+//! name. `rules.rs`: the rules of its decisions, by number. `runqueue.rs`: the list. `audit.rs`:
+//! promises, and the checks of the books.
 
 mod audit;
 mod releases;
+mod rules;
 mod runqueue;
 mod task;
 #[cfg(test)]
@@ -51,10 +53,11 @@ pub use releases::{ENTRY, Slices, Version};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use runqueue::{Candidate, RunQueue};
+use runqueue::{Queued, RunQueue};
 use schedlab_core::{
-    BlockReason, BuildConfig, CpuId, CpuSet, Inspect, Load, Locking, Parent, Platform, Policy,
-    Promises, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
+    BlockReason, BuildConfig, Candidate, CpuId, CpuSet, Inspect, Load, Locking, Parent, Platform,
+    Policy, Promises, Question, Rule, RuleDoc, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable,
+    Waker,
 };
 use task::{REALTIME_BASE, Rest, State, Task};
 
@@ -145,7 +148,7 @@ impl OrderN {
 
     /// How good it would be to run `p` on `cpu`, where the address space `mm` is at hand.
     #[inline]
-    fn goodness(&self, p: &Candidate, cpu: CpuId, mm: Option<u32>) -> i32 {
+    fn goodness(&self, p: &Queued, cpu: CpuId, mm: Option<u32>) -> i32 {
         let mut bonus = 0;
         if p.processor == cpu {
             bonus += self.proc_change_penalty;
@@ -160,16 +163,16 @@ impl OrderN {
 
     /// `task` as the walk is to see it.
     #[inline]
-    fn candidate(&self, task: TaskId) -> Candidate {
+    fn queued(&self, task: TaskId) -> Queued {
         let p = &self.tasks[task];
-        Candidate { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
+        Queued { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
     }
 
     /// Renews the walk's copy of `task`, of which something has changed that goodness is made of.
     #[inline]
     fn weigh_again(&mut self, task: TaskId) {
         if self.run_queue.contains(task) {
-            self.run_queue[task] = self.candidate(task);
+            self.run_queue[task] = self.queued(task);
         }
     }
 
@@ -189,28 +192,28 @@ impl OrderN {
     // ---- The runqueue ----
 
     fn enqueue(&mut self, task: TaskId) {
-        let candidate = self.candidate(task);
+        let queued = self.queued(task);
         if self.version.enqueues_at_head {
-            self.run_queue.push_head(candidate);
+            self.run_queue.push_head(queued);
         } else {
-            self.run_queue.push_tail(candidate);
+            self.run_queue.push_tail(queued);
         }
-        self.queued_on[candidate.processor.index()] += 1;
+        self.queued_on[queued.processor.index()] += 1;
     }
 
     fn dequeue(&mut self, task: TaskId) {
-        let candidate = self.run_queue.remove(task);
-        self.queued_on[candidate.processor.index()] -= 1;
+        let queued = self.run_queue.remove(task);
+        self.queued_on[queued.processor.index()] -= 1;
     }
 
     fn move_last(&mut self, task: TaskId) {
         self.run_queue.remove(task);
-        self.run_queue.push_tail(self.candidate(task));
+        self.run_queue.push_tail(self.queued(task));
     }
 
     fn move_first(&mut self, task: TaskId) {
         self.run_queue.remove(task);
-        self.run_queue.push_head(self.candidate(task));
+        self.run_queue.push_head(self.queued(task));
     }
 
     // ---- schedule() ----
@@ -255,7 +258,12 @@ impl OrderN {
         let mm = self.mm_at_hand(cpu, prev);
         let (best, next) = self.walk(cpu, mm);
         if best != 0 {
+            self.explain_pick(platform, cpu, Self::rule_of(best));
             return next;
+        }
+        if !self.version.picks_again_after_epoch {
+            // It goes by what the counters were.
+            self.explain_pick(platform, cpu, rules::FIRST_OF_EPOCH);
         }
         platform.work.recalculated += self.task_list.len() as u64;
         self.recalculate();
@@ -263,7 +271,30 @@ impl OrderN {
             return next;
         }
         platform.work.scanned += self.run_queue.len() as u64;
-        self.walk(cpu, mm).1
+        let (_, next) = self.walk(cpu, mm);
+        self.explain_pick(platform, cpu, rules::NEW_EPOCH);
+        next
+    }
+
+    /// The rule of a walk whose largest goodness is `best`, which is not 0.
+    #[inline]
+    const fn rule_of(best: i32) -> Rule {
+        if best >= REALTIME_BASE {
+            rules::REAL_TIME
+        } else if best > 0 {
+            rules::LARGEST_GOODNESS
+        } else if best > NOTHING_FOUND {
+            rules::ONLY_YIELDED
+        } else {
+            rules::IDLE
+        }
+    }
+
+    #[inline]
+    fn explain_pick(&self, platform: &mut Platform, cpu: CpuId, rule: Rule) {
+        platform.because(Question::Pick, cpu, rule, move |evidence| {
+            self.list_candidates(cpu, &mut evidence.candidates);
+        });
     }
 
     /// The address space that counts as loaded when `cpu` looks for a successor of `prev`.
@@ -291,6 +322,7 @@ impl OrderN {
             self.queued_on[p.processor.index()] -= 1;
             self.queued_on[cpu.index()] += 1;
             if p.has_run {
+                platform.by_rule(Question::Migrate, cpu, rules::PICKED_ELSEWHERE);
                 platform.migrated(next, p.processor, cpu);
             }
             p.processor = cpu;
@@ -341,12 +373,12 @@ impl OrderN {
 
 impl Scheduler for OrderN {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
-        let (counter, processor) = match parent {
+        let (counter, processor, placed) = match parent {
             Parent::External => {
                 let allowed = if self.version.has_affinity { &attr.allowed } else { &CpuSet::All };
                 // As much as a parent that has slept for long gives: half of 2 * slice - 1, rounded
                 // up.
-                (self.slice(attr.sched.nice), self.emptiest(allowed))
+                (self.slice(attr.sched.nice), self.emptiest(allowed), rules::EMPTIEST_CPU)
             }
             Parent::Task { task: parent, cpu } => {
                 let (kept, given) = self.version.divide(self.tasks[parent].counter);
@@ -355,9 +387,10 @@ impl Scheduler for OrderN {
                 if kept == 0 && self.version.keeps_the_sum {
                     platform.resched(cpu);
                 }
-                (given, self.tasks[parent].processor)
+                (given, self.tasks[parent].processor, rules::PARENTS_CPU)
             }
         };
+        platform.by_rule(Question::SelectCpu, processor, placed);
         self.tasks.insert(
             task,
             Task {
@@ -379,6 +412,7 @@ impl Scheduler for OrderN {
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
+        platform.by_rule(Question::SelectCpu, self.tasks[task].processor, rules::LAST_CPU);
         self.try_to_wake_up(platform, task, waker.cpu(), waker.is_sync());
     }
 
@@ -516,6 +550,14 @@ impl Inspect for OrderN {
 
     fn promises(&self, load: &Load) -> Promises {
         self.promises_under(load)
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        rules::RULES.iter().collect()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(cpu, out);
     }
 
     fn audit(&self) -> Result<(), String> {

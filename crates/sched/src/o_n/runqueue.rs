@@ -14,7 +14,7 @@ use schedlab_core::{CpuId, TaskId, TaskTable, define_index};
 
 /// A task as the walk sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Candidate {
+pub(super) struct Queued {
     /// The task.
     pub(super) task: TaskId,
     /// Goodness without the bonuses for CPU and address space.
@@ -27,9 +27,9 @@ pub(super) struct Candidate {
 
 /// An empty slot: of less weight than the idle task, so that the walk passes it over like a task
 /// that is not good enough. Nothing else of it counts.
-const HOLE: Candidate = Candidate { task: TaskId(0), weight: i32::MIN, processor: CpuId(0), mm: 0 };
+const HOLE: Queued = Queued { task: TaskId(0), weight: i32::MIN, processor: CpuId(0), mm: 0 };
 
-impl Candidate {
+impl Queued {
     #[inline]
     const fn is_hole(&self) -> bool {
         self.weight == HOLE.weight
@@ -45,7 +45,7 @@ define_index! {
 #[derive(Clone, Debug)]
 pub(super) struct RunQueue {
     /// Only `head..tail` counts, and neither end of it is a hole.
-    slots: Vec<Candidate>,
+    slots: Vec<Queued>,
     head: usize,
     tail: usize,
     /// Tasks in the list: the kernel's `nr_running`.
@@ -83,7 +83,7 @@ impl RunQueue {
 
     /// The tasks from head to tail, with holes among them, which have less weight than any task.
     #[inline]
-    pub(super) fn with_holes(&self) -> &[Candidate] {
+    pub(super) fn with_holes(&self) -> &[Queued] {
         &self.slots[self.head..self.tail]
     }
 
@@ -94,47 +94,47 @@ impl RunQueue {
     }
 
     /// The tasks from head to tail, to bring them up to date.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Candidate> + '_ {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queued> + '_ {
         let slots = self.slots[self.head..self.tail].iter_mut();
         slots.filter(|slot| !slot.is_hole())
     }
 
     /// Puts a task before all others.
     #[inline]
-    pub(super) fn push_head(&mut self, candidate: Candidate) {
+    pub(super) fn push_head(&mut self, queued: Queued) {
         if self.head == 0 {
             self.sweep();
         }
         self.head -= 1;
-        self.put(candidate, self.head);
+        self.put(queued, self.head);
     }
 
     /// Puts a task behind all others.
     #[inline]
-    pub(super) fn push_tail(&mut self, candidate: Candidate) {
+    pub(super) fn push_tail(&mut self, queued: Queued) {
         if self.tail == self.slots.len() {
             self.sweep();
         }
         self.tail += 1;
-        self.put(candidate, self.tail - 1);
+        self.put(queued, self.tail - 1);
     }
 
     #[inline]
-    fn put(&mut self, candidate: Candidate, slot: usize) {
-        let task = candidate.task;
+    fn put(&mut self, queued: Queued, slot: usize) {
+        let task = queued.task;
         debug_assert!(!self.contains(task), "task {} is in the runqueue", task.0);
-        self.slots[slot] = candidate;
+        self.slots[slot] = queued;
         self.slot_of[task] = Some(Slot::new(slot));
         self.len += 1;
     }
 
     /// Takes `task`, which must be in the list, out of it.
     #[inline]
-    pub(super) fn remove(&mut self, task: TaskId) -> Candidate {
+    pub(super) fn remove(&mut self, task: TaskId) -> Queued {
         let Some(slot) = self.slot_of[task].take() else {
             unreachable!("task {} is not in the runqueue", task.0);
         };
-        let candidate = core::mem::replace(&mut self.slots[slot.index()], HOLE);
+        let queued = core::mem::replace(&mut self.slots[slot.index()], HOLE);
         self.len -= 1;
         while self.head < self.tail && self.slots[self.head].is_hole() {
             self.head += 1;
@@ -146,7 +146,7 @@ impl RunQueue {
         if holes > self.len / 4 + 4 {
             self.sweep();
         }
-        candidate
+        queued
     }
 
     /// Closes the holes and moves the list to the middle of its room. At least one slot is then
@@ -174,16 +174,16 @@ impl RunQueue {
     /// What does not add up.
     pub(super) fn audit(&self) -> Result<(), String> {
         let mut found = 0;
-        for (slot, candidate) in (self.head..).zip(self.with_holes()) {
-            if candidate.is_hole() {
+        for (slot, queued) in (self.head..).zip(self.with_holes()) {
+            if queued.is_hole() {
                 continue;
             }
             found += 1;
-            let noted = self.slot_of[candidate.task];
+            let noted = self.slot_of[queued.task];
             if noted != Some(Slot::new(slot)) {
                 return Err(alloc::format!(
                     "task {} stands in slot {slot}, not {noted:?}",
-                    candidate.task.0
+                    queued.task.0
                 ));
             }
         }
@@ -199,9 +199,9 @@ impl RunQueue {
 }
 
 impl Index<TaskId> for RunQueue {
-    type Output = Candidate;
+    type Output = Queued;
     #[inline]
-    fn index(&self, task: TaskId) -> &Candidate {
+    fn index(&self, task: TaskId) -> &Queued {
         let slot = self.slot_of[task].expect("the task is in the runqueue");
         &self.slots[slot.index()]
     }
@@ -209,7 +209,7 @@ impl Index<TaskId> for RunQueue {
 
 impl IndexMut<TaskId> for RunQueue {
     #[inline]
-    fn index_mut(&mut self, task: TaskId) -> &mut Candidate {
+    fn index_mut(&mut self, task: TaskId) -> &mut Queued {
         let slot = self.slot_of[task].expect("the task is in the runqueue");
         &mut self.slots[slot.index()]
     }
@@ -220,8 +220,8 @@ mod tests {
     use super::*;
     use alloc::collections::VecDeque;
 
-    fn of_number(task: u32) -> Candidate {
-        Candidate { task: TaskId(task), weight: 1, ..HOLE }
+    fn of_number(task: u32) -> Queued {
+        Queued { task: TaskId(task), weight: 1, ..HOLE }
     }
 
     fn of(queue: &RunQueue) -> Vec<u32> {

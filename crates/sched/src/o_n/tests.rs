@@ -2,6 +2,7 @@
 
 use super::*;
 use alloc::vec::Vec;
+use schedlab_core::{Evidence, Who};
 
 /// Ten milliseconds: a tick at HZ = 100.
 const TICK_NS: u64 = 10_000_000;
@@ -179,7 +180,7 @@ fn example_e_goodness_on_two_cpus() {
     bench.change(p, |p| p.processor = CpuId(1));
     let goodness = |task: TaskId, cpu: u32| {
         let mm = bench.sched.cpus[cpu as usize].active_mm;
-        bench.sched.goodness(&bench.sched.candidate(task), CpuId(cpu), mm)
+        bench.sched.goodness(&bench.sched.queued(task), CpuId(cpu), mm)
     };
     assert_eq!((goodness(p, 1), goodness(p, 0)), (34, 19));
     assert_eq!((goodness(zero, 0), goodness(one, 1)), (39, 27));
@@ -192,7 +193,7 @@ fn goodness_of_the_special_cases() {
     let mut bench = waiting(V2_4, &[0]);
     bench.settle();
     let goodness =
-        |bench: &Bench, mm| bench.sched.goodness(&bench.sched.candidate(A), CpuId(0), Some(mm));
+        |bench: &Bench, mm| bench.sched.goodness(&bench.sched.queued(A), CpuId(0), Some(mm));
     assert_eq!((goodness(&bench, 0), goodness(&bench, 7)), (27, 26));
     bench.change(A, |p| p.counter = 0);
     assert_eq!(goodness(&bench, 0), 0);
@@ -764,4 +765,39 @@ fn riot(version: Version, cpus: u32, steps: u32) {
             }
         }
     }
+}
+
+#[test]
+fn an_account_of_a_pick_has_the_goodness_of_each_task() {
+    let mut bench = waiting(Version::V2_4_22, &[0, 19]);
+    bench.platform.ask(true);
+    let pick = |bench: &mut Bench| {
+        bench.platform.clear_resched(CpuId(0));
+        let next = bench.sched.schedule(&mut bench.platform, CpuId(0));
+        let account = bench.platform.take_accounts().pop().expect("it was asked");
+        (next, account.rule, account.evidence)
+    };
+    let terms = |evidence: &Evidence, candidate: usize| -> Vec<(&'static str, i64)> {
+        let terms = evidence.candidates[candidate].terms.iter();
+        terms.map(|term| (term.name, term.value)).take(3).collect()
+    };
+    // 6 ticks + 20 - 0 against 1 tick + 20 - 19.
+    let (next, rule, evidence) = pick(&mut bench);
+    assert_eq!((next, rule), (Some(A), rules::LARGEST_GOODNESS));
+    assert_eq!(terms(&evidence, 0), [("goodness", 26), ("counter", 6), ("nice", 0)]);
+    assert_eq!(terms(&evidence, 1), [("goodness", 2), ("counter", 1), ("nice", 19)]);
+    assert_eq!(evidence.candidates[1].rank, [-2, 1, 0, 0]);
+    // Nobody has ticks left. A's address space is loaded now, which is worth one more.
+    for task in bench.sched.tasks.values_mut() {
+        task.counter = 0;
+    }
+    bench.sched.weigh_again(A);
+    bench.sched.weigh_again(B);
+    let mut before = Vec::new();
+    bench.sched.candidates(CpuId(0), &mut before);
+    let (next, rule, evidence) = pick(&mut bench);
+    assert_eq!((next, rule), (Some(A), rules::NEW_EPOCH));
+    assert_eq!(terms(&evidence, 0), [("goodness", 27), ("counter", 6), ("nice", 0)]);
+    assert_eq!(before, evidence.candidates, "asked beforehand, it says the same");
+    assert_eq!(evidence.best(), Ok(Some(Who::Task(A))));
 }

@@ -1,11 +1,11 @@
 //! Wakeup: a task enters the runqueue, and at most one CPU is asked to reschedule.
 
-use super::OrderN;
 use super::task::State;
+use super::{OrderN, rules};
 use alloc::vec;
 use alloc::vec::Vec;
 use schedlab_core::topology::LevelKind;
-use schedlab_core::{CpuId, Platform, TaskId, Topology};
+use schedlab_core::{CpuId, Platform, Question, Rule, TaskId, Topology};
 
 /// 2.2: by how many ticks a woken task must exceed the waker's current task to ask for its CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
@@ -47,6 +47,8 @@ impl OrderN {
         self.tasks[p].state = State::Running;
         if self.run_queue.contains(p) {
             // It has not reached schedule() yet and is still its CPU's current task.
+            let cpu = self.tasks[p].processor;
+            platform.by_rule(Question::Preempt, cpu, rules::STILL_CURRENT);
             return;
         }
         self.enqueue(p);
@@ -57,6 +59,8 @@ impl OrderN {
             // After a synchronous wakeup the waker sleeps at once, and then its CPU walks the
             // runqueue anyway.
             self.reschedule_idle(platform, p);
+        } else {
+            platform.by_rule(Question::Preempt, here, rules::SYNC_WAKEUP);
         }
     }
 
@@ -74,7 +78,7 @@ impl OrderN {
     pub(super) fn reschedule_idle(&self, platform: &mut Platform, p: TaskId) {
         let last = self.tasks[p].processor;
         if self.is_idle(last) && self.may_run(p, last) {
-            platform.resched(last);
+            Self::ask(platform, last, rules::LAST_CPU_IDLE);
             return;
         }
         let mut idle_longest: Option<(u64, CpuId)> = None;
@@ -87,7 +91,7 @@ impl OrderN {
             }
             let Some(current) = self.cpus[cpu.index()].current else {
                 if self.has_idle_sibling(cpu) {
-                    platform.resched(cpu);
+                    Self::ask(platform, cpu, rules::IDLE_CORE);
                     return;
                 }
                 let since_ns = self.cpus[cpu.index()].last_schedule_ns;
@@ -103,9 +107,24 @@ impl OrderN {
                 }
             }
         }
-        if let Some(cpu) = idle_longest.map(|(_, cpu)| cpu).or(most_inferior.1) {
+        let (difference, inferior) = most_inferior;
+        if let Some((_, cpu)) = idle_longest {
+            Self::ask(platform, cpu, rules::IDLE_LONGEST);
+        } else if let Some(cpu) = inferior {
+            platform.because(Question::Preempt, cpu, rules::MOST_INFERIOR, move |evidence| {
+                evidence.term("preemption_goodness", difference.into());
+            });
             platform.resched(cpu);
+        } else {
+            platform.by_rule(Question::Preempt, last, rules::NOT_BETTER);
         }
+    }
+
+    /// Asks `cpu` to reschedule, by this rule.
+    #[inline]
+    fn ask(platform: &mut Platform, cpu: CpuId, rule: Rule) {
+        platform.by_rule(Question::Preempt, cpu, rule);
+        platform.resched(cpu);
     }
 
     /// By how much `p` is better on `cpu` than what runs there. The running task always has the
@@ -139,7 +158,18 @@ impl OrderN {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;
         let counter = current.map_or(IDLE_COUNTER, |current| self.tasks[current].counter);
-        if woken.policy.is_realtime() || woken.counter > counter + WAKEUP_MARGIN_2_2 {
+        if woken.policy.is_realtime() {
+            Self::ask(platform, here, rules::REAL_TIME_WAKEUP);
+            return;
+        }
+        let explain = |platform: &mut Platform, cpu, rule| {
+            platform.because(Question::Preempt, cpu, rule, |evidence| {
+                evidence.term("counter", woken.counter.into());
+                evidence.term("current_counter", counter.into());
+            });
+        };
+        if woken.counter > counter + WAKEUP_MARGIN_2_2 {
+            explain(platform, here, rules::MORE_TICKS);
             platform.resched(here);
             return;
         }
@@ -149,7 +179,10 @@ impl OrderN {
             .filter(idles_elsewhere)
             .or_else(|| (0..cpus).rev().map(CpuId).find(idles_elsewhere));
         if let Some(cpu) = found {
+            explain(platform, cpu, rules::IDLE_ELSEWHERE);
             platform.resched(cpu);
+        } else {
+            explain(platform, here, rules::NOT_MORE_TICKS);
         }
     }
 }

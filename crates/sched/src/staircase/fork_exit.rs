@@ -1,8 +1,8 @@
 //! Fork and exit: where tasks start and wake, and what happens to their slices.
 
-use super::Staircase;
 use super::task::Pid;
-use schedlab_core::{CpuId, CpuSet, Platform, Waker};
+use super::{Staircase, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Question, Rule, Waker};
 
 impl Staircase {
     /// The allowed CPU with the fewest runnable tasks.
@@ -29,6 +29,8 @@ impl Staircase {
         task.time_slice = task.quota;
         task.runnable = true;
         self.activate_task(cpu, p);
+        platform.by_rule(Question::SelectCpu, cpu, rules::LEAST_RUNNING);
+        platform.by_rule(Question::Preempt, cpu, rules::NEW_TASK);
         platform.resched(cpu);
     }
 
@@ -57,7 +59,10 @@ impl Staircase {
         task.runnable = true;
         let (cpu, shares_memory) = (task.cpu, task.address_space == address_space);
         self.activate_task(cpu, p);
+        let placed = if cpu == parent_cpu { rules::PARENTS_CPU } else { rules::AFFINITY_FORCED };
+        platform.by_rule(Question::SelectCpu, cpu, placed);
         if cpu == parent_cpu && !shares_memory {
+            platform.by_rule(Question::Preempt, cpu, rules::CHILD_ASKS);
             platform.resched(cpu);
         } else {
             self.resched_if_preempted(platform, p);
@@ -80,22 +85,22 @@ impl Staircase {
         }
     }
 
-    /// The CPU on which a woken task is queued: its last one, or the waker's, if that does not
-    /// upset the balance. There is no search for an idle CPU.
-    pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> CpuId {
+    /// The CPU on which a woken task is queued, and by which rule: its last one, or the waker's, if
+    /// that does not upset the balance. There is no search for an idle CPU.
+    pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let task = &self.tasks[p];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);
         if this_cpu == prev_cpu || !task.allowed.contains(this_cpu) {
-            return prev_cpu;
+            return (prev_cpu, rules::PREV_CPU);
         }
         let leaving = match self.cpus[this_cpu.index()].curr {
             Some(curr) if waker.is_sync() => u64::from(self.tasks[curr].load_weight),
             _ => 0,
         };
-        if self.domains.wakes_here(this_cpu, prev_cpu, u64::from(task.load_weight), leaving) {
-            this_cpu
-        } else {
-            prev_cpu
+        let weight = u64::from(task.load_weight);
+        match self.domains.wakes_here(this_cpu, prev_cpu, weight, leaving) {
+            Some(rule) => (this_cpu, rule),
+            None => (prev_cpu, rules::PREV_CPU),
         }
     }
 
@@ -103,6 +108,7 @@ impl Staircase {
     pub(super) fn move_to_allowed(&mut self, platform: &mut Platform, p: Pid) {
         let from = self.tasks[p].cpu;
         let to = self.first_allowed(&self.tasks[p].allowed);
+        platform.by_rule(Question::Migrate, to, rules::CPUS_ALLOWED);
         self.deactivate_task(from, p);
         self.set_task_cpu(platform, p, to);
         self.activate_task(to, p);

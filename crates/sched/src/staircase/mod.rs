@@ -37,7 +37,8 @@
 //! This file: the hooks, first of all [`Scheduler::schedule`] and [`Scheduler::tick`]. `sd.rs`: the
 //! slots and the way down. `rsdl.rs`: what RSDL does instead. `task.rs`: what a nice level is
 //! worth. `prio_array.rs`: the queues. `fork_exit.rs`: starts, forks, exits, and where tasks wake.
-//! `syscalls.rs`: changes of nice and policy. `move_tasks.rs` and
+//! `syscalls.rs`: changes of nice and policy. `rules.rs`: the rules of its decisions, by number.
+//! `move_tasks.rs` and
 //! [`crate::classes::load_balance_2_6_22`]: several CPUs.
 //!
 //! # Not here
@@ -51,6 +52,7 @@ mod move_tasks;
 mod prio_array;
 mod releases;
 mod rsdl;
+mod rules;
 mod sd;
 mod syscalls;
 mod task;
@@ -62,14 +64,14 @@ pub use self::releases::{Edition, RSDL, SD};
 
 use self::prio_array::{Link, Links, PrioArray};
 use self::task::{ArrayRef, Pid, Task};
-use crate::classes::load_balance_2_6_22::{Domains, newly_idle_balance, rebalance};
+use crate::classes::load_balance_2_6_22::{self, Domains, newly_idle_balance, rebalance};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{
-    BlockReason, BuildConfig, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
-    Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, Tunable,
-    TunableError, Waker, tunables,
+    BlockReason, BuildConfig, Candidate, Command, ControlError, CpuId, CpuSet, Inspect, Load,
+    Parent, Platform, Policy, Promises, Question, Reply, RuleDoc, SchedAttr, Scheduler, TaskAttr,
+    TaskId, Tunable, TunableError, Waker, tunables,
 };
 
 /// The level of `SCHED_ISO`; what is better is real-time.
@@ -379,8 +381,24 @@ impl Staircase {
     }
 
     fn resched_if_preempted(&self, platform: &mut Platform, p: Pid) {
-        if self.preempts_curr(p) {
-            platform.resched(self.tasks[p].cpu);
+        let task = &self.tasks[p];
+        let cpu = task.cpu;
+        let preempts = self.preempts_curr(p);
+        let rq = &self.cpus[cpu.index()];
+        let rule = if rq.curr.is_none() {
+            rules::CPU_IDLE
+        } else if preempts {
+            rules::HIGHER_PRIORITY
+        } else if task.array == rq.active(cpu) {
+            rules::NOT_HIGHER
+        } else {
+            rules::EXPIRED
+        };
+        platform.because(Question::Preempt, cpu, rule, move |evidence| {
+            self.preempt_terms(p, evidence);
+        });
+        if preempts {
+            platform.resched(cpu);
         }
     }
 }
@@ -423,16 +441,24 @@ impl Scheduler for Staircase {
         self.tasks[p].runnable = true;
         if self.tasks[p].queued {
             // It has not been switched away yet.
-            self.tasks[p].uninterruptible = false;
+            let task = &mut self.tasks[p];
+            task.uninterruptible = false;
+            platform.by_rule(Question::Preempt, task.cpu, rules::STILL_QUEUED);
             return;
         }
-        let cpu = self.wake_cpu(p, waker);
-        self.set_task_cpu(platform, p, cpu);
+        let (cpu, placed) = self.wake_cpu(p, waker);
+        platform.by_rule(Question::SelectCpu, cpu, placed);
+        if cpu != self.tasks[p].cpu {
+            platform.by_rule(Question::Migrate, cpu, rules::WAKES_ELSEWHERE);
+            self.set_task_cpu(platform, p, cpu);
+        }
         self.activate_task(cpu, p);
         platform.work.enqueues += 1;
         self.tasks[p].uninterruptible = false;
         // A waker that is about to sleep leaves its CPU anyway.
-        if !(waker.is_sync() && waker.cpu() == cpu) {
+        if waker.is_sync() && waker.cpu() == cpu {
+            platform.by_rule(Question::Preempt, cpu, rules::SYNC_WAKEUP);
+        } else {
             self.resched_if_preempted(platform, p);
         }
     }
@@ -484,13 +510,33 @@ impl Scheduler for Staircase {
                 self.move_to_allowed(platform, p);
             }
         }
-        if self.domains.load(cpu).nr_running() == 0 {
+        let was_empty = self.domains.load(cpu).nr_running() == 0;
+        if was_empty {
             newly_idle_balance(self, platform, cpu);
         }
         let active = self.cpus[cpu.index()].active;
         let next = self.pick(cpu);
-        platform.work.bitmap(next.map_or(0, |p| self.tasks[p].prio));
-        platform.work.swaps += u64::from(self.cpus[cpu.index()].active != active);
+        let prio = next.map_or(0, |p| self.tasks[p].prio);
+        let swapped = self.cpus[cpu.index()].active != active;
+        platform.work.bitmap(prio);
+        platform.work.swaps += u64::from(swapped);
+        let rule = if next.is_none() {
+            rules::IDLE
+        } else if was_empty {
+            rules::PULLED
+        } else if prio <= ISO_PRIO {
+            rules::REAL_TIME
+        } else if prio == MAX_PRIO {
+            rules::IDLE_PRIORITY
+        } else if swapped {
+            rules::MAJOR_ROTATION
+        } else {
+            rules::BEST_SLOT
+        };
+        let this = &*self;
+        platform.because(Question::Pick, cpu, rule, move |evidence| {
+            this.list_candidates(cpu, &mut evidence.candidates);
+        });
         // What was pulled may have asked for this very reschedule.
         platform.clear_resched(cpu);
         // Charged only now, so the charge has no influence on the pick.
@@ -505,6 +551,7 @@ impl Scheduler for Staircase {
         if next == self.migration_thread(cpu) {
             // It takes no time. The CPU reschedules again at once, and counts as idle till then.
             self.migration_thread_runs(platform, cpu);
+            platform.by_rule(Question::Pick, cpu, rules::MIGRATION_THREAD);
         }
         self.task_id(next)
     }
@@ -657,6 +704,14 @@ impl Inspect for Staircase {
             hog_spread_ns: (load.nice_min == load.nice_max).then_some(2 * rotation_ns),
             real_time_first: true,
         }
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        rules::RULES.iter().chain(load_balance_2_6_22::rules::RULES).collect()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(cpu, out);
     }
 
     fn describe_domains(&self) -> Option<String> {

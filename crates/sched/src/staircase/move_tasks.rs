@@ -4,8 +4,8 @@
 use super::prio_array::{self, PrioArray};
 use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
-use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved};
-use schedlab_core::{CpuId, Platform};
+use crate::classes::load_balance_2_6_22::{Balanced, Domains, Moved, rules};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 /// The level of the idle task, as one of nice 0 would have it. (It is never compared for
 /// preemption, only in `move_tasks`.)
@@ -13,6 +13,8 @@ const IDLE_TASK_PRIO: u8 = 120;
 
 /// The state of one call of `move_tasks`: how much may still move, and what it has seen.
 struct Move {
+    /// By which rule.
+    why: Rule,
     to: CpuId,
     from: CpuId,
     tasks_left: u32,
@@ -71,7 +73,7 @@ impl Staircase {
                 go.seen |= level == go.from_best;
                 continue;
             }
-            self.pull_task(platform, p, go.from, go.to);
+            self.pull_task(platform, go.why, p, go.from, go.to);
             go.pulled += 1;
             go.rem -= weight;
             if go.pulled == go.tasks_left || go.rem <= 0 {
@@ -103,16 +105,18 @@ impl Staircase {
     }
 
     /// `pull_task`.
-    fn pull_task(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
+    fn pull_task(&mut self, platform: &mut Platform, why: Rule, p: Pid, from: CpuId, to: CpuId) {
+        let this = &*self;
+        platform.because(Question::Migrate, to, why, move |evidence| {
+            this.pull_terms(p, from, to, evidence);
+        });
         let weight = u64::from(self.tasks[p].load_weight);
         self.dequeue_task(from, p);
         self.domains.dec_nr_running(from, weight);
         self.set_task_cpu(platform, p, to);
         self.enqueue_task(to, p);
         self.domains.inc_nr_running(to, weight);
-        if self.preempts_curr(p) {
-            platform.resched(to);
-        }
+        self.resched_if_preempted(platform, p);
     }
 
     fn array(&self, cpu: CpuId, object: u8) -> &PrioArray {
@@ -127,6 +131,7 @@ impl Staircase {
         {
             self.move_tasks(
                 platform,
+                rules::ACTIVE_BALANCE,
                 to,
                 cpu,
                 1,
@@ -147,6 +152,7 @@ impl Balanced for Staircase {
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
+        why: Rule,
         to: CpuId,
         from: CpuId,
         max_tasks: u32,
@@ -159,6 +165,7 @@ impl Balanced for Staircase {
         let running_prio = source.curr.map_or(IDLE_TASK_PRIO, |curr| self.tasks[curr].prio);
         let from_best = self.best_prio(from);
         let mut go = Move {
+            why,
             to,
             from,
             tasks_left: max_tasks,
@@ -186,9 +193,7 @@ impl Balanced for Staircase {
         self.tasks[thread].runnable = true;
         if !self.tasks[thread].queued {
             self.activate_task(cpu, thread);
-            if self.preempts_curr(thread) {
-                platform.resched(cpu);
-            }
+            self.resched_if_preempted(platform, thread);
         }
     }
 }

@@ -378,3 +378,18 @@ fn tunables_are_checked() {
     let error = rsdl.set_tunable(&mut platform, "rr_interval", 6).unwrap_err();
     assert!(matches!(error, TunableError::Unknown { .. }));
 }
+
+#[test]
+fn an_account_of_a_pick_has_each_level_and_place() {
+    let (mut sched, mut platform) = machine(Edition::Sd, 1, &[NICE0, NICE0, SchedAttr::nice(10)]);
+    platform.ask(true);
+    // The first steps down from 101 to its next slot, 103.
+    row(&mut sched, 0).time_slice = 0;
+    let next = sched.schedule(&mut platform, CPU0);
+    let account = platform.take_accounts().pop().expect("it was asked");
+    assert_eq!((next, account.rule), (Some(TaskId(1)), rules::BEST_SLOT));
+    let ranks: Vec<_> = account.evidence.candidates.iter().map(|other| other.rank).collect();
+    assert_eq!(ranks, [[0, 103, 1, 0], [0, 101, 0, 0], [0, 103, 0, 0]]);
+    assert_eq!(account.evidence.best(), Ok(Some(schedlab_core::Who::Task(TaskId(1)))));
+    assert_eq!(account.evidence.candidates[1].terms[1].name, "prio");
+}

@@ -29,6 +29,7 @@
 mod audit;
 mod ready;
 mod releases;
+mod rules;
 
 pub use releases::{
     FB_RULES, FB1_RULES, FCFS, FCFS_RULES, Feedback, HRRN, HRRN_RULES, MLFQ, MLFQ_RULES,
@@ -41,9 +42,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use ready::{Place, Ready};
 use schedlab_core::{
-    BlockReason, Clairvoyant, Command, ControlError, CpuBits, CpuId, CpuSet, Inspect, Load,
-    Locking, Parent, Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker, tunables,
+    BlockReason, Candidate, Clairvoyant, Command, ControlError, CpuBits, CpuId, CpuSet, Inspect,
+    Load, Locking, Parent, Platform, Policy, Promises, Question, Reply, Rule, RuleDoc, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TaskTable, TimerKey, TimerPhase, Tunable, TunableError, Waker,
+    tunables,
 };
 
 /// The classes of a multilevel queue, best first. Under all other policies every task is of the
@@ -180,6 +182,8 @@ pub struct Textbook {
     owner: Class,
     /// Whether the periodic timers run.
     ticking: bool,
+    /// When a CPU last rescheduled, ns. Only for [`Inspect::candidates`], which has no clock.
+    seen_ns: u64,
 }
 
 impl Textbook {
@@ -208,6 +212,7 @@ impl Textbook {
             joined: 0,
             owner: Class::Other,
             ticking: false,
+            seen_ns: 0,
         }
     }
 
@@ -355,12 +360,15 @@ impl Textbook {
             if self.tasks[task].allowed.contains(cpu) {
                 self.free.remove(cpu);
                 self.offered[cpu.index()] = Some(task);
+                platform.by_rule(Question::Preempt, cpu, rules::FREE_CPU);
                 platform.resched(cpu);
                 return;
             }
             from = cpu.0 + 1;
         }
         if !self.rules.preemptive {
+            let cpu = self.tasks[task].cpu;
+            platform.by_rule(Question::Preempt, cpu, rules::NEVER_PREEMPTS);
             return;
         }
         let mut worst: Option<((usize, u64), CpuId)> = None;
@@ -380,8 +388,32 @@ impl Textbook {
         if let Some((_, cpu)) = worst {
             self.promised[cpu.index()] = true;
             self.offered[cpu.index()] = Some(task);
+            self.explain_preempt(platform, task, cpu, rules::PREEMPTS_WORST);
             platform.resched(cpu);
+        } else {
+            self.explain_preempt(platform, task, self.tasks[task].cpu, rules::NONE_WORSE);
         }
+    }
+
+    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was compared.
+    #[inline]
+    fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
+        let now_ns = platform.now_ns();
+        platform.because(Question::Preempt, cpu, rule, move |evidence| {
+            evidence.term("rank", rules::signed(self.rank(task, now_ns)));
+            if let Some(running) = self.running[cpu.index()] {
+                evidence.term("running_rank", rules::signed(self.rank(running, now_ns)));
+            }
+        });
+    }
+
+    /// Names the rule of a pick that is about to be carried out.
+    #[inline]
+    fn explain_pick(&self, platform: &mut Platform, cpu: CpuId, rule: Rule) {
+        let now_ns = platform.now_ns();
+        platform.because(Question::Pick, cpu, rule, move |evidence| {
+            self.list_candidates(cpu, now_ns, &mut evidence.candidates);
+        });
     }
 
     // ---- Time ----
@@ -561,11 +593,13 @@ impl Scheduler for Textbook {
         );
         self.ready.iter_mut().for_each(|ready| ready.admit(task));
         self.join(task, platform.now_ns());
+        platform.by_rule(Question::SelectCpu, self.tasks[task].cpu, rules::ONE_QUEUE);
         platform.work.enqueues += 1;
         self.offer(platform, task);
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
+        platform.by_rule(Question::SelectCpu, self.tasks[task].cpu, rules::ONE_QUEUE);
         self.join(task, platform.now_ns());
         platform.work.enqueues += 1;
         self.offer(platform, task);
@@ -586,6 +620,7 @@ impl Scheduler for Textbook {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         let now_ns = platform.now_ns();
+        self.seen_ns = now_ns;
         self.promised[cpu.index()] = false;
         let offered = self.offered[cpu.index()].take();
         let prev = self.running[cpu.index()];
@@ -598,18 +633,22 @@ impl Scheduler for Textbook {
                     .first_for(cpu, now_ns)
                     .is_none_or(|first| !self.preempts(first, prev, now_ns));
             if stays {
+                self.explain_pick(platform, cpu, rules::RUNS_ON);
                 return Some(prev);
             }
             self.queue(prev, now_ns);
             platform.work.enqueues += 1;
         }
         let next = self.first_for(cpu, now_ns);
+        let rule = if next.is_some() { self.pick_rule() } else { rules::IDLE };
+        self.explain_pick(platform, cpu, rule);
         if let Some(next) = next {
             let priority = self.aged_priority(&self.tasks[next], now_ns);
             let t = &mut self.tasks[next];
             self.ready[t.class.index()].remove(next);
             platform.work.dequeues += 1;
             if t.cpu != cpu {
+                platform.by_rule(Question::Migrate, cpu, rules::PICKED_ELSEWHERE);
                 platform.migrated(next, t.cpu, cpu);
                 t.cpu = cpu;
             }
@@ -794,6 +833,14 @@ impl Inspect for Textbook {
             tunable("tau_ns", k.tau_ns, (0, HOUR_NS), "first estimate of a burst");
         }
         all
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        self.own_rules()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(cpu, self.seen_ns, out);
     }
 
     fn promises(&self, load: &Load) -> Promises {

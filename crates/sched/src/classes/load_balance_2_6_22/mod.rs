@@ -26,13 +26,14 @@
 
 mod audit;
 mod levels;
+pub mod rules;
 
 use crate::classes::domains::{DomainParams, Domains as Tree};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 use schedlab_core::topology::LevelKind;
-use schedlab_core::{CpuBits, CpuId, Platform, Topology};
+use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 
 /// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
 const SCHED_LOAD_SCALE: u64 = 128;
@@ -183,10 +184,11 @@ pub trait Balanced {
     fn domains(&mut self) -> &mut Domains;
 
     /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to
-    /// the CPU `to`.
+    /// the CPU `to`, and names `why` as the rule by which each moves.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
+        why: Rule,
         to: CpuId,
         from: CpuId,
         max_tasks: u32,
@@ -353,13 +355,12 @@ impl Domains {
         Some(to)
     }
 
-    /// Affine wakeups: whether a task of this weight that last ran on `prev` wakes on `this` CPU,
-    /// its waker's, instead. `leaving` is the weight of the waker if it promises to sleep at once.
-    pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> bool {
+    /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes on
+    /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker if
+    /// it promises to sleep at once.
+    pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> Option<Rule> {
         let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
-        let Some(level) = self.tree.of(this).find(has_both) else {
-            return false;
-        };
+        let level = self.tree.of(this).find(has_both)?;
         let params = &self.tree.level(level).params;
         let imbalance_pct = 100 + (u64::from(params.imbalance_pct) - 100) / 2;
         let (here, there) = (self.load(this), self.load(prev));
@@ -370,12 +371,15 @@ impl Domains {
         let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
         if !params.wake_affine {
             // Between nodes it moves only if this CPU has much less load (`SD_WAKE_BALANCE`).
-            return imbalance_pct * this_load <= 100 * load;
+            return (imbalance_pct * this_load <= 100 * load).then_some(rules::WAKE_BALANCE);
         }
         let this_load = this_load.saturating_sub(leaving);
         let one_task_between_them =
             this_load <= load && this_load + rather_high(there) <= here.per_task();
-        one_task_between_them || 100 * (this_load + weight) <= imbalance_pct * load
+        if one_task_between_them {
+            return Some(rules::WAKE_AFFINE_ONE_TASK);
+        }
+        (100 * (this_load + weight) <= imbalance_pct * load).then_some(rules::WAKE_AFFINE)
     }
 
     /// `find_busiest_group`: the busiest CPU as `this` one sees it, and the imbalance. None: all is
@@ -566,6 +570,7 @@ fn load_balance(
     idle: Idle,
 ) -> bool {
     let mut all_pinned = false;
+    let why = if idle == Idle::Idle { rules::IDLE_REBALANCE } else { rules::BUSY_REBALANCE };
     platform.work.balances += 1;
     let busiest = loop {
         platform.work.queues += queues.domains().loads.len() as u64;
@@ -573,7 +578,8 @@ fn load_balance(
             break None;
         };
         let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
-        let moved = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance);
+        let Busiest { cpu: from, imbalance } = busiest;
+        let moved = queues.move_tasks(platform, why, cpu, from, waiting, imbalance);
         all_pinned = moved.all_pinned;
         if !all_pinned {
             break Some((busiest.cpu, moved.tasks));
@@ -655,7 +661,8 @@ fn newly_idle_balance_of(queues: &mut impl Balanced, platform: &mut Platform, cp
     platform.work.queues += queues.domains().loads.len() as u64;
     while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
         let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
-        pulled = queues.move_tasks(platform, cpu, busiest.cpu, waiting, busiest.imbalance).tasks;
+        let (why, from) = (rules::NEWLY_IDLE_BALANCE, busiest.cpu);
+        pulled = queues.move_tasks(platform, why, cpu, from, waiting, busiest.imbalance).tasks;
         if pulled > 0 {
             break;
         }
@@ -779,14 +786,13 @@ mod tests {
     #[test]
     fn a_woken_task_comes_to_an_idle_waker_only_if_its_own_cpu_was_busy() {
         let domains = domains(&[(0, 0), (128, 1), (0, 0)]);
-        assert!(
-            domains.wakes_here(CpuId(0), CpuId(1), 128, 0),
-            "128 here is at most 112 % of 128 there"
-        );
-        assert!(!domains.wakes_here(CpuId(1), CpuId(0), 128, 0));
+        let wakes =
+            |this, prev, leaving| domains.wakes_here(CpuId(this), CpuId(prev), 128, leaving);
+        assert!(wakes(0, 1, 0).is_some(), "128 here is at most 112 % of 128 there");
+        assert_eq!(wakes(1, 0, 0), None);
         // Both idle: the sum of both loads is at most one task's.
-        assert!(domains.wakes_here(CpuId(0), CpuId(2), 128, 0));
+        assert_eq!(wakes(0, 2, 0), Some(rules::WAKE_AFFINE_ONE_TASK));
         // The waker is about to leave.
-        assert!(domains.wakes_here(CpuId(1), CpuId(0), 128, 128));
+        assert!(wakes(1, 0, 128).is_some());
     }
 }

@@ -284,3 +284,23 @@ const NICE_0: SchedAttr = SchedAttr::nice(0);
 fn fifo(rt_priority: u32) -> SchedAttr {
     SchedAttr::realtime(Policy::Fifo, rt_priority)
 }
+
+#[test]
+fn an_account_of_a_pick_has_array_priority_and_place() {
+    let mut rig = Rig::new(Version::V2_6_0, 1);
+    let tasks = [0, 0, 10].map(|nice| rig.hog(nice));
+    for task in tasks {
+        rig.start(task);
+    }
+    rig.platform.ask(true);
+    let next = rig.sched.schedule(&mut rig.platform, CPU0);
+    let account = rig.platform.take_accounts().pop().expect("it was asked");
+    assert_eq!((next, account.rule), (Some(tasks[0]), super::rules::LIST_HEAD));
+    let prio = |task| i64::from(rig.sched.prio(task));
+    let ranks: Vec<_> = account.evidence.candidates.iter().map(|other| other.rank).collect();
+    let expected =
+        [[0, prio(tasks[0]), 0, 0], [0, prio(tasks[0]), 1, 0], [0, prio(tasks[2]), 0, 0]];
+    assert_eq!(ranks, expected);
+    let names: Vec<_> = account.evidence.candidates[0].terms.iter().map(|term| term.name).collect();
+    assert_eq!(names, ["expired", "prio", "static_prio", "bonus", "sleep_avg_ns", "time_slice"]);
+}

@@ -23,12 +23,15 @@
 //! than 3 ticks to ask for a reschedule, the tick asks only when the counter would fall below 0,
 //! and the idle task's counter is -100.
 
+mod rules;
+
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, Capabilities, CpuId, CpuSet, Entry, Inspect, Load, Locking, Origin, Parent,
-    Platform, Policy, Promises, Release, SchedAttr, Scheduler, TaskAttr, TaskId, TaskTable, Waker,
+    BlockReason, Candidate, Capabilities, CpuId, CpuSet, Entry, Inspect, Load, Locking, Origin,
+    Parent, Platform, Policy, Promises, Question, Release, RuleDoc, SchedAttr, Scheduler, TaskAttr,
+    TaskId, TaskTable, Waker,
 };
 
 /// The only CPU.
@@ -100,6 +103,18 @@ impl RoundRobin {
         best.map(|(_, task)| task)
     }
 
+    /// The runnable tasks, by counter and then by age.
+    #[cold]
+    fn list_candidates(&self, out: &mut Vec<Candidate>) {
+        for (place, &task) in self.ring.iter().enumerate() {
+            let Task { counter, priority, state } = self.tasks[task];
+            if state == State::Running {
+                let candidate = Candidate::task(task, [-counter, place as i64, 0, 0]);
+                out.push(candidate.with("counter", counter).with("priority", priority));
+            }
+        }
+    }
+
     /// A new round: half of what is left, and `priority` on top, for every task there is.
     fn recharge(&mut self) {
         for &task in &self.ring {
@@ -115,21 +130,39 @@ impl Scheduler for RoundRobin {
         let counter = match parent {
             Parent::External => {
                 // The parent must have had the only CPU, and gives it up at once.
+                platform.by_rule(Question::Preempt, CPU, rules::PARENT_GIVES_UP);
                 platform.resched(CPU);
                 priority
             }
             // The parent keeps all of its own: forking makes ticks out of nothing.
-            Parent::Task { task: parent, .. } => self.counter(parent) >> 1,
+            Parent::Task { task: parent, .. } => {
+                platform.by_rule(Question::Preempt, CPU, rules::CHILD_WAITS);
+                self.counter(parent) >> 1
+            }
         };
+        platform.by_rule(Question::SelectCpu, CPU, rules::ONLY_CPU);
         self.tasks.insert(task, Task { counter, priority, state: State::Running });
         self.ring.push(task);
     }
 
     fn wake(&mut self, platform: &mut Platform, task: TaskId, _waker: Waker) {
         self.tasks[task].state = State::Running;
-        let ahead = self.counter(task) - self.current_counter();
+        let (counter, current) = (self.counter(task), self.current_counter());
         // The idle task looks for work all the time, whatever the result of the comparison.
-        if ahead > self.version.wakeup_margin || self.current.is_none() {
+        let rule = if self.current.is_none() {
+            rules::CPU_IDLE
+        } else if counter - current > self.version.wakeup_margin {
+            rules::LARGER_COUNTER
+        } else {
+            rules::NOT_LARGER
+        };
+        let margin = self.version.wakeup_margin;
+        platform.by_rule(Question::SelectCpu, CPU, rules::ONLY_CPU);
+        platform.because(Question::Preempt, CPU, rule, move |evidence| {
+            evidence.term("counter", counter).term("current_counter", current);
+            evidence.term("margin", margin);
+        });
+        if rule != rules::NOT_LARGER {
             platform.resched(CPU);
         }
     }
@@ -153,9 +186,16 @@ impl Scheduler for RoundRobin {
     fn schedule(&mut self, platform: &mut Platform, _cpu: CpuId) -> Option<TaskId> {
         platform.work.scanned += self.ring.len() as u64;
         let next = self.best();
-        if let Some(next) = next
-            && self.counter(next) == 0
-        {
+        let is_round_over = next.is_some_and(|next| self.counter(next) == 0);
+        let rule = match next {
+            None => rules::IDLE,
+            Some(_) if is_round_over => rules::NEW_ROUND,
+            Some(_) => rules::LARGEST_COUNTER,
+        };
+        platform.because(Question::Pick, CPU, rule, |evidence| {
+            self.list_candidates(&mut evidence.candidates);
+        });
+        if is_round_over {
             // The pick is not repeated: the oldest runnable task goes on, even if another now has
             // more ticks.
             platform.work.recalculated += self.ring.len() as u64;
@@ -215,6 +255,14 @@ impl Inspect for RoundRobin {
             hog_spread_ns: Some(2 * most_ticks * TICK_NS),
             real_time_first: false,
         }
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        rules::RULES.iter().collect()
+    }
+
+    fn candidates(&self, _cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.list_candidates(out);
     }
 
     fn audit(&self) -> Result<(), String> {
@@ -287,6 +335,8 @@ pub static ENTRY: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_core::Who;
+    use schedlab_core::reason::Term;
 
     fn machine(nices: &[i32]) -> (RoundRobin, Platform) {
         let mut platform = Platform::new(1, 100);
@@ -333,6 +383,27 @@ mod tests {
         let attr = TaskAttr::default();
         sched.fork(&mut platform, TaskId(1), &attr, Parent::Task { task: TaskId(0), cpu: CPU });
         assert_eq!((sched.counter(TaskId(0)), sched.counter(TaskId(1))), (29, 14));
+    }
+
+    #[test]
+    fn accounts_name_the_rule_and_the_counters() {
+        let (mut sched, mut platform) = machine(&[19, -20]);
+        platform.ask(true);
+        let mut pick = || {
+            let next = sched.schedule(&mut platform, CPU);
+            let account = platform.take_accounts().pop().expect("it was asked");
+            sched.tasks.values_mut().for_each(|task| task.counter = 0);
+            (next, account.rule, account.evidence)
+        };
+        let (next, rule, evidence) = pick();
+        assert_eq!((next, rule), (Some(TaskId(1)), rules::LARGEST_COUNTER));
+        let ranks: Vec<_> = evidence.candidates.iter().map(|other| other.rank).collect();
+        assert_eq!(ranks, [[-1, 0, 0, 0], [-35, 1, 0, 0]]);
+        assert_eq!(evidence.candidates[1].terms[0], Term { name: "counter", value: 35 });
+        // Nobody has ticks left: the oldest goes on, whoever has more in the round that begins.
+        let (next, rule, evidence) = pick();
+        assert_eq!((next, rule), (Some(TaskId(0)), rules::NEW_ROUND));
+        assert_eq!(evidence.best(), Ok(Some(Who::Task(TaskId(0)))));
     }
 
     #[test]

@@ -1,0 +1,228 @@
+//! The rules by which the textbooks' policies decide, by number, and those among whom a CPU chooses.
+
+use super::{NO_QUANTUM, OrderBy, State, Task, Textbook};
+use alloc::vec::Vec;
+use schedlab_core::{Candidate, CpuId, Rule, RuleDoc, TaskId, define_rules};
+
+define_rules! {
+    /// Those of all policies.
+    pub(super) static RULES {
+        1 FIRST_COME Pick "first_come": "The task that joined the ready queue first runs.";
+        2 SHORTEST_BURST Pick "shortest_burst":
+            "The task with the shortest next burst runs, the first to join among equals.";
+        3 SHORTEST_REMAINING Pick "shortest_remaining":
+            "The task with the least left of its burst runs, the first to join among equals.";
+        4 RESPONSE_RATIO Pick "response_ratio":
+            "The task with the largest (waited + burst) / burst runs, the first to join among \
+             equals.";
+        5 BEST_PRIORITY Pick "best_priority":
+            "The task with the best (smallest) priority after aging runs, the first to join among \
+             equals; with aging, the one that has waited longest.";
+        6 BEST_LEVEL Pick "best_level":
+            "The first task of the best level of feedback that is not empty runs.";
+        7 BEST_CLASS Pick "best_class":
+            "The first task of the class that comes first at present runs.";
+        8 RUNS_ON Pick "runs_on":
+            "The running task is not preempted: nobody is strictly better, or the policy never \
+             preempts.";
+        9 IDLE Pick "idle": "No task is ready that may run on this CPU.";
+        10 FREE_CPU Preempt "free_cpu":
+            "The CPU is the lowest of those that are free and that the task may use.";
+        11 PREEMPTS_WORST Preempt "preempts_worst":
+            "No CPU is free, and this one runs the worst task, which is strictly worse.";
+        12 NONE_WORSE Preempt "none_worse":
+            "No CPU is free, and none runs a task that is strictly worse: the task waits.";
+        13 NEVER_PREEMPTS Preempt "never_preempts":
+            "No CPU is free, and the policy never preempts: the task waits.";
+        14 ONE_QUEUE SelectCpu "one_queue":
+            "There is one ready queue for all CPUs: the one that picks a task takes it.";
+        15 PICKED_ELSEWHERE Migrate "picked_elsewhere":
+            "A CPU other than its last one has picked the task from the one ready queue.";
+    }
+}
+
+/// The number, or the largest there is, which stands for a burst without end.
+pub(super) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Textbook {
+    /// The rule by which this policy picks.
+    pub(super) const fn pick_rule(&self) -> Rule {
+        match self.rules.order_by {
+            OrderBy::Arrival => FIRST_COME,
+            OrderBy::Burst => SHORTEST_BURST,
+            OrderBy::Remaining => SHORTEST_REMAINING,
+            OrderBy::ResponseRatio => RESPONSE_RATIO,
+            OrderBy::Priority => BEST_PRIORITY,
+            OrderBy::Level => BEST_LEVEL,
+            OrderBy::Class => BEST_CLASS,
+        }
+    }
+
+    /// The rules of this policy.
+    pub(super) fn own_rules(&self) -> Vec<&'static RuleDoc> {
+        let applies = |doc: &&RuleDoc| match doc.rule {
+            rule if (FIRST_COME..=BEST_CLASS).contains(&rule) => rule == self.pick_rule(),
+            PREEMPTS_WORST | NONE_WORSE => self.rules.preemptive,
+            NEVER_PREEMPTS => !self.rules.preemptive,
+            _ => true,
+        };
+        RULES.iter().filter(applies).collect()
+    }
+
+    /// Lists the running task of `cpu`, unless it has blocked or must leave, and the ready ones that
+    /// it could take, each ranked by what the policy orders by.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn list_candidates(&self, cpu: CpuId, now_ns: u64, out: &mut Vec<Candidate>) {
+        let eligible = || self.tasks.iter().filter(move |&(task, t)| self.may_take(cpu, task, t));
+        for (task, t) in eligible() {
+            let runs = t.state == State::Running;
+            // HRRN: how many have a larger ratio. Ratios are compared without dividing.
+            let larger = |other: &Task| {
+                let waited = |t: &Task| u128::from(now_ns.saturating_sub(t.ready_since_ns));
+                let burst = |t: &Task| u128::from(self.burst_ns(t));
+                waited(other) * burst(t) > waited(t) * burst(other)
+            };
+            let key = if self.rules.order_by == OrderBy::ResponseRatio {
+                eligible().filter(|&(_, other)| larger(other)).count() as u64
+            } else {
+                self.rank(task, now_ns)
+            };
+            // A running task goes before its equals; without preemption before all.
+            let keeps = runs && !self.rules.preemptive;
+            // A burst without end does not fit a signed number: its top bit counts with the class,
+            // which is the same for all where bursts count.
+            let class = self.class_rank(t.class) as i64 + (key >> 63) as i64;
+            let class = if keeps { -1 } else { class };
+            let key = (key & i64::MAX as u64) as i64;
+            let ages = self.rules.order_by == OrderBy::Priority && self.order_changes_with_time();
+            let since = if runs {
+                -1
+            } else if ages {
+                t.ready_since_ns as i64
+            } else {
+                0
+            };
+            let candidate = Candidate::task(task, [class, key, since, t.joined as i64]);
+            out.push(self.with_terms(candidate, t, now_ns));
+        }
+    }
+
+    /// Whether `cpu` could run `task` now.
+    fn may_take(&self, cpu: CpuId, task: TaskId, t: &Task) -> bool {
+        let runs_here = self.running[cpu.index()] == Some(task);
+        t.allowed.contains(cpu)
+            && match t.state {
+                State::Asleep => false,
+                State::Running => runs_here,
+                // One that is in the queue again, but not yet off its CPU, is for that CPU only.
+                State::Ready => t.cpu == cpu || self.running[t.cpu.index()] != Some(task),
+            }
+    }
+
+    /// The numbers that the policy goes by.
+    fn with_terms(&self, candidate: Candidate, t: &Task, now_ns: u64) -> Candidate {
+        let candidate = candidate.with("joined", t.joined as i64);
+        let burst_ns = signed(self.burst_ns(t));
+        let candidate = match self.rules.order_by {
+            OrderBy::Arrival => candidate,
+            OrderBy::Burst => candidate.with("burst_ns", burst_ns),
+            OrderBy::Remaining => candidate
+                .with("remaining_ns", signed(self.burst_ns(t).saturating_sub(t.used_ns)))
+                .with("burst_ns", burst_ns),
+            OrderBy::ResponseRatio => {
+                let waited_ns = now_ns.saturating_sub(t.ready_since_ns) as i64;
+                candidate.with("waited_ns", waited_ns).with("burst_ns", burst_ns)
+            }
+            OrderBy::Priority => candidate
+                .with("aged_priority", self.aged_priority(t, now_ns) as i64)
+                .with("priority", t.priority as i64),
+            OrderBy::Level => candidate.with("level", t.level.into()),
+            OrderBy::Class => candidate.with("class", t.class.index() as i64),
+        };
+        if t.quantum_left_ns == NO_QUANTUM {
+            candidate
+        } else {
+            candidate.with("quantum_left_ns", t.quantum_left_ns as i64)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::textbook::{HRRN_RULES, SRTF_RULES};
+    use schedlab_core::{Clairvoyant, Inspect, Parent, Platform, Scheduler, TaskAttr, Who};
+
+    const CPU: CpuId = CpuId(0);
+
+    /// One CPU, and a task for each burst, all new.
+    fn machine(rules: crate::textbook::Rules, bursts_ns: &[u64]) -> (Textbook, Platform) {
+        let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
+        platform.ask(true);
+        for (task, &burst_ns) in (0..).map(TaskId).zip(bursts_ns) {
+            sched.next_burst(task, burst_ns);
+            sched.fork(&mut platform, task, &TaskAttr::default(), Parent::External);
+        }
+        (sched, platform)
+    }
+
+    /// Whom the CPU picks, by which rule, and the candidates with their ranks' second numbers.
+    fn pick(sched: &mut Textbook, platform: &mut Platform) -> (u32, Rule, Vec<(Who, i64)>) {
+        platform.take_accounts();
+        let next = sched.schedule(platform, CPU).expect("some task is ready");
+        let accounts = platform.take_accounts();
+        let picks = accounts.iter().filter(|account| account.question.name() == "pick");
+        let account = picks.last().expect("it was asked");
+        assert_eq!(account.evidence.best(), Ok(Some(Who::Task(next))));
+        let candidates = &account.evidence.candidates;
+        (next.0, account.rule, candidates.iter().map(|other| (other.who, other.rank[1])).collect())
+    }
+
+    const fn who(task: u32) -> Who {
+        Who::Task(TaskId(task))
+    }
+
+    #[test]
+    fn a_shorter_arrival_preempts_and_the_account_says_what_remains() {
+        let (mut sched, mut platform) = machine(SRTF_RULES, &[8]);
+        assert_eq!(pick(&mut sched, &mut platform), (0, SHORTEST_REMAINING, [(who(0), 8)].into()));
+        platform.set_now_ns(2);
+        for (task, burst_ns, expected) in [(1, 6, (0, RUNS_ON)), (2, 5, (2, SHORTEST_REMAINING))] {
+            sched.next_burst(TaskId(task), burst_ns);
+            sched.fork(&mut platform, TaskId(task), &TaskAttr::default(), Parent::External);
+            let (next, rule, _) = pick(&mut sched, &mut platform);
+            assert_eq!((next, rule), expected);
+        }
+        // One without end is last, and comes after one that has merely half of that to go.
+        for (task, burst_ns) in [(3, u64::MAX), (4, u64::MAX / 2)] {
+            sched.next_burst(TaskId(task), burst_ns);
+            sched.fork(&mut platform, TaskId(task), &TaskAttr::default(), Parent::External);
+        }
+        let mut now = Vec::new();
+        sched.candidates(CPU, &mut now);
+        let ranks: Vec<_> = now.iter().map(|other| other.rank).collect();
+        let now: Vec<_> = now.iter().map(|other| (other.who, other.rank[1])).collect();
+        let most = i64::MAX;
+        assert_eq!(now[..3], [(who(0), 6), (who(1), 6), (who(2), 5)]);
+        assert_eq!(now[3..], [(who(3), most), (who(4), most)]);
+        assert_eq!(ranks[3..].iter().map(|rank| rank[0]).collect::<Vec<_>>(), [1, 0]);
+    }
+
+    #[test]
+    fn the_largest_response_ratio_has_none_before_it() {
+        // At 9: (9 + 9) / 9 = 2 against (3 + 1) / 1 = 4.
+        let (mut sched, mut platform) = machine(HRRN_RULES, &[9]);
+        platform.set_now_ns(6);
+        sched.next_burst(TaskId(1), 1);
+        sched.fork(&mut platform, TaskId(1), &TaskAttr::default(), Parent::External);
+        platform.set_now_ns(9);
+        let expected = (1, RESPONSE_RATIO, [(who(0), 1), (who(1), 0)].into());
+        assert_eq!(pick(&mut sched, &mut platform), expected);
+        // A policy lists only its own rules.
+        let names: Vec<_> = sched.inspect().rules().iter().map(|doc| doc.name).collect();
+        assert!(names.contains(&"response_ratio") && !names.contains(&"best_level"), "{names:?}");
+    }
+}

@@ -1,0 +1,64 @@
+//! The pages of the schedulers list the rules by which they decide, as the schedulers themselves do.
+
+use schedlab_core::{BuildConfig, RuleDoc};
+use schedlab_sched::registry::ALL;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Each page, and the schedulers that it is about.
+const PAGES: [(&str, &[&str]); 6] = [
+    ("round_robin", &["round_robin"]),
+    ("o_n", &["o_n"]),
+    ("o_1", &["o_1"]),
+    ("staircase", &["rsdl", "sd"]),
+    ("bfs", &["bfs"]),
+    ("textbook", &["fcfs", "sjf", "srtf", "hrrn", "priority", "rr", "mlq", "mlfq"]),
+];
+
+/// The rules of all releases of the schedulers of these names, by number.
+fn rules_of(names: &[&str]) -> Vec<&'static RuleDoc> {
+    let mut all: Vec<&'static RuleDoc> = Vec::new();
+    for name in names {
+        let entry = ALL.iter().find(|entry| entry.name == *name);
+        let entry = entry.unwrap_or_else(|| panic!("there is no scheduler {name}"));
+        for release in entry.releases {
+            all.extend((release.build)(&BuildConfig::flat(1, 100)).inspect().rules());
+        }
+    }
+    all.sort_by_key(|doc| doc.rule);
+    all.dedup();
+    all
+}
+
+fn table_of(rules: &[&RuleDoc]) -> String {
+    let mut table = String::from("| number | name | decides | rule |\n| --- | --- | --- | --- |\n");
+    for doc in rules {
+        let (number, question) = (doc.rule.0, doc.question.name());
+        writeln!(table, "| {number} | `{}` | {question} | {} |", doc.name, doc.text)
+            .expect("a string takes everything");
+    }
+    table
+}
+
+#[test]
+fn pages_list_the_rules_as_they_are() {
+    for (page, names) in PAGES {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schedulers/{page}.md"));
+        let text = std::fs::read_to_string(&path).expect("the page can be read");
+        let table = table_of(&rules_of(names));
+        assert!(text.contains(&table), "docs/schedulers/{page}.md should have:\n\n{table}");
+    }
+}
+
+#[test]
+fn numbers_and_names_are_given_once() {
+    for (page, names) in PAGES {
+        let rules = rules_of(names);
+        for (at, doc) in rules.iter().enumerate() {
+            let twice = |other: &&&RuleDoc| other.rule == doc.rule || other.name == doc.name;
+            assert_eq!(rules[at + 1..].iter().find(twice), None, "{page}: {doc:?}");
+            assert!(doc.text.ends_with('.') && doc.rule.0 > 0, "{page}: {doc:?}");
+        }
+    }
+}
