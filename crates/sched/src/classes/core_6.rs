@@ -14,6 +14,8 @@
 //!
 //! The fair class is a parameter: [`FairClass6`] is what the core knows of it.
 
+pub mod rules;
+
 use super::bandwidth::{self, Quota};
 use super::deadline::{self, Deadline, server};
 use super::domains::Domains;
@@ -23,9 +25,9 @@ use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select, Threa
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
-    Parent, Platform, Policy, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId,
-    TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Candidate, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats,
+    Inspect, Load, Parent, Platform, Policy, Promises, Question, Refused, Reply, RuleDoc,
+    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, Who, tunables,
 };
 
 /// What the fair servers (6.12 on) get of each CPU: runtime and period, ns.
@@ -165,11 +167,22 @@ pub trait FairClass6 {
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
     /// `select_task_rq` at a fork by a task on `cpu`.
-    fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, cpu: CpuId) -> CpuId;
+    fn select_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        allowed: &CpuSet,
+        cpu: CpuId,
+    ) -> CpuId;
 
     /// `select_task_rq` at a wakeup.
-    fn select_at_wakeup(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid, waker: Waker)
-    -> CpuId;
+    fn select_at_wakeup(
+        &mut self,
+        rqs: &Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        waker: Waker,
+    ) -> CpuId;
 
     /// `set_task_cpu`: `pid`, of whatever class and on no runqueue, belongs to `to` from now on.
     /// `waking`: it was asleep.
@@ -278,6 +291,12 @@ pub trait FairClass6 {
 
     /// What holds for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
+
+    /// The rules by which the class decides.
+    fn rules(&self) -> &'static [RuleDoc];
+
+    /// Adds those among whom the class would choose on `cpu` now.
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>);
 
     /// Checks the class's books.
     ///
@@ -395,14 +414,20 @@ impl<F: FairClass6> Core6<F> {
         let curr = self.core.curr(cpu);
         let (new, old) = (self.class_of(pid), self.class_of(curr));
         if new > old {
+            let idle = old == ClassId::Idle;
+            let rule = if idle { rules::IDLE_CPU } else { rules::CLASS_ABOVE };
+            platform.by_rule(Question::Preempt, cpu, rule);
             self.core.resched_curr(platform, cpu);
-        } else if new == old && new == ClassId::Fair {
+        } else if new < old {
+            platform.by_rule(Question::Preempt, cpu, rules::CLASS_BELOW);
+            if new == ClassId::Fair && self.deadline.has_fair_server() {
+                self.defer_fair_server(platform, cpu);
+            }
+        } else if new == ClassId::Fair {
             let fork = challenge == Challenge::Fork;
             self.fair.wakeup_preempt(&mut self.core, platform, curr, pid, fork);
-        } else if new == old {
+        } else {
             urgent_class!(self, new, check_preempt_curr(platform, cpu, pid, challenge));
-        } else if new == ClassId::Fair && self.deadline.has_fair_server() {
-            self.defer_fair_server(platform, cpu);
         }
     }
 
@@ -454,7 +479,11 @@ impl<F: FairClass6> Core6<F> {
 
     /// `move_queued_task`: `pid`, queued and not running, goes to `to`.
     fn move_queued(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
-        self.core.update_rq_clock(platform, self.core.cpu_of(pid));
+        let from = self.core.cpu_of(pid);
+        let online = self.core.is_online(from);
+        let rule = if online { rules::AFFINITY } else { rules::HOTPLUG };
+        platform.by_rule(Question::Migrate, to, rule);
+        self.core.update_rq_clock(platform, from);
         if self.class_of(pid) == ClassId::Fair {
             self.fair.detach_task(&mut self.core, platform, pid, to);
         } else {
@@ -517,6 +546,10 @@ impl<F: FairClass6> Core6<F> {
         if urgent == Some(idle) {
             // The fair server's turn.
             if let Some(task) = fair.pick_task(rqs, platform, cpu) {
+                platform.because(Question::Pick, cpu, rules::FAIR_SERVER, |evidence| {
+                    deadline.account_of_fair_server(rqs, cpu, evidence);
+                    fair.candidates(rqs, cpu, &mut evidence.candidates);
+                });
                 return (task, true);
             }
             deadline.fair_server_stop(rqs, cpu);
@@ -530,7 +563,13 @@ impl<F: FairClass6> Core6<F> {
         }
         match fair.pick_or_pull(rqs, platform, cpu) {
             Some(task) => (task, true),
-            None => (idle, false),
+            None => {
+                // Unless real-time tasks are held back, which they have accounted for.
+                if !rt.holds_back(cpu) {
+                    platform.by_rule(Question::Pick, cpu, rules::IDLE);
+                }
+                (idle, false)
+            }
         }
     }
 
@@ -611,6 +650,14 @@ impl<F: FairClass6> Core6<F> {
         let allowed = &self.core.settings[pid.index()].allowed;
         allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))
     }
+
+    /// [`fallback_cpu`](Core6::fallback_cpu), as the answer to where `pid` is queued.
+    #[cold]
+    fn forced_cpu(&self, platform: &mut Platform, pid: Pid) -> CpuId {
+        let cpu = self.fallback_cpu(pid);
+        platform.by_rule(Question::SelectCpu, cpu, rules::AFFINITY_FORCED);
+        cpu
+    }
 }
 
 impl<F: FairClass6> Scheduler for Core6<F> {
@@ -644,7 +691,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             address_space: attr.address_space,
         };
         let cpu = match parent {
-            Parent::External => self.fair.emptiest_cpu(&self.core, &attr.allowed),
+            Parent::External => {
+                let cpu = self.fair.emptiest_cpu(&self.core, &attr.allowed);
+                platform.by_rule(Question::SelectCpu, cpu, rules::FEWEST_RUNNABLE);
+                cpu
+            }
             Parent::Task { cpu, .. } => cpu,
         };
         self.core.act_on(cpu);
@@ -656,9 +707,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.set_params(platform, pid, &sched);
         if let Parent::Task { .. } = parent {
             let chosen = match self.class_of(pid) {
-                ClassId::Fair => self.fair.select_at_fork(&mut self.core, &attr.allowed, cpu),
-                _ if attr.allowed.contains(cpu) => cpu,
-                _ => self.fallback_cpu(pid),
+                ClassId::Fair => {
+                    self.fair.select_at_fork(&mut self.core, platform, &attr.allowed, cpu)
+                }
+                _ if attr.allowed.contains(cpu) => {
+                    platform.by_rule(Question::SelectCpu, cpu, rules::PARENT_CPU);
+                    cpu
+                }
+                _ => self.forced_cpu(platform, pid),
             };
             self.core.thread_mut(pid).cpu = chosen;
             self.fair.came_to_cpu(pid, chosen);
@@ -696,10 +752,15 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 _ => deadline.select_task_rq(rqs, platform, pid, select),
             };
             if !self.core.is_allowed(pid, chosen) {
-                chosen = self.fallback_cpu(pid);
+                chosen = self.forced_cpu(platform, pid);
+            }
+            if chosen != cpu {
+                platform.by_rule(Question::Migrate, chosen, rules::WAKE_PLACEMENT);
             }
             self.fair.set_task_cpu(&mut self.core, platform, pid, chosen, true);
             self.core.update_rq_clock(platform, chosen);
+        } else {
+            platform.by_rule(Question::SelectCpu, cpu, rules::STILL_CURRENT);
         }
         self.activate(platform, pid, Enqueue::Wakeup);
         if !running {
@@ -954,6 +1015,29 @@ impl<F: FairClass6> Inspect for Core6<F> {
 
     fn promises(&self, load: &Load) -> Promises {
         Promises { real_time_first: true, ..self.fair.promises(load) }
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        let urgent = rules::RULES.iter().chain(rt::rules::RULES).chain(deadline::rules::RULES);
+        urgent.chain(self.fair.rules()).collect()
+    }
+
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        let rqs = &self.core;
+        let before = out.len();
+        if !self.deadline.fair_server_leads(rqs, cpu) || !self.fair.is_wanted(cpu) {
+            self.deadline.candidates(rqs, cpu, out);
+            // The server of a class that has nobody is nobody.
+            let nobody = Who::Kernel("fair_server");
+            let wanted = self.fair.is_wanted(cpu);
+            out.retain(|candidate| wanted || candidate.who != nobody);
+            if out.len() == before {
+                self.rt.candidates(rqs, cpu, out);
+            }
+        }
+        if out.len() == before {
+            self.fair.candidates(rqs, cpu, out);
+        }
     }
 
     fn describe_domains(&self) -> Option<String> {

@@ -17,7 +17,7 @@ use crate::classes::domains::Domains;
 use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
-use schedlab_core::{CpuId, GroupId, Platform};
+use schedlab_core::{Candidate, CpuId, GroupId, Platform};
 
 /// The fair class on all CPUs.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub struct Fair {
     pub(super) near: Near,
     /// All CPUs together, as balancing sees them.
     pub(super) lb_cache: LbCache,
+    /// Whom the present pick has met, if somebody asked for its grounds.
+    pub(super) candidates_met: Vec<Candidate>,
 }
 
 /// What the class keeps of a task besides its entity.
@@ -123,6 +125,7 @@ impl Fair {
             balance: Balance::new(domains, &near),
             near,
             lb_cache: LbCache::new(domains),
+            candidates_met: Vec::new(),
         }
     }
 

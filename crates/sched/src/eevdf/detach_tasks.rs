@@ -3,8 +3,9 @@
 use super::class::Fair;
 use super::flags::DequeueFlags;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::rules;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Policy};
+use schedlab_core::{CpuId, Platform, Policy, Question};
 
 impl Fair {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have
@@ -34,6 +35,7 @@ impl Fair {
                 self.cfs_tasks.to_head(source, e);
                 continue;
             };
+            Fair::pulls(platform, rqs, source, env);
             env.imbalance -= amount;
             self.detach(rqs, platform, task, env.here);
             taken.push(task);
@@ -162,6 +164,7 @@ impl Fair {
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
             {
+                platform.by_rule(Question::Migrate, here, rules::ACTIVE_BALANCE);
                 self.detach(rqs, platform, pid, here);
                 self.push_succeeded(here, level);
                 self.attach(rqs, platform, pid, here);

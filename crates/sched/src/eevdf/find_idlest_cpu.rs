@@ -9,21 +9,24 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
 use super::lb_stats::{GroupType, Stats, is_idle_cpu};
+use super::rules;
 use crate::classes::Rqs;
+use crate::classes::core_6::rules as core_rules;
 use core::cmp::Reverse;
-use schedlab_core::{CpuId, CpuSet};
+use schedlab_core::{CpuId, CpuSet, Rule};
 
 /// The load of one task of nice 0 that always runs.
 const NICE_0_LOAD: u64 = 1024;
 
 impl Fair {
-    /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`).
+    /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`);
+    /// and by which rule.
     pub(super) fn find_dst_cpu_at_fork(
         &mut self,
         rqs: &mut Rqs,
         allowed: &CpuSet,
         this: CpuId,
-    ) -> CpuId {
+    ) -> (CpuId, Rule) {
         self.refresh_lb_cache(rqs);
         let rqs = &*rqs;
         let domains = &rqs.domains;
@@ -46,9 +49,10 @@ impl Fair {
             };
         }
         if allowed.contains(cpu) {
-            return cpu;
+            let rule = if cpu == this { rules::FORK_LOCAL } else { rules::FORK_IDLEST };
+            return (cpu, rule);
         }
-        allowed.first(self.cpus).unwrap_or(this)
+        (allowed.first(self.cpus).unwrap_or(this), core_rules::AFFINITY_FORCED)
     }
 
     /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of

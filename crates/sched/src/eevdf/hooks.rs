@@ -2,16 +2,16 @@
 //! done elsewhere.
 
 use super::class::Fair;
-use super::domains;
 use super::flags::DequeueFlags;
+use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
 use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, SchedAttr, TimerKey, Tunable,
-    Waker,
+    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Question, RuleDoc,
+    SchedAttr, TimerKey, Tunable, Waker,
 };
 
 impl FairClass6 for Fair {
@@ -162,6 +162,7 @@ impl FairClass6 for Fair {
 
     #[inline]
     fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        platform.by_rule(Question::SelectCpu, rqs.cpu_of(pid), rules::DELAYED);
         self.wake_delayed_task(rqs, platform, pid);
     }
 
@@ -173,15 +174,23 @@ impl FairClass6 for Fair {
         self.emptiest_allowed_cpu(rqs, allowed)
     }
 
-    fn select_at_fork(&mut self, rqs: &mut Rqs, allowed: &CpuSet, cpu: CpuId) -> CpuId {
-        self.find_dst_cpu_at_fork(rqs, allowed, cpu)
+    fn select_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        allowed: &CpuSet,
+        cpu: CpuId,
+    ) -> CpuId {
+        let (chosen, rule) = self.find_dst_cpu_at_fork(rqs, allowed, cpu);
+        platform.by_rule(Question::SelectCpu, chosen, rule);
+        chosen
     }
 
     #[inline]
     fn select_at_wakeup(
         &mut self,
         rqs: &Rqs,
-        platform: &Platform,
+        platform: &mut Platform,
         pid: Pid,
         waker: Waker,
     ) -> CpuId {
@@ -317,6 +326,14 @@ impl FairClass6 for Fair {
 
     fn promises(&self, load: &Load) -> Promises {
         self.fair_promises(load)
+    }
+
+    fn rules(&self) -> &'static [RuleDoc] {
+        rules::RULES
+    }
+
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.all_candidates(rqs, cpu, out);
     }
 
     fn audit(&self, rqs: &Rqs) -> Result<(), String> {

@@ -55,6 +55,7 @@
 //! | [`lb_cache`] | the same on a wide machine without looking at every CPU |
 //! | [`hooks`] | how the core ([`core_6`](crate::classes::core_6)) asks the class |
 //! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
+//! | [`rules`] | the rules of decisions by number, and their grounds |
 //! | [`audit`] | promises and checks |
 //!
 //! The second half asks the first through few methods: `place_entity`, `entity_lag` and
@@ -109,6 +110,7 @@ pub mod pick;
 pub mod place;
 pub mod preempt;
 pub mod releases;
+pub mod rules;
 pub mod select_task_rq;
 pub mod set_task_rq;
 pub mod task_group;

@@ -4,20 +4,19 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::EntityId;
 use super::flags::DequeueFlags;
-use super::releases::Version;
-use super::timeline;
+use super::{rules, timeline};
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Fair {
     /// Whose turn it is on queue `q` (without regard to buddies): the running entity while it is
     /// eligible and protected, else the earliest deadline among the eligible. `protect`: whether
-    /// protection counts.
-    pub(super) fn pick_eevdf(&self, q: CfsRqId, protect: bool) -> Option<EntityId> {
+    /// protection counts. And by which rule.
+    pub(super) fn pick_eevdf(&self, q: CfsRqId, protect: bool) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
         let curr = queue.competing_curr(&self.se);
         if queue.nr_queued == 1 {
-            return curr.or(queue.tree.leftmost());
+            return Some((curr.or(queue.tree.leftmost())?, rules::ONLY_ENTITY));
         }
         let sums = queue.sums(&self.se);
         let curr = curr.filter(|&curr| sums.eligible(self.se[curr].vruntime));
@@ -26,7 +25,7 @@ impl Fair {
             && self.protection_counts()
             && self.is_protected(curr)
         {
-            return Some(curr);
+            return Some((curr, rules::PROTECTED));
         }
         let eligible = |vruntime| sums.eligible(vruntime);
         let best = if self.version.tree_by_deadline() {
@@ -42,20 +41,21 @@ impl Fair {
         };
         // The smallest vruntime is never above the average, so there is one, unless a product has
         // wrapped.
-        best.or(queue.tree.leftmost())
+        match best {
+            Some(best) => Some((best, rules::EARLIEST_ELIGIBLE)),
+            None => Some((queue.tree.leftmost()?, rules::LEFTMOST)),
+        }
     }
 
     /// The next buddy if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).
     #[inline]
-    fn pick_next_entity(&self, q: CfsRqId) -> Option<EntityId> {
+    fn pick_next_entity(&self, q: CfsRqId) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
-        if let Some(buddy) = queue.next {
-            let features = self.features();
-            let counts =
-                features.pick_buddy || (self.version == Version::V6_6 && features.next_buddy);
-            if counts && queue.eligible(&self.se, self.se[buddy].vruntime) {
-                return Some(buddy);
-            }
+        if let Some(buddy) = queue.next
+            && self.next_buddy_counts()
+            && queue.eligible(&self.se, self.se[buddy].vruntime)
+        {
+            return Some((buddy, rules::NEXT_BUDDY));
         }
         self.pick_eevdf(q, true)
     }
@@ -73,6 +73,7 @@ impl Fair {
             if self.cfs_rqs[q].nr_queued == 0 {
                 return None;
             }
+            let mut rule = rules::ONLY_ENTITY;
             loop {
                 if self.cfs_rqs[q].competing_curr(&self.se).is_some() {
                     self.update_curr(rqs, platform, q);
@@ -80,15 +81,26 @@ impl Fair {
                 if self.limits.has_run_out(q) && self.throttle(rqs, platform, q) {
                     continue 'again;
                 }
-                let e = self.pick_next_entity(q)?;
+                let (e, by) = self.pick_next_entity(q)?;
+                if platform.is_asked() {
+                    self.meet_candidates(rqs, q);
+                }
+                if by != rules::ONLY_ENTITY {
+                    rule = by;
+                }
                 platform.work.tree(self.cfs_rqs[q].nr_queued);
                 if self.se[e].sched_delayed {
                     self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
                     continue 'again;
                 }
                 match self.info[e].my_q {
-                    None => return self.info[e].task,
                     Some(below) => q = below,
+                    None => {
+                        platform.because(Question::Pick, cpu, rule, |evidence| {
+                            self.account_of_pick(cpu, evidence);
+                        });
+                        return self.info[e].task;
+                    }
                 }
             }
         }

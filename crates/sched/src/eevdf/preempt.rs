@@ -4,8 +4,10 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::EntityId;
 use super::releases::Version;
+use super::rules;
+use crate::classes::core_6::rules as core_rules;
 use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Policy};
+use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 
 impl Fair {
     // ---- protection ----
@@ -72,9 +74,13 @@ impl Fair {
     ) {
         let cpu = rqs.cpu_of(curr);
         if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
+            let pending = curr == task || rqs.resched_pending(cpu);
+            let rule = if pending { rules::RESCHED_PENDING } else { rules::NEVER_PREEMPTS };
+            platform.by_rule(Question::Preempt, cpu, rule);
             return;
         }
         if self.is_throttled_hierarchy(task) {
+            platform.by_rule(Question::Preempt, cpu, rules::THROTTLED);
             return;
         }
         if self.features().next_buddy && !fork && !self.is_delayed_task(task) {
@@ -86,17 +92,19 @@ impl Fair {
             if self.version > Version::V6_6 {
                 self.cancel_protection(c);
             }
+            platform.by_rule(Question::Preempt, cpu, rules::IDLE_GIVES_WAY);
             rqs.resched_curr(platform, cpu);
             return;
         }
         if c_idle != p_idle || rqs.thread(task).policy != Policy::Other {
+            platform.by_rule(Question::Preempt, cpu, rules::NEVER_PREEMPTS);
             return;
         }
         let q = self.cfs_rq_of(c);
         self.update_curr(rqs, platform, q);
         let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
-        let wins = match self.version {
-            Version::V6_6 => self.pick_eevdf(q, true) == Some(p),
+        let (wins, picked_by) = match self.version {
+            Version::V6_6 => self.would_pick(q, p, true),
             Version::V6_12 => {
                 let sums = self.cfs_rqs[q].sums(&self.se);
                 let [pe, ce] = [p, c].map(|e| &self.se[e]);
@@ -106,10 +114,10 @@ impl Fair {
                 {
                     self.cancel_protection(c);
                 }
-                self.pick_eevdf(q, true) == Some(p)
+                self.would_pick(q, p, true)
             }
             Version::V6_18 => {
-                let wins = self.pick_eevdf(q, !short) == Some(p);
+                let (wins, picked_by) = self.would_pick(q, p, !short);
                 if short && wins {
                     self.cancel_protection(c);
                 } else if short {
@@ -119,11 +127,24 @@ impl Fair {
                     let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
                     curr.set_vprot(curr.vprot().earlier(until));
                 }
-                wins
+                (wins, picked_by)
             }
         };
+        let rule = self.rule_of_preemption(q, [c, p], short, picked_by, wins);
+        platform.because(Question::Preempt, cpu, rule, |evidence| {
+            self.account_of_preemption(q, [c, p], evidence);
+        });
         if wins {
             rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    /// Whether `p` would be picked on queue `q`, and by which rule whoever would be.
+    #[inline]
+    fn would_pick(&self, q: CfsRqId, p: EntityId, protect: bool) -> (bool, Rule) {
+        match self.pick_eevdf(q, protect) {
+            Some((picked, rule)) => (picked == p, rule),
+            None => (false, Rule::NONE),
         }
     }
 
@@ -159,9 +180,14 @@ impl Fair {
     ) {
         let curr = rqs.curr(cpu);
         match rqs.thread(curr).class {
-            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Idle => {
+                platform.by_rule(Question::Preempt, cpu, core_rules::IDLE_CPU);
+                rqs.resched_curr(platform, cpu);
+            }
             ClassId::Fair => self.check_preempt_wakeup(rqs, platform, curr, task, fork),
-            ClassId::Rt | ClassId::Deadline => {}
+            ClassId::Rt | ClassId::Deadline => {
+                platform.by_rule(Question::Preempt, cpu, core_rules::CLASS_BELOW);
+            }
         }
     }
 

@@ -14,8 +14,9 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
 use super::lb_stats::is_idle_cpu;
+use super::rules;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Waker};
+use schedlab_core::{CpuId, Platform, Rule, Waker};
 
 /// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
@@ -40,17 +41,17 @@ impl Fair {
     pub(super) fn select_task_rq(
         &mut self,
         rqs: &Rqs,
-        platform: &Platform,
+        platform: &mut Platform,
         task: Pid,
         waker: Waker,
     ) -> CpuId {
         let prev = rqs.cpu_of(task);
-        let mut target = prev;
+        let mut target = (prev, rules::PREV_CPU);
         if let Waker::Task { task: by, .. } = waker {
             self.record_wakee(rqs, platform, rqs.pid(by), task);
         }
         if rqs.thread(task).nr_cpus_allowed == 1 {
-            return prev;
+            return self.selects(rqs, platform, task, (prev, rules::PINNED));
         }
         let this = waker.cpu();
         if this != prev
@@ -60,7 +61,8 @@ impl Fair {
         {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
-        self.select_idle_sibling(rqs, task, prev, target)
+        let chosen = self.select_idle_sibling(rqs, task, prev, target);
+        self.selects(rqs, platform, task, chosen)
     }
 
     /// `record_wakee`: notes whether the waker wakes another than last time.
@@ -91,7 +93,7 @@ impl Fair {
     }
 
     /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this
-    /// level.
+    /// level; and by which rule.
     fn wake_affine(
         &mut self,
         rqs: &Rqs,
@@ -100,16 +102,17 @@ impl Fair {
         waker: Waker,
         prev: CpuId,
         level: usize,
-    ) -> CpuId {
+    ) -> (CpuId, Rule) {
         let this = waker.cpu();
+        let stays = (prev, rules::PREV_CPU);
         if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
-            return if is_idle_cpu(rqs, prev) { prev } else { this };
+            return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
         }
         if waker.is_sync() && rqs.nr_running[this.index()] == 1 {
-            return this;
+            return (this, rules::WAKER_SYNC);
         }
         if is_idle_cpu(rqs, prev) {
-            return prev;
+            return stays;
         }
         let jiffies = platform.jiffies();
         let load = |fair: &Fair, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
@@ -117,7 +120,7 @@ impl Fair {
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
             if leaves > this_load {
-                return this;
+                return (this, rules::WAKER_SYNC);
             }
             this_load -= leaves;
         }
@@ -126,40 +129,46 @@ impl Fair {
         let this_load = (this_load + moves) * 100;
         let prev_load =
             (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
-        if this_load < prev_load { this } else { prev }
+        if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
-    /// `select_idle_sibling`.
-    fn select_idle_sibling(&mut self, rqs: &Rqs, task: Pid, prev: CpuId, target: CpuId) -> CpuId {
+    /// `select_idle_sibling`: `target`, which `by` chose, or a free CPU near it; and by which rule.
+    fn select_idle_sibling(
+        &mut self,
+        rqs: &Rqs,
+        task: Pid,
+        prev: CpuId,
+        (target, by): (CpuId, Rule),
+    ) -> (CpuId, Rule) {
         let suits = |fair: &Fair, cpu: CpuId| {
             fair.near.share_cache(cpu, target)
                 && fair.is_free(rqs, cpu)
                 && rqs.is_allowed(task, cpu)
         };
         if suits(self, target) {
-            return target;
+            return (target, by);
         }
         if prev != target && suits(self, prev) {
-            return prev;
+            return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
         let recent = core::mem::replace(&mut self.info[e].recent_used_cpu, prev);
         if recent != prev && recent != target && suits(self, recent) {
-            return recent;
+            return (recent, rules::RECENT_CPU);
         }
         let has_idle_cores =
             self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
         if !has_idle_cores && self.near.share_cache(prev, target) {
             let threads = self.near.threads(&rqs.domains, prev);
             if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
-                return thread;
+                return (thread, rules::IDLE_SMT);
             }
         }
         let found = match has_idle_cores {
             true => self.scan_for_idle_core(rqs, task, target),
-            false => self.scan_for_idle(rqs, task, target),
+            false => self.scan_for_idle(rqs, task, target).map(|cpu| (cpu, rules::IDLE_SIBLING)),
         };
-        found.unwrap_or(target)
+        found.unwrap_or((target, rules::SCAN_LIMIT))
     }
 
     /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the
@@ -186,7 +195,7 @@ impl Fair {
     /// `select_idle_cpu` while there may be a core that idles altogether: the first such rqs, from
     /// the target on all round; else the first free CPU that was met. None at all, or the machine
     /// too busy for a search: as in [`Fair::scan_for_idle`].
-    fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
+    fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<(CpuId, Rule)> {
         let llc = self.near.llc_id(target);
         if self.balance.nr_idle_scan[llc] == 0 {
             return None;
@@ -197,14 +206,14 @@ impl Fair {
         for cpu in round(cpus, target, allowed) {
             let is_free = self.is_free(rqs, cpu);
             if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
-                return Some(cpu);
+                return Some((cpu, rules::IDLE_CORE));
             }
             if is_free && free.is_none() {
                 free = Some(cpu);
             }
         }
         self.near.has_idle_cores[llc] = false;
-        free
+        free.map(|cpu| (cpu, rules::IDLE_SIBLING))
     }
 
     /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was

@@ -28,6 +28,7 @@
 //! | who is taken | [`admission`] |
 //! | several CPUs: push and pull | [`push_pull`] |
 //! | the fair class's own reservation | [`server`] |
+//! | the rules by number, and their grounds | [`rules`] |
 //!
 //! # Not modelled
 //!
@@ -36,8 +37,10 @@
 pub mod admission;
 pub mod cbs;
 pub mod push_pull;
+pub mod rules;
 pub mod server;
 
+use super::core_6::rules as core_rules;
 use super::rbtree::{Nodes, Root};
 use super::{Challenge, Class, ClassId, Dequeue, Enqueue, Pid, Rqs, Select};
 use admission::Admission;
@@ -46,7 +49,9 @@ use alloc::vec::Vec;
 use cbs::{Server, before};
 use push_pull::Overload;
 use schedlab_core::index::TypedIndex;
-use schedlab_core::{CpuId, CpuSet, Errno, Platform, SchedAttr, TimerKey, TimerPhase, Tunable};
+use schedlab_core::{
+    CpuId, CpuSet, Errno, Platform, Question, SchedAttr, TimerKey, TimerPhase, Tunable,
+};
 use server::FairServer;
 
 /// The tunables of the class.
@@ -318,6 +323,7 @@ impl Deadline {
         if rqs.thread(rqs.curr(cpu)).class == ClassId::Deadline {
             self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other);
         } else {
+            platform.by_rule(Question::Preempt, cpu, core_rules::CLASS_ABOVE);
             rqs.resched_curr(platform, cpu);
         }
         self.push_if_overloaded(rqs, platform, cpu);
@@ -479,7 +485,15 @@ impl Class for Deadline {
         }
         let curr = rqs.curr(cpu);
         let (new, old) = (self.deadline_of(pid), self.deadline_of(curr));
-        if before(new, old) || (new == old && self.could_swap(rqs, pid, curr)) {
+        let rule = if before(new, old) {
+            rules::DL_EARLIER
+        } else if new == old && self.could_swap(rqs, pid, curr) {
+            rules::DL_EQUAL_PINNED
+        } else {
+            rules::DL_NOT_EARLIER
+        };
+        self.because(rqs, platform, (Question::Preempt, rule), cpu, pid);
+        if rule != rules::DL_NOT_EARLIER {
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -487,10 +501,13 @@ impl Class for Deadline {
     fn pick_next_task(
         &mut self,
         rqs: &mut Rqs,
-        _platform: &mut Platform,
+        platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
         let first = self.rqs[cpu.index()].tree.leftmost()?.pid();
+        platform.because(Question::Pick, cpu, rules::DL_EARLIEST, |evidence| {
+            self.account_of_pick(rqs, cpu, evidence);
+        });
         self.tasks[first.index()].exec_start = rqs.clock(cpu);
         rqs.rqs[cpu.index()].post_schedule = self.overload.is_overloaded(cpu);
         Some(first)
@@ -507,14 +524,16 @@ impl Class for Deadline {
     fn select_task_rq(
         &mut self,
         rqs: &mut Rqs,
-        _platform: &mut Platform,
+        platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId {
-        match select {
-            Select::Fork => rqs.this_cpu,
+        let (chosen, rule) = match select {
+            Select::Fork => (rqs.this_cpu, rules::DL_FORK),
             Select::Wakeup { .. } => self.select_at_wakeup(rqs, pid),
-        }
+        };
+        self.because(rqs, platform, (Question::SelectCpu, rule), chosen, pid);
+        chosen
     }
 
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, _pid: Pid) {
@@ -560,6 +579,7 @@ impl Class for Deadline {
         if rqs.thread(rqs.curr(cpu)).class == ClassId::Deadline {
             self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other);
         } else {
+            platform.by_rule(Question::Preempt, cpu, core_rules::CLASS_ABOVE);
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -574,6 +594,7 @@ impl Class for Deadline {
     ) {
         if rqs.curr(cpu) == pid {
             // It may be no longer the earliest.
+            platform.by_rule(Question::Preempt, cpu, rules::DL_NO_LONGER_FIRST);
             rqs.resched_curr(platform, cpu);
         } else {
             self.switched_to(rqs, platform, cpu, pid);

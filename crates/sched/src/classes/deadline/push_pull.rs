@@ -7,11 +7,11 @@
 //!
 //! The kernel keeps a heap of CPUs by earliest deadline; here it is searched for.
 
-use super::Deadline;
 use super::cbs::before;
+use super::{Deadline, rules};
 use crate::classes::{Class, ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 /// Who has how much of the class.
 #[derive(Clone, Debug)]
@@ -104,8 +104,8 @@ impl Deadline {
     }
 
     /// Where `pid` wakes: on its last CPU, unless a deadline task runs there that does not give way
-    /// to it.
-    pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> CpuId {
+    /// to it; and by which rule.
+    pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> (CpuId, Rule) {
         let cpu = rqs.cpu_of(pid);
         let curr = rqs.curr(cpu);
         let stays = rqs.thread(curr).class != ClassId::Deadline
@@ -113,13 +113,15 @@ impl Deadline {
                 && before(self.deadline_of(pid), self.deadline_of(curr)))
             || rqs.thread(pid).nr_cpus_allowed == 1;
         if stays {
-            return cpu;
+            return (cpu, rules::DL_TASK_CPU);
         }
-        self.find_later_cpu(rqs, pid)
-            .filter(|&target| {
-                self.earliest(target).is_none_or(|earliest| before(self.deadline_of(pid), earliest))
-            })
-            .unwrap_or(cpu)
+        let later = self.find_later_cpu(rqs, pid).filter(|&target| {
+            self.earliest(target).is_none_or(|earliest| before(self.deadline_of(pid), earliest))
+        });
+        match later {
+            Some(later) => (later, rules::DL_LATER_CPU),
+            None => (cpu, rules::DL_NO_LATER_CPU),
+        }
     }
 
     /// The earliest task of `cpu` that waits and may go elsewhere (to `target`, if given).
@@ -138,8 +140,17 @@ impl Deadline {
         None
     }
 
-    fn move_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId) {
+    /// Moves `pid`, waiting, to `to`, by `rule`: a push or a pull.
+    fn move_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        to: CpuId,
+        rule: Rule,
+    ) {
         let from = rqs.cpu_of(pid);
+        self.because(rqs, platform, (Question::Migrate, rule), to, pid);
         platform.double_lock(from, to);
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
@@ -170,7 +181,7 @@ impl Deadline {
             let Some(target) = self.find_later_cpu(rqs, pid).filter(|&target| target != cpu) else {
                 return;
             };
-            self.move_task(rqs, platform, pid, target);
+            self.move_task(rqs, platform, pid, target, rules::DL_PUSH);
             rqs.resched_curr(platform, target);
         }
     }
@@ -193,7 +204,7 @@ impl Deadline {
                 && before(deadline, self.deadline_of(curr));
             if !about_to_run && self.earliest(cpu).is_none_or(|earliest| before(deadline, earliest))
             {
-                self.move_task(rqs, platform, pid, cpu);
+                self.move_task(rqs, platform, pid, cpu, rules::DL_PULL);
             }
         }
     }
