@@ -90,8 +90,10 @@ impl Kernel {
                 };
                 // In the kernel pollers and readers stand in one list. No program here has both on
                 // one channel.
-                if channel.readers.len() == 1 && channel.pollers.is_empty() {
-                    let reader = channel.readers.remove(0);
+                if let [reader] = channel.readers[..]
+                    && channel.pollers.is_empty()
+                {
+                    channel.readers.clear();
                     return op(self.wake(number, reader, sync));
                 }
                 let wakes = objects.profile.channel_wake;

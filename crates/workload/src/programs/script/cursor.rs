@@ -71,6 +71,60 @@ impl Cursor {
         self.at = self.pc;
         self.pc += 1;
     }
+
+    /// Goes on to the first instruction that does more than a marker. `passes_over`: also beyond
+    /// changes of attributes.
+    fn skip_markers(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        script: &Script,
+        passes_over: bool,
+        log: &mut Option<Log>,
+    ) {
+        loop {
+            let in_force = match script.code[self.pc as usize] {
+                Instr::Begin { .. } => {
+                    if let Some(log) = log {
+                        log.begin(number, now_ns);
+                    }
+                    true
+                }
+                Instr::End { phase } => {
+                    if let Some(log) = log {
+                        log.end(number, phase, now_ns);
+                    }
+                    let phase = &script.phases[phase as usize];
+                    self.phase_round += 1;
+                    if self.phase_round < phase.rounds {
+                        self.pc = phase.begin;
+                        continue;
+                    }
+                    self.phase_round = 0;
+                    true
+                }
+                Instr::Round => {
+                    self.task_round += 1;
+                    if self.task_round < script.rounds {
+                        self.pc = 0;
+                        continue;
+                    }
+                    true
+                }
+                Instr::Sched { first, later } => {
+                    let attr = if self.task_round == 0 { first } else { later };
+                    attr == self.attr || passes_over
+                }
+                Instr::Cpus { set } => set == self.cpus,
+                Instr::Group { group } => group == self.group,
+                _ => false,
+            };
+            if !in_force {
+                return;
+            }
+            self.pc += 1;
+        }
+    }
 }
 
 impl Kernel {
@@ -331,6 +385,7 @@ impl Task {
     }
 
     /// See [`Kernel::skip_markers`].
+    #[inline]
     fn skip_markers(
         &mut self,
         now_ns: u64,
@@ -341,49 +396,10 @@ impl Task {
     ) -> Option<Instr> {
         let Body::Script(cursor) = &mut self.body else { return None };
         let script = &scripts.scripts[cursor.script as usize];
-        loop {
-            let instr = script.code[cursor.pc as usize];
-            let in_force = match instr {
-                Instr::Begin { .. } => {
-                    if let Some(log) = log {
-                        log.begin(number, now_ns);
-                    }
-                    true
-                }
-                Instr::End { phase } => {
-                    if let Some(log) = log {
-                        log.end(number, phase, now_ns);
-                    }
-                    let phase = script.phases[phase as usize];
-                    cursor.phase_round += 1;
-                    if cursor.phase_round < phase.rounds {
-                        cursor.pc = phase.begin;
-                        continue;
-                    }
-                    cursor.phase_round = 0;
-                    true
-                }
-                Instr::Round => {
-                    cursor.task_round += 1;
-                    if cursor.task_round < script.rounds {
-                        cursor.pc = 0;
-                        continue;
-                    }
-                    true
-                }
-                Instr::Sched { first, later } => {
-                    let attr = if cursor.task_round == 0 { first } else { later };
-                    attr == cursor.attr || (passes_over && !self.after_run)
-                }
-                Instr::Cpus { set } => set == cursor.cpus,
-                Instr::Group { group } => group == cursor.group,
-                _ => false,
-            };
-            if !in_force {
-                return Some(instr);
-            }
-            cursor.pc += 1;
+        if script.code[cursor.pc as usize].is_marker() {
+            cursor.skip_markers(now_ns, number, script, passes_over && !self.after_run, log);
         }
+        Some(script.code[cursor.pc as usize])
     }
 
     /// The present instruction is the one at the thread's place, which moves on.
