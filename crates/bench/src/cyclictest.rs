@@ -258,13 +258,13 @@ fn thread(options: Options, number: u64, results: Rc<RefCell<Results>>) -> impl 
                     stage = Stage::Policy;
                     if options.affinity {
                         let cpu = CpuId((number % u64::from(options.cpus)) as u32);
-                        return Step::SetAffinity(os.task(), CpuSet::only(cpu));
+                        return Step::SetAffinity(os.task(), Box::new(CpuSet::only(cpu)));
                     }
                 }
                 Stage::Policy => {
                     stage = Stage::First;
                     if attr != SchedAttr::default() {
-                        return Step::SetAttr(os.task(), attr);
+                        return Step::SetAttr(os.task(), Box::new(attr));
                     }
                 }
                 Stage::First => {

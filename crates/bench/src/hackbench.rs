@@ -174,7 +174,10 @@ fn parent(shape: Shape, times: Rc<Times>) -> impl Program + 'static {
                 Parent::Start { group, .. } if *group == shape.groups => {
                     at = Parent::Ready(workers);
                     if std::mem::take(&mut fifo) {
-                        return Step::SetAttr(os.task(), SchedAttr::realtime(Policy::Fifo, 1));
+                        return Step::SetAttr(
+                            os.task(),
+                            Box::new(SchedAttr::realtime(Policy::Fifo, 1)),
+                        );
                     }
                 }
                 Parent::Start { group, made, channels } => {

@@ -279,7 +279,7 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                 At::Normal => {
                     at = At::Fork;
                     if setting.fifo && number > 0 {
-                        return Step::SetAttr(os.task(), SchedAttr::default());
+                        return Step::SetAttr(os.task(), Box::default());
                     }
                 }
                 At::Fork => {
@@ -327,7 +327,7 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                 At::Lead => {
                     at = At::StartLoad;
                     if setting.fifo {
-                        return Step::SetAttr(os.task(), CONTROLLER);
+                        return Step::SetAttr(os.task(), Box::new(CONTROLLER));
                     }
                 }
                 At::StartLoad => {

@@ -22,6 +22,7 @@
 
 use super::device::CHUNK_KIB;
 use super::kernel::Kernel;
+use super::objects::Objects;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
 use super::task::Blocked;
@@ -46,12 +47,8 @@ pub(super) const FREE: CallCosts = CallCosts {
 };
 
 impl Kernel {
-    /// What a task must burn before `step` takes effect, ns.
-    #[inline]
+    /// What a task must burn before `step` takes effect, ns, where calls are not free.
     pub(super) fn cost_before(&mut self, step: &Step) -> u64 {
-        if self.calls_are_free {
-            return 0;
-        }
         if let Step::Unlock(mutex) = *step {
             return match self.objects.mutexes[mutex.0 as usize].kind.is_futex() {
                 true => {
@@ -63,16 +60,6 @@ impl Kernel {
         }
         let costs = &self.costs;
         match *step {
-            Step::Write(channel, bytes) => {
-                let is_socket = self.objects.channels[channel.0 as usize].is_socket();
-                let write_ns = if is_socket { costs.socket_write_ns } else { costs.pipe_write_ns };
-                write_ns + copying_ns(costs, bytes)
-            }
-            Step::Post(semaphore) => {
-                let semaphore = &self.objects.semaphores[semaphore.0 as usize];
-                let wakes = !semaphore.waiters.is_empty();
-                futex_ns(costs, wakes || semaphore.kind == SemaphoreKind::Syscall)
-            }
             Step::Signal(condition) | Step::Broadcast(condition) => {
                 futex_ns(costs, !self.objects.conditions[condition.0 as usize].is_empty())
             }
@@ -90,7 +77,7 @@ impl Kernel {
             Step::Exec => costs.exec_ns,
             Step::Yield => costs.yield_ns,
             Step::FileWrite(_) => self.chunk_cpu_ns(),
-            _ => 0,
+            _ => simple_cost_before(&self.objects, costs, step).unwrap_or(0),
         }
     }
 
@@ -100,17 +87,45 @@ impl Kernel {
     }
 
     /// The task was or will be given what it asked for: it burns the cost of the call then.
+    #[inline]
     pub(super) fn owe_futex(&mut self, task: u32, waited: bool) {
         self.tasks[task as usize].owes_ns += futex_ns(&self.costs, waited);
     }
 }
 
+/// [`Kernel::cost_before`] of the most frequent steps. None of others.
+#[inline]
+pub(super) fn simple_cost_before(objects: &Objects, costs: &CallCosts, step: &Step) -> Option<u64> {
+    match *step {
+        Step::Run(_)
+        | Step::RunUntil(_)
+        | Step::Sleep(_)
+        | Step::SleepUntil(_)
+        | Step::Read(..)
+        | Step::Wait(_)
+        | Step::Lock(..) => Some(0),
+        Step::Write(channel, bytes) => {
+            let is_socket = objects.channels[channel.0 as usize].is_socket();
+            let write_ns = if is_socket { costs.socket_write_ns } else { costs.pipe_write_ns };
+            Some(write_ns + copying_ns(costs, bytes))
+        }
+        Step::Post(semaphore) => {
+            let semaphore = &objects.semaphores[semaphore.0 as usize];
+            let wakes = !semaphore.waiters.is_empty();
+            Some(futex_ns(costs, wakes || semaphore.kind == SemaphoreKind::Syscall))
+        }
+        _ => None,
+    }
+}
+
 /// A call that enters the kernel or stays in user space, ns.
-fn futex_ns(costs: &CallCosts, enters_kernel: bool) -> u64 {
+#[inline]
+pub(super) fn futex_ns(costs: &CallCosts, enters_kernel: bool) -> u64 {
     if enters_kernel { costs.futex_ns } else { costs.try_lock_ns }
 }
 
 /// The cost of copying what a message has above 100 bytes, ns.
+#[inline]
 pub(super) fn copying_ns(costs: &CallCosts, bytes: u32) -> u64 {
     u64::from(bytes.saturating_sub(100)) * costs.copy_kib_ns / 1024
 }

@@ -100,6 +100,7 @@ impl Channel {
         }
     }
 
+    #[inline]
     pub(super) fn is_socket(&self) -> bool {
         matches!(self.contents, Contents::Socket { .. })
     }
@@ -113,6 +114,7 @@ impl Channel {
     }
 
     /// Puts a message of `bytes` in. False: it does not fit.
+    #[inline]
     pub(super) fn write(&mut self, bytes: u32) -> bool {
         match &mut self.contents {
             Contents::Socket { unread, messages } => {
@@ -148,18 +150,19 @@ impl Channel {
 
     /// Takes a message of `bytes` out. None: there is nothing. Else whether writers are to be
     /// woken.
+    #[inline]
     pub(super) fn read(&mut self, bytes: u32, wakes: Wakes) -> Option<bool> {
-        if !self.readable() {
-            return None;
-        }
-        Some(match &mut self.contents {
+        match &mut self.contents {
+            Contents::Socket { unread: 0, .. }
+            | Contents::OnePage { unread: 0 }
+            | Contents::Pages { used: 0, .. } => None,
             Contents::Socket { unread, messages } => {
                 *unread -= 1;
-                wakes == Wakes::One || 4 * *unread <= *messages
+                Some(wakes == Wakes::One || 4 * *unread <= *messages)
             }
             Contents::OnePage { unread } => {
                 *unread -= bytes.min(*unread);
-                true
+                Some(true)
             }
             Contents::Pages { pages, first, used } => {
                 let oldest = &mut pages[*first];
@@ -169,9 +172,9 @@ impl Channel {
                     *first = (*first + 1) % PIPE_PAGES;
                     *used -= 1;
                 }
-                given_back || (wakes == Wakes::One && *used < PIPE_PAGES)
+                Some(given_back || (wakes == Wakes::One && *used < PIPE_PAGES))
             }
-        })
+        }
     }
 }
 

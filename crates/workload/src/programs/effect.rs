@@ -1,15 +1,15 @@
 //! What each [`Step`] does when it takes effect.
 
-use super::calls::copying_ns;
+use super::calls::{copying_ns, futex_ns};
 use super::channel::Wakes;
 use super::kernel::{Forking, Kernel, THREADS_MAX};
 use super::mutex::MutexId;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
-use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
-use super::wait_queue::Sleeper;
+use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing, Victims};
+use super::wait_queue::{Sleeper, SuspensionId};
 use crate::error::{Error, Reason};
-use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId};
 use schedlab_machine::Op;
 
 /// A spinning task looks at the lock again after so long, ns.
@@ -19,6 +19,8 @@ const SPIN_PIECE_NS: u64 = 1_000;
 pub(super) enum Outcome {
     /// Go on at once.
     Done,
+    /// Sleep until it is woken, after its orders.
+    Block,
     /// This operation of the machine.
     Op(Op),
 }
@@ -32,7 +34,7 @@ fn uninterruptible(until_ns: u64) -> Result<Outcome, Error> {
 }
 
 impl Kernel {
-    /// `step` takes effect, or blocks.
+    /// `step` takes effect, or blocks. The task has no orders left over from an earlier step.
     #[inline(always)]
     pub(super) fn effect(
         &mut self,
@@ -40,7 +42,6 @@ impl Kernel {
         number: u32,
         cpu: CpuId,
         step: Step,
-        attempt: Attempt,
     ) -> Result<Outcome, Error> {
         let this = &mut self.tasks[number as usize];
         let objects = &mut self.objects;
@@ -76,9 +77,12 @@ impl Kernel {
                 let channel = &mut objects.channels[id.0 as usize];
                 if !channel.write(bytes) {
                     channel.writers.push(number);
-                    return self.block_in(now_ns, number, Step::Write(id, bytes));
+                    return self.block_in(now_ns, number, Blocked::Write(id.0), step);
                 }
                 channel.written_on = cpu;
+                if channel.readers.is_empty() && channel.pollers.is_empty() {
+                    return Ok(Outcome::Done);
+                }
                 let sync = if channel.is_socket() {
                     objects.profile.socket_sync
                 } else {
@@ -86,6 +90,12 @@ impl Kernel {
                 };
                 // In the kernel pollers and readers stand in one list. No program here has both on
                 // one channel.
+                if let [reader] = channel.readers[..]
+                    && channel.pollers.is_empty()
+                {
+                    channel.readers.clear();
+                    return op(self.wake(number, reader, sync));
+                }
                 let wakes = objects.profile.channel_wake;
                 wake_side(&mut self.tasks, number, &mut channel.readers, wakes, sync);
                 wake_side(&mut self.tasks, number, &mut channel.pollers, Wakes::All, sync);
@@ -95,64 +105,65 @@ impl Kernel {
                 let channel = &mut objects.channels[id.0 as usize];
                 let Some(room) = channel.read(bytes, objects.profile.channel_wake) else {
                     channel.readers.push(number);
-                    return self.block_in(now_ns, number, Step::Read(id, bytes));
+                    return self.block_in(now_ns, number, Blocked::Read(id.0), step);
                 };
-                this.owes_ns = match channel.is_socket() {
+                let mut ns = match channel.is_socket() {
                     true => costs.socket_read_ns,
                     false => costs.pipe_read_ns,
                 } + copying_ns(costs, bytes);
                 if channel.written_on != cpu {
-                    this.owes_ns += costs.message_remote_ns;
+                    ns += costs.message_remote_ns;
                 }
-                if room {
-                    let wakes = objects.profile.channel_wake;
-                    wake_side(&mut self.tasks, number, &mut channel.writers, wakes, false);
+                if !room || channel.writers.is_empty() {
+                    return if ns > 0 { op(Op::Run { ns }) } else { Ok(Outcome::Done) };
                 }
+                this.owes_ns = ns;
+                let wakes = objects.profile.channel_wake;
+                wake_side(&mut self.tasks, number, &mut channel.writers, wakes, false);
             }
             Step::Poll(id) => {
                 let channel = &mut objects.channels[id.0 as usize];
                 if !channel.readable() {
                     channel.pollers.push(number);
-                    return self.block_in(now_ns, number, Step::Poll(id));
+                    return self.block_in(now_ns, number, Blocked::Poll(id.0), step);
                 }
             }
             Step::Post(id) => {
                 if let Some(first) = objects.semaphores[id.0 as usize].post() {
-                    self.unblock(number, first, false);
+                    return op(self.wake(number, first, false));
                 }
             }
             Step::Wait(id) => {
                 let semaphore = &mut objects.semaphores[id.0 as usize];
                 let kind = semaphore.kind;
                 if semaphore.take() {
-                    self.owe_futex(number, kind == SemaphoreKind::Syscall);
-                    return Ok(Outcome::Done);
+                    let ns = futex_ns(&self.costs, kind == SemaphoreKind::Syscall);
+                    return if ns > 0 { op(Op::Run { ns }) } else { Ok(Outcome::Done) };
                 }
                 semaphore.waiters.push_back(number);
-                let op = self.block(now_ns, number, Blocked::Semaphore(id.0));
-                match kind {
-                    SemaphoreKind::Syscall => {
-                        self.tasks[number as usize].stage = Stage::Again(Step::Wait(id));
-                    }
-                    SemaphoreKind::Handed => self.owe_futex(number, true),
+                let blocked = Blocked::Semaphore(id.0);
+                if kind == SemaphoreKind::Syscall {
+                    return self.block_in(now_ns, number, blocked, step);
                 }
-                return Ok(Outcome::Op(op));
+                self.owe_futex(number, true);
+                return self.block(now_ns, number, blocked);
             }
-            Step::Lock(id, spin_ns) => return Ok(self.lock(now_ns, number, id, spin_ns, attempt)),
+            Step::Lock(id, spin_ns) => return self.lock(now_ns, number, id, spin_ns),
             Step::TryLock(id) => {
                 let succeeded = self.try_lock(number, id);
-                self.tasks[number as usize].succeeded = succeeded;
+                self.tasks[number as usize].own.succeeded = succeeded;
             }
             Step::Unlock(id) => self.release(number, id),
             Step::WaitCondition(condition, mutex) => {
-                this.stage = Stage::Signalled(mutex);
+                this.attempt = Attempt::Signalled;
+                this.defer(Step::Lock(mutex, 0));
                 self.release(number, mutex);
                 self.objects.conditions[condition.0 as usize].push_back(number);
-                return op(self.block(now_ns, number, Blocked::Condition(condition.0)));
+                return self.block(now_ns, number, Blocked::Condition(condition.0));
             }
             Step::Signal(id) => {
                 if let Some(first) = objects.conditions[id.0 as usize].pop_front() {
-                    self.unblock(number, first, false);
+                    return op(self.wake(number, first, false));
                 }
             }
             Step::Broadcast(id) => {
@@ -163,7 +174,7 @@ impl Kernel {
             Step::Barrier(id) => {
                 let barrier = &mut objects.barriers[id.0 as usize];
                 if !barrier.arrive(number) {
-                    return op(self.block(now_ns, number, Blocked::Barrier(id.0)));
+                    return self.block(now_ns, number, Blocked::Barrier(id.0));
                 }
                 let mut come = std::mem::take(&mut barrier.come);
                 for other in come.drain(..) {
@@ -176,7 +187,7 @@ impl Kernel {
                 let latch = &mut objects.latches[id.0 as usize];
                 if !latch.open {
                     latch.waiters.push(number);
-                    return self.block_in(now_ns, number, Step::Pass(id));
+                    return self.block_in(now_ns, number, Blocked::Latch(id.0), step);
                 }
             }
             Step::Open(id) => {
@@ -189,10 +200,10 @@ impl Kernel {
                 this.ticket = self.tickets;
                 self.owe_futex(number, true);
                 let sleeper = Sleeper { task: number, ticket: self.tickets };
-                for name in names.into_iter().flatten() {
+                for name in names.into_iter().filter(|&name| name != SuspensionId::NONE) {
                     self.objects.suspensions[name.0 as usize].queue(&self.tasks, sleeper);
                 }
-                return op(self.block(now_ns, number, Blocked::Suspended));
+                return self.block(now_ns, number, Blocked::Suspended);
             }
             Step::Resume { name, sync } => {
                 while let Some(sleeper) = self.objects.suspensions[name.0 as usize].pop(&self.tasks)
@@ -203,17 +214,16 @@ impl Kernel {
             Step::Park => {
                 if this.tokens == 0 {
                     self.owe_futex(number, true);
-                    return op(self.block(now_ns, number, Blocked::Suspended));
+                    return self.block(now_ns, number, Blocked::Suspended);
                 }
                 this.tokens -= 1;
             }
             Step::Unpark { task: other, sync } => {
                 let parked = &mut self.tasks[other.index()];
                 if parked.blocked == Blocked::Suspended {
-                    self.unblock(number, other.0, sync);
-                } else {
-                    parked.tokens += 1;
+                    return op(self.wake(number, other.0, sync));
                 }
+                parked.tokens += 1;
             }
             Step::Disk(id, service_ns) => {
                 this.after_run = false;
@@ -224,7 +234,7 @@ impl Kernel {
             }
             Step::FileWrite(id) => {
                 if let Some(again_ns) = objects.caches[id.0 as usize].write(now_ns) {
-                    this.stage = Stage::Effect(Step::FileWrite(id));
+                    this.defer(step);
                     return uninterruptible(again_ns);
                 }
             }
@@ -262,24 +272,14 @@ impl Kernel {
                 if this.zombies > 0 {
                     this.zombies -= 1;
                 } else if this.children > 0 {
-                    return self.block_in(now_ns, number, Step::WaitChild);
+                    return self.block_in(now_ns, number, Blocked::Child, step);
                 }
             }
             Step::SetAttr(whom, attr) => {
-                self.tasks[whom.index()].attr.sched = attr;
-                if !self.objects.inherits {
-                    return op(Op::SetAttr { task: whom, attr });
-                }
-                self.priority_changed(number, whom.0);
+                return Ok(self.set_attr(number, whom, *attr).map_or(Outcome::Done, Outcome::Op));
             }
-            Step::SetAffinity(whom, allowed) => {
-                self.tasks[whom.index()].attr.allowed = allowed.clone();
-                return op(Op::SetAffinity { task: whom, allowed });
-            }
-            Step::SetGroup(whom, group) => {
-                self.tasks[whom.index()].attr.group = group;
-                return op(Op::SetGroup { task: whom, group });
-            }
+            Step::SetAffinity(whom, allowed) => return op(self.set_affinity(whom, *allowed)),
+            Step::SetGroup(whom, group) => return op(self.set_group(whom, group)),
             Step::Exit => self.exit(now_ns, number),
             Step::Finish => {
                 let part = this.part;
@@ -290,7 +290,7 @@ impl Kernel {
                 let mut others = self.living(part);
                 others.retain(|&other| other.0 != number);
                 others.reverse();
-                self.tasks[number as usize].stage = Stage::Kill(others);
+                self.tasks[number as usize].stage = Stage::Kill(Box::new(Victims(others)));
             }
         }
         Ok(Outcome::Done)
@@ -303,21 +303,45 @@ impl Kernel {
         number: u32,
         id: MutexId,
         spin_ns: u64,
-        attempt: Attempt,
-    ) -> Outcome {
-        if self.try_lock(number, id) {
+    ) -> Result<Outcome, Error> {
+        let succeeds = self.try_lock(number, id);
+        let this = &mut self.tasks[number as usize];
+        let attempt = std::mem::take(&mut this.attempt);
+        if succeeds {
             if self.objects.mutexes[id.0 as usize].kind.is_futex() {
                 self.owe_futex(number, attempt != Attempt::First);
             }
-            return Outcome::Done;
+            return Ok(Outcome::Done);
         }
         if spin_ns > 0 {
             let piece_ns = spin_ns.min(SPIN_PIECE_NS);
-            self.tasks[number as usize].stage = Stage::Spin(id, spin_ns - piece_ns);
-            return Outcome::Op(Op::Run { ns: piece_ns });
+            this.defer(Step::Lock(id, spin_ns - piece_ns));
+            return op(Op::Run { ns: piece_ns });
         }
-        self.tasks[number as usize].stage = Stage::Again(Step::Lock(id, 0));
-        Outcome::Op(self.wait_for_mutex(now_ns, number, id, attempt == Attempt::Again))
+        this.attempt = Attempt::Again;
+        this.defer(Step::Lock(id, 0));
+        self.wait_for_mutex(now_ns, number, id, attempt == Attempt::Again);
+        Ok(Outcome::Block)
+    }
+
+    /// Sets attributes. None: what the machine is to do is among the orders of `actor`.
+    pub(super) fn set_attr(&mut self, actor: u32, task: TaskId, attr: SchedAttr) -> Option<Op> {
+        self.tasks[task.index()].attr.sched = attr;
+        if !self.objects.inherits {
+            return Some(Op::SetAttr { task, attr });
+        }
+        self.priority_changed(actor, task.0);
+        None
+    }
+
+    pub(super) fn set_affinity(&mut self, task: TaskId, allowed: CpuSet) -> Op {
+        self.tasks[task.index()].attr.allowed = allowed.clone();
+        Op::SetAffinity { task, allowed }
+    }
+
+    pub(super) fn set_group(&mut self, task: TaskId, group: GroupId) -> Op {
+        self.tasks[task.index()].attr.group = group;
+        Op::SetGroup { task, group }
     }
 
     /// Ends a task, and wakes its parent if it waits for that.
@@ -353,26 +377,32 @@ impl Kernel {
 
     /// The task sleeps until it is woken.
     #[inline]
-    pub(super) fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Op {
-        let task = &mut self.tasks[number as usize];
-        task.blocked = blocked;
-        task.since_ns = now_ns;
-        task.after_run = false;
-        Op::Block { reason: BlockReason::Interruptible }
+    fn block(&mut self, now_ns: u64, number: u32, blocked: Blocked) -> Result<Outcome, Error> {
+        self.tasks[number as usize].block(now_ns, blocked);
+        Ok(Outcome::Block)
     }
 
     /// The task sleeps, and tries `step` again when it is woken.
     #[inline]
-    fn block_in(&mut self, now_ns: u64, number: u32, step: Step) -> Result<Outcome, Error> {
-        let blocked = match step {
-            Step::Read(id, _) => Blocked::Read(id.0),
-            Step::Write(id, _) => Blocked::Write(id.0),
-            Step::Poll(id) => Blocked::Poll(id.0),
-            Step::Pass(id) => Blocked::Latch(id.0),
-            _ => Blocked::Child,
-        };
-        self.tasks[number as usize].stage = Stage::Again(step);
-        op(self.block(now_ns, number, blocked))
+    fn block_in(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        blocked: Blocked,
+        step: Step,
+    ) -> Result<Outcome, Error> {
+        let this = &mut self.tasks[number as usize];
+        this.defer(step);
+        this.block(now_ns, blocked);
+        Ok(Outcome::Block)
+    }
+
+    /// `number` need not wait any more; `actor`, which has no orders, wakes it now.
+    #[inline]
+    fn wake(&mut self, actor: u32, number: u32, sync: bool) -> Op {
+        debug_assert!(self.tasks[actor as usize].orders.is_empty());
+        self.tasks[number as usize].blocked = Blocked::No;
+        Op::Wake { task: TaskId(number), sync }
     }
 
     /// `number` need not wait any more; `actor` wakes it.
@@ -393,7 +423,7 @@ impl Kernel {
 }
 
 /// `actor` wakes those of `side` that are to be woken.
-#[inline]
+#[inline(never)]
 fn wake_side(tasks: &mut [Task], actor: u32, side: &mut Vec<u32>, wakes: Wakes, sync: bool) {
     if side.is_empty() {
         return;

@@ -16,10 +16,10 @@ use super::script::{
     AddressSpaces, Conventions, Cursor, Event, Instr, Log, ScriptOptions, Scripts,
 };
 use super::semaphore::SemaphoreKind;
-use super::step::{Context, Spawn, Step};
+use super::step::{Own, Spawn, Step};
 use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
 use crate::error::{Error, Reason};
-use schedlab_core::{CpuId, GroupId, TaskAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, GroupId, TaskAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
 use std::collections::VecDeque;
@@ -39,6 +39,46 @@ pub const EVENTS_AT_ONE_INSTANT_EACH: u64 = 1000;
 /// More threads than this are refused, so that a few bytes (`"instance": 1000000000`, a task that
 /// forks without end) cannot ask for more memory than there is: a run of so many takes about 1 GB.
 pub const THREADS_MAX: usize = 500_000;
+
+/// At one nanosecond so many steps of all tasks together are nothing unusual, and not counted.
+const EVENTS_UNCOUNTED: u64 = 1000;
+
+/// Counts steps for the check that time passes.
+#[derive(Default)]
+pub(super) struct Instant {
+    now_ns: u64,
+    /// Steps of all tasks at `now_ns`.
+    events: u64,
+}
+
+impl Instant {
+    /// Counts a step of `task`, which is one of so many. False: there are too many at one time.
+    #[inline]
+    pub fn count(&mut self, now_ns: u64, task: &mut Task, tasks: usize) -> bool {
+        if self.now_ns != now_ns {
+            self.now_ns = now_ns;
+            self.events = 0;
+        }
+        self.events += 1;
+        self.events <= EVENTS_UNCOUNTED || self.count_for_each(task, tasks)
+    }
+
+    #[cold]
+    fn count_for_each(&self, task: &mut Task, tasks: usize) -> bool {
+        if task.instant_ns != self.now_ns {
+            task.instant_ns = self.now_ns;
+            task.instant_events = 0;
+        }
+        task.instant_events += 1;
+        let most = EVENTS_AT_ONE_INSTANT_TOGETHER.max(tasks as u64 * EVENTS_AT_ONE_INSTANT_EACH);
+        task.instant_events < EVENTS_AT_ONE_INSTANT && self.counted() < most
+    }
+
+    /// Steps of all tasks that were counted.
+    fn counted(&self) -> u64 {
+        self.events.saturating_sub(EVENTS_UNCOUNTED)
+    }
+}
 
 /// A child whose fork the machine was given, and what it is born with.
 pub(super) enum Forking {
@@ -66,9 +106,7 @@ pub struct Kernel {
     address_spaces: u32,
     /// Counts those that came to wait for a mutex, or were suspended.
     pub(super) tickets: u64,
-    /// For the check that time passes: steps of all tasks at the time `instant_ns`.
-    instant_ns: u64,
-    instant_events: u64,
+    pub(super) instant: Instant,
     pub(super) scripts: Scripts,
     /// The scheduler's numbers of the scripts' groups.
     pub(super) group_ids: Vec<GroupId>,
@@ -94,8 +132,7 @@ impl Kernel {
             orphans: VecDeque::new(),
             address_spaces: 0,
             tickets: 0,
-            instant_ns: 0,
-            instant_events: 0,
+            instant: Instant::default(),
             scripts: Scripts::default(),
             group_ids: vec![GroupId::ROOT],
             conventions: Conventions::default(),
@@ -283,6 +320,7 @@ impl Kernel {
     ) -> TaskId {
         let number = TaskId(self.tasks.len() as u32);
         let within = self.parts[part.index()].task_comes();
+        let random = Random::new(part.seed(self.seed), within);
         self.tasks.push(Task {
             name: "",
             part,
@@ -293,19 +331,19 @@ impl Kernel {
             since_ns: start_ns,
             attr,
             footprint_kib: 0,
-            random: Random::new(part.seed(self.seed), within),
+            own: Own { random, succeeded: false, child: None },
             orders: VecDeque::new(),
             owes_ns: 0,
-            succeeded: false,
+            attempt: Attempt::First,
             after_run: false,
             forked: parent.is_some(),
             killed: false,
-            child: None,
             parent,
             children: 0,
             zombies: 0,
             tokens: 0,
             start_ns,
+            part_start_ns: self.parts[part.index()].part.start_ns,
             ticket: 0,
             instant_ns: 0,
             instant_events: 0,
@@ -316,45 +354,9 @@ impl Kernel {
         number
     }
 
-    /// Counts a step. None if there are too many at one time.
-    #[inline]
-    pub(super) fn count_event(&mut self, now_ns: u64, task: u32) -> Option<()> {
-        let all = self.tasks.len() as u64;
-        let task = &mut self.tasks[task as usize];
-        if task.instant_ns != now_ns {
-            task.instant_ns = now_ns;
-            task.instant_events = 0;
-        }
-        if self.instant_ns != now_ns {
-            self.instant_ns = now_ns;
-            self.instant_events = 0;
-        }
-        task.instant_events += 1;
-        self.instant_events += 1;
-        let together = EVENTS_AT_ONE_INSTANT_TOGETHER.max(all * EVENTS_AT_ONE_INSTANT_EACH);
-        (task.instant_events < EVENTS_AT_ONE_INSTANT && self.instant_events < together)
-            .then_some(())
-    }
-
     pub(super) fn stop(&self, now_ns: u64, task: u32, reason: Reason) -> Error {
         let task = TaskId(task);
         Error::new(now_ns, task, self.thread_name(task), self.place(task), reason)
-    }
-
-    /// Counts a step, unless it is one in which a script changes its attributes at the beginning of
-    /// a phase: its events are counted.
-    #[inline]
-    fn count_step(&mut self, now_ns: u64, task: u32, step: &Step) -> Result<(), Error> {
-        let counts = match step {
-            Step::SetAttr(..) | Step::SetAffinity(..) | Step::SetGroup(..) | Step::Exit => {
-                self.tasks[task as usize].script().is_none()
-            }
-            _ => true,
-        };
-        if counts && self.count_event(now_ns, task).is_none() {
-            return Err(self.no_time_passes(now_ns, task));
-        }
-        Ok(())
     }
 
     #[cold]
@@ -363,7 +365,7 @@ impl Kernel {
         let reason = if own >= EVENTS_AT_ONE_INSTANT {
             Reason::NoTimePasses { events: own }
         } else {
-            Reason::NoTimePassesForAny { events: self.instant_events }
+            Reason::NoTimePassesForAny { events: self.instant.counted() }
         };
         self.stop(now_ns, task, reason)
     }
@@ -376,32 +378,9 @@ impl Kernel {
         }
     }
 
-    /// The next step of the program of a task that executes no script.
-    #[inline]
-    fn next_program_step(&mut self, now_ns: u64, number: u32, cpu: CpuId) -> Step {
-        let this = &mut self.tasks[number as usize];
-        let Body::Program(program) = &mut this.body else { return Step::Exit };
-        let start_ns = self.parts[this.part.index()].part.start_ns;
-        let mut context = Context {
-            now_ns: now_ns - start_ns,
-            task: TaskId(number),
-            cpu,
-            succeeded: this.succeeded,
-            child: this.child,
-            objects: &mut self.objects,
-            random: &mut this.random,
-        };
-        match program.next(&mut context) {
-            Step::RunUntil(until_ns) => Step::RunUntil(until_ns.saturating_add(start_ns)),
-            Step::SleepUntil(until_ns) => Step::SleepUntil(until_ns.saturating_add(start_ns)),
-            step => step,
-        }
-    }
-
-    /// The next order that is left over from a step of the task, or of one that is dead. Where
+    /// The next operation that is left over from a step of the task, or of one that is dead. Where
     /// operations take no time they are given in a row; where they do, others may come in between.
-    #[inline]
-    fn next_order(&mut self, number: u32) -> Option<Order> {
+    fn next_order(&mut self, number: u32) -> Option<Op> {
         let this = &mut self.tasks[number as usize];
         loop {
             let order = match self.orphans.is_empty() {
@@ -411,7 +390,7 @@ impl Kernel {
             // Whoever was to wake it may have been quicker than it was to block.
             let woken = this.blocked == Blocked::No;
             if !(woken && matches!(order, Order::Block)) {
-                return Some(order);
+                return Some(self.op(order));
             }
         }
     }
@@ -433,55 +412,77 @@ impl Workload for Kernel {
     fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Error> {
         let number = task.0;
         loop {
-            if let Some(order) = self.next_order(number) {
-                return Ok(self.op(order));
-            }
+            let count = self.tasks.len();
             let this = &mut self.tasks[number as usize];
+            if !this.orders.is_empty() || !self.orphans.is_empty() {
+                match self.next_order(number) {
+                    Some(op) => return Ok(op),
+                    None => continue,
+                }
+            }
             if this.owes_ns > 0 {
                 return Ok(Op::Run { ns: std::mem::take(&mut this.owes_ns) });
             }
-            let (step, attempt) = if matches!(this.stage, Stage::Between) {
-                let step = if this.script().is_some() {
-                    match self.next_script_event(now_ns, number)? {
-                        Event::Op(op) => return Ok(op),
-                        Event::Step(step) => step,
+            let step = match std::mem::take(&mut this.stage) {
+                Stage::Effect(step) => step,
+                Stage::Between if this.script().is_none() => {
+                    if !self.instant.count(now_ns, this, count) {
+                        return Err(self.no_time_passes(now_ns, number));
                     }
-                } else {
-                    self.next_program_step(now_ns, number, cpu)
-                };
-                let ns = self.cost_before(&step);
-                if ns > 0 {
-                    self.tasks[number as usize].stage = Stage::Effect(step);
-                    return Ok(Op::Run { ns });
-                }
-                (step, Attempt::First)
-            } else {
-                match std::mem::take(&mut this.stage) {
-                    Stage::Effect(step) => (step, Attempt::First),
-                    Stage::Again(step) => (step, Attempt::Again),
-                    Stage::Spin(mutex, left_ns) => (Step::Lock(mutex, left_ns), Attempt::First),
-                    Stage::Signalled(mutex) => (Step::Lock(mutex, 0), Attempt::Signalled),
-                    Stage::Kill(mut others) => match others.pop() {
-                        Some(other) => {
-                            this.stage = Stage::Kill(others);
-                            return Ok(Op::Kill { task: other });
+                    let step = this.ask(now_ns, task, cpu, &mut self.objects);
+                    if !self.calls_are_free {
+                        let simple = calls::simple_cost_before(&self.objects, &self.costs, &step);
+                        match simple {
+                            Some(0) => {}
+                            Some(ns) => {
+                                this.defer(step);
+                                return Ok(Op::Run { ns });
+                            }
+                            None => {
+                                let ns = self.cost_before(&step);
+                                if ns > 0 {
+                                    self.tasks[number as usize].defer(step);
+                                    return Ok(Op::Run { ns });
+                                }
+                            }
                         }
-                        None => (Step::Exit, Attempt::First),
-                    },
-                    Stage::Between | Stage::Over => {
-                        this.stage = Stage::Over;
-                        return Ok(Op::Exit);
                     }
+                    step
+                }
+                Stage::Between => match self.next_script_event(now_ns, number)? {
+                    Event::Op(op) => return Ok(op),
+                    Event::Done => continue,
+                    Event::Step(step) => {
+                        let ns = if self.calls_are_free { 0 } else { self.cost_before(&step) };
+                        if ns > 0 {
+                            self.tasks[number as usize].defer(step);
+                            return Ok(Op::Run { ns });
+                        }
+                        step
+                    }
+                },
+                Stage::Kill(mut victims) => match victims.0.pop() {
+                    Some(other) => {
+                        this.stage = Stage::Kill(victims);
+                        return Ok(Op::Kill { task: other });
+                    }
+                    None => Step::Exit,
+                },
+                Stage::Over => {
+                    this.stage = Stage::Over;
+                    return Ok(Op::Exit);
                 }
             };
-            self.count_step(now_ns, number, &step)?;
-            if let Outcome::Op(op) = self.effect(now_ns, number, cpu, step, attempt)? {
-                let orders = &mut self.tasks[number as usize].orders;
-                if orders.is_empty() {
-                    return Ok(op);
+            match self.effect(now_ns, number, cpu, step)? {
+                Outcome::Done => {}
+                Outcome::Op(op) => return Ok(op),
+                Outcome::Block => {
+                    let orders = &mut self.tasks[number as usize].orders;
+                    if orders.is_empty() {
+                        return Ok(Op::Block { reason: BlockReason::Interruptible });
+                    }
+                    orders.push_back(Order::Block);
                 }
-                debug_assert!(matches!(op, Op::Block { .. }), "nothing else follows orders");
-                orders.push_back(Order::Block);
             }
         }
     }
@@ -510,11 +511,10 @@ impl Workload for Kernel {
                 self.exit(now_ns, number);
                 Some(Op::Exit)
             }
-            instr @ Instr::Sched { .. } if renice_before_wake => {
-                let step = self.step_of(now_ns, number, instr);
-                match self.effect(now_ns, number, CpuId(0), step, Attempt::First) {
-                    Ok(Outcome::Op(op)) => Some(op),
-                    _ => {
+            Instr::Sched { first, later } if renice_before_wake => {
+                match self.set_script_attr(number, first, later) {
+                    Some(op) => Some(op),
+                    None => {
                         let order = self.tasks[task.index()].orders.pop_front()?;
                         Some(self.op(order))
                     }
@@ -570,6 +570,6 @@ impl Workload for Kernel {
         debug_assert_eq!(number, child, "tasks are numbered alike here and in the machine");
         let parent = &mut self.tasks[parent.index()];
         parent.children += 1;
-        parent.child = Some(child);
+        parent.own.child = Some(child);
     }
 }

@@ -13,7 +13,6 @@ use super::kernel::Kernel;
 use super::script::NONE;
 use super::task::{Blocked, Order};
 use schedlab_core::{Policy, SchedAttr};
-use schedlab_machine::Op;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -185,7 +184,7 @@ impl Kernel {
         task: u32,
         MutexId(mutex): MutexId,
         again: bool,
-    ) -> Op {
+    ) {
         if self.objects.inherits {
             self.know_heirs();
         }
@@ -195,13 +194,12 @@ impl Kernel {
             self.tasks[task as usize].ticket = self.tickets;
         }
         let ticket = self.tasks[task as usize].ticket;
-        let op = self.block(now_ns, task, Blocked::Mutex(mutex));
+        self.tasks[task as usize].block(now_ns, Blocked::Mutex(mutex));
         let urgency = self.urgency(task, kind);
         self.queue(mutex, Waiter { urgency, ticket, task });
         if let Some(owner) = self.objects.mutexes[mutex as usize].owner() {
             self.priority_changed(task, owner);
         }
-        op
     }
 
     /// Whether anybody waits for a mutex.

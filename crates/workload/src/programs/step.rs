@@ -24,7 +24,7 @@ impl<F: FnMut(&mut Context<'_>) -> Step> Program for F {
     }
 }
 
-/// One step of a program.
+/// One step of a program. It is moved often, and therefore small: what is large is boxed.
 pub enum Step {
     /// Compute for so long, ns of CPU time; 0 is nothing, [`u64::MAX`] for ever.
     Run(u64),
@@ -73,8 +73,8 @@ pub enum Step {
     Pass(LatchId),
     /// Open a latch.
     Open(LatchId),
-    /// Sleep until resumed, under up to two names.
-    Suspend([Option<SuspensionId>; 2]),
+    /// Sleep until resumed, under up to two names; [`SuspensionId::NONE`] is none.
+    Suspend([SuspensionId; 2]),
     /// Resume all who are suspended under a name.
     Resume {
         /// Which.
@@ -110,9 +110,9 @@ pub enum Step {
     /// Wait until a child has ended that was not waited for yet. Nothing if there is none.
     WaitChild,
     /// Give a task (often oneself) other scheduling attributes.
-    SetAttr(TaskId, SchedAttr),
+    SetAttr(TaskId, Box<SchedAttr>),
     /// Bind a task (often oneself) to CPUs.
-    SetAffinity(TaskId, CpuSet),
+    SetAffinity(TaskId, Box<CpuSet>),
     /// Move a task (often oneself) to another group.
     SetGroup(TaskId, GroupId),
     /// End the task.
@@ -121,6 +121,9 @@ pub enum Step {
     /// of its part.
     Finish,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Step>() == 16);
 
 /// A task to start.
 pub struct Spawn {
@@ -185,16 +188,23 @@ impl Spawn {
     }
 }
 
+/// What a program sees of its own task.
+pub(super) struct Own {
+    pub random: Random,
+    /// Whether the last [`Step::TryLock`] got the mutex.
+    pub succeeded: bool,
+    /// The last child that it started.
+    pub child: Option<TaskId>,
+}
+
 /// What a program sees of the world when it is asked for its next step.
 pub struct Context<'a> {
     /// By the clock of its part.
     pub(super) now_ns: u64,
     pub(super) task: TaskId,
     pub(super) cpu: CpuId,
-    pub(super) succeeded: bool,
-    pub(super) child: Option<TaskId>,
     pub(super) objects: &'a mut Objects,
-    pub(super) random: &'a mut Random,
+    pub(super) own: &'a mut Own,
 }
 
 impl Context<'_> {
@@ -215,17 +225,17 @@ impl Context<'_> {
 
     /// Whether the last [`Step::TryLock`] got the mutex.
     pub fn succeeded(&self) -> bool {
-        self.succeeded
+        self.own.succeeded
     }
 
     /// The last child that it started.
     pub fn child(&self) -> Option<TaskId> {
-        self.child
+        self.own.child
     }
 
     /// The task's own stream of random draws.
     pub fn random(&mut self) -> &mut Random {
-        self.random
+        &mut self.own.random
     }
 
     /// What programs share, to make more of it.

@@ -1,12 +1,11 @@
 //! A task of the kernel of programs: its program, where it is in its present step, and what it
 //! waits for.
 
-use super::mutex::MutexId;
+use super::objects::Objects;
 use super::part::PartId;
-use super::random::Random;
 use super::script::Cursor;
-use super::step::{Program, Step};
-use schedlab_core::{TaskAttr, TaskId};
+use super::step::{Context, Own, Program, Step};
+use schedlab_core::{CpuId, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
 /// What a task executes.
@@ -25,19 +24,16 @@ pub(super) enum Stage {
     /// Its program is to be asked.
     #[default]
     Between,
-    /// The step's cost has been burnt; now it takes effect.
+    /// This step takes effect: its cost has been burnt, or it was blocked and tries again.
     Effect(Step),
-    /// It was blocked, and tries again.
-    Again(Step),
-    /// It was signalled on a condition, and wants the mutex.
-    Signalled(MutexId),
-    /// It spins for a lock, for so long yet, ns.
-    Spin(MutexId, u64),
-    /// Its part is over: it kills these, the last one first, and ends.
-    Kill(Vec<TaskId>),
+    /// Its part is over: it kills these and ends.
+    Kill(Box<Victims>),
     /// It has ended.
     Over,
 }
+
+/// Whom a task kills, the last one first.
+pub(super) struct Victims(pub Vec<TaskId>);
 
 /// What a task is blocked for, by the number of the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,10 +63,11 @@ pub(super) enum Order {
     Block,
 }
 
-/// How a task comes to the step that takes effect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How a task comes to the [`Step::Lock`] that takes effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Attempt {
     /// For the first time.
+    #[default]
     First,
     /// It was signalled, and takes the mutex again.
     Signalled,
@@ -104,19 +101,20 @@ pub(super) struct Task {
     /// What it was born with, and has set since.
     pub attr: TaskAttr,
     pub footprint_kib: u32,
-    pub random: Random,
+    /// What its program sees of it.
+    pub own: Own,
     /// What its present step has yet to make the machine do.
     pub orders: VecDeque<Order>,
     /// What it has yet to burn for the step that took effect, ns.
     pub owes_ns: u64,
-    pub succeeded: bool,
+    /// Not [`Attempt::First`] only while it waits for a mutex, or a condition.
+    pub attempt: Attempt,
     /// The event before was a run: it is at the end of its work, and not at a start or the end of a
     /// sleep.
     pub after_run: bool,
     pub forked: bool,
     /// It will do nothing more.
     pub killed: bool,
-    pub child: Option<TaskId>,
     pub parent: Option<TaskId>,
     /// Children that are alive.
     pub children: u32,
@@ -125,6 +123,8 @@ pub(super) struct Task {
     /// Wakeups by [`Step::Unpark`] that came while it was not parked.
     pub tokens: u32,
     pub start_ns: u64,
+    /// When its part began, ns.
+    pub part_start_ns: u64,
     /// Its place among those that wait for a mutex, or are suspended.
     pub ticket: u64,
     /// For the check that time passes.
@@ -140,6 +140,41 @@ impl Task {
             Body::Script(cursor) => Some(cursor),
             _ => None,
         }
+    }
+
+    /// The next step of its program.
+    #[inline]
+    pub fn ask(&mut self, now_ns: u64, me: TaskId, cpu: CpuId, objects: &mut Objects) -> Step {
+        let Body::Program(program) = &mut self.body else { return Step::Exit };
+        let mut context = Context {
+            now_ns: now_ns - self.part_start_ns,
+            task: me,
+            cpu,
+            objects,
+            own: &mut self.own,
+        };
+        let mut step = program.next(&mut context);
+        if let Step::RunUntil(until_ns) | Step::SleepUntil(until_ns) = &mut step {
+            *until_ns = until_ns.saturating_add(self.part_start_ns);
+        }
+        step
+    }
+
+    /// `step` takes effect when the task runs next. It is in no other step.
+    #[inline]
+    pub fn defer(&mut self, step: Step) {
+        let before = std::mem::replace(&mut self.stage, Stage::Effect(step));
+        debug_assert!(matches!(before, Stage::Between));
+        // There is nothing to drop, and so no need to look.
+        std::mem::forget(before);
+    }
+
+    /// It sleeps until it is woken.
+    #[inline]
+    pub fn block(&mut self, now_ns: u64, blocked: Blocked) {
+        self.blocked = blocked;
+        self.since_ns = now_ns;
+        self.after_run = false;
     }
 
     /// It tells the machine to wake `task` after this step.

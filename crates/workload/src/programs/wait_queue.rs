@@ -15,6 +15,11 @@ pub struct LatchId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SuspensionId(pub u32);
 
+impl SuspensionId {
+    /// No name.
+    pub const NONE: SuspensionId = SuspensionId(u32::MAX);
+}
+
 /// A condition variable: who waits, the longest-waiting first.
 pub(super) type Condition = VecDeque<u32>;
 

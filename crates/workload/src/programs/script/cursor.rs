@@ -1,6 +1,6 @@
 //! Executing scripts: a thread's place in its script, and the [`Step`] that comes next.
 
-use super::{Instr, NONE, Script, ThreadInfo};
+use super::{Instr, Log, NONE, Script, Scripts, ThreadInfo};
 use crate::error::Error;
 use crate::programs::barrier::BarrierId;
 use crate::programs::device::DiskId;
@@ -8,7 +8,7 @@ use crate::programs::kernel::Kernel;
 use crate::programs::mutex::MutexId;
 use crate::programs::semaphore::SemaphoreId;
 use crate::programs::step::Step;
-use crate::programs::task::{Body, Timing};
+use crate::programs::task::{Body, Task, Timing};
 use crate::programs::timer::TimerId;
 use crate::programs::wait_queue::{ConditionId, SuspensionId};
 use schedlab_core::TaskId;
@@ -23,6 +23,8 @@ pub(in crate::programs) enum Event {
     Op(Op),
     /// A step of the kernel.
     Step(Step),
+    /// What there is for the machine to do is among the task's orders.
+    Done,
 }
 
 /// A thread's place in its script.
@@ -60,6 +62,67 @@ impl Cursor {
             cpus: script.cpus,
             group: script.group,
             own_timers,
+        }
+    }
+
+    /// The present instruction is the next one, which moves on.
+    #[inline]
+    fn advance(&mut self) {
+        self.at = self.pc;
+        self.pc += 1;
+    }
+
+    /// Goes on to the first instruction that does more than a marker. `passes_over`: also beyond
+    /// changes of attributes.
+    fn skip_markers(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        script: &Script,
+        passes_over: bool,
+        log: &mut Option<Log>,
+    ) {
+        loop {
+            let in_force = match script.code[self.pc as usize] {
+                Instr::Begin { .. } => {
+                    if let Some(log) = log {
+                        log.begin(number, now_ns);
+                    }
+                    true
+                }
+                Instr::End { phase } => {
+                    if let Some(log) = log {
+                        log.end(number, phase, now_ns);
+                    }
+                    let phase = &script.phases[phase as usize];
+                    self.phase_round += 1;
+                    if self.phase_round < phase.rounds {
+                        self.pc = phase.begin;
+                        continue;
+                    }
+                    self.phase_round = 0;
+                    true
+                }
+                Instr::Round => {
+                    self.task_round += 1;
+                    if self.task_round < script.rounds {
+                        self.pc = 0;
+                        continue;
+                    }
+                    true
+                }
+                Instr::Sched { first, later } => {
+                    let attr = if self.task_round == 0 { first } else { later };
+                    attr == self.attr || passes_over
+                }
+                Instr::Cpus { set } => set == self.cpus,
+                Instr::Group { group } => group == self.group,
+                _ => false,
+            };
+            if !in_force {
+                return;
+            }
+            self.pc += 1;
         }
     }
 }
@@ -105,91 +168,39 @@ impl Kernel {
         self.log.as_ref()
     }
 
-    /// The thread has a CPU again: what it was in the middle of may be over.
-    #[inline]
-    fn event_ended(&mut self, now_ns: u64, number: u32) {
-        let task = &mut self.tasks[number as usize];
-        match task.timing {
-            Timing::Run => {
-                task.timing = Timing::No;
-                if let Some(log) = &mut self.log {
-                    log.ran(number, now_ns - task.since_ns);
-                }
-            }
-            Timing::Timer => {
-                task.timing = Timing::No;
-                if let Some(log) = &mut self.log {
-                    log.woke_from_timer(number, now_ns - task.since_ns);
-                }
-            }
-            Timing::No | Timing::Runtime => {}
-        }
-    }
-
     /// Executes what needs nothing from the kernel: ends and beginnings of phases, and properties
     /// that are in force anyway. Leaves the thread at an instruction that does more, which is given
     /// back. None of a task that executes no script.
     #[inline]
     pub(in crate::programs) fn skip_markers(&mut self, now_ns: u64, number: u32) -> Option<Instr> {
         let task = &mut self.tasks[number as usize];
-        let Body::Script(cursor) = &mut task.body else { return None };
-        let script = &self.scripts.scripts[cursor.script as usize];
-        loop {
-            let instr = script.code[cursor.pc as usize];
-            let in_force = match instr {
-                Instr::Begin { .. } => {
-                    if let Some(log) = &mut self.log {
-                        log.begin(number, now_ns);
-                    }
-                    true
-                }
-                Instr::End { phase } => {
-                    if let Some(log) = &mut self.log {
-                        log.end(number, phase, now_ns);
-                    }
-                    let phase = script.phases[phase as usize];
-                    cursor.phase_round += 1;
-                    if cursor.phase_round < phase.rounds {
-                        cursor.pc = phase.begin;
-                        continue;
-                    }
-                    cursor.phase_round = 0;
-                    true
-                }
-                Instr::Round => {
-                    cursor.task_round += 1;
-                    if cursor.task_round < script.rounds {
-                        cursor.pc = 0;
-                        continue;
-                    }
-                    true
-                }
-                Instr::Sched { first, later } => {
-                    let attr = if cursor.task_round == 0 { first } else { later };
-                    let passed_over = self.conventions.renice_only_running && !task.after_run;
-                    attr == cursor.attr || passed_over
-                }
-                Instr::Cpus { set } => set == cursor.cpus,
-                Instr::Group { group } => group == cursor.group,
-                _ => false,
-            };
-            if !in_force {
-                return Some(instr);
-            }
-            cursor.pc += 1;
-        }
+        let passes_over = self.conventions.renice_only_running;
+        task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log)
+    }
+
+    /// A script's attributes come into force, at the thread's place, which moves on. None: what the
+    /// machine is to do is among the thread's orders.
+    pub(in crate::programs) fn set_script_attr(
+        &mut self,
+        number: u32,
+        first: u32,
+        later: u32,
+    ) -> Option<Op> {
+        let Body::Script(cursor) = &mut self.tasks[number as usize].body else { return None };
+        cursor.advance();
+        cursor.attr = if cursor.task_round == 0 { first } else { later };
+        let attr = self.scripts.attrs[cursor.attr as usize];
+        self.set_attr(number, TaskId(number), attr)
     }
 
     /// The step for `instr`, at the thread's place, which moves on.
-    pub(in crate::programs) fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
-        let me = TaskId(number);
+    fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
         let task = &mut self.tasks[number as usize];
         let Body::Script(cursor) = &mut task.body else { return Step::Exit };
-        cursor.at = cursor.pc;
-        cursor.pc += 1;
+        cursor.advance();
         match instr {
             Instr::Run { ns } => {
-                self.begin_run(now_ns, number, ns);
+                task.begin_run(now_ns, number, ns, &mut self.log);
                 Step::Run(ns)
             }
             Instr::Work { ns } => Step::Run(ns),
@@ -209,7 +220,8 @@ impl Kernel {
             Instr::Broad { condition } => Step::Broadcast(ConditionId(condition)),
             Instr::Barrier { barrier } => Step::Barrier(BarrierId(barrier)),
             Instr::Suspend { key, name } => {
-                Step::Suspend([key, name].map(|name| (name != NONE).then_some(SuspensionId(name))))
+                const { assert!(SuspensionId::NONE.0 == NONE) };
+                Step::Suspend([SuspensionId(key), SuspensionId(name)])
             }
             Instr::Resume { name, sync } => Step::Resume { name: SuspensionId(name), sync },
             Instr::Park => Step::Park,
@@ -219,19 +231,10 @@ impl Kernel {
             Instr::Yield => Step::Yield,
             Instr::Fork { program } => Step::ForkScript(program),
             Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
-            Instr::Sched { first, later } => {
-                cursor.attr = if cursor.task_round == 0 { first } else { later };
-                Step::SetAttr(me, self.scripts.attrs[cursor.attr as usize])
-            }
-            Instr::Cpus { set } => {
-                cursor.cpus = set;
-                Step::SetAffinity(me, self.scripts.cpu_sets[set as usize].clone())
-            }
-            Instr::Group { group } => {
-                cursor.group = group;
-                Step::SetGroup(me, self.group_ids[group as usize])
-            }
             Instr::Exit => Step::Exit,
+            Instr::Sched { .. } | Instr::Cpus { .. } | Instr::Group { .. } => {
+                unreachable!("properties are set without a step")
+            }
             Instr::Begin { .. } | Instr::End { .. } | Instr::Round => {
                 unreachable!("markers were skipped")
             }
@@ -241,71 +244,92 @@ impl Kernel {
     /// If the next event is a run, takes it.
     #[inline]
     pub(in crate::programs) fn take_script_run(&mut self, now_ns: u64, number: u32) -> Option<u64> {
-        self.tasks[number as usize].script()?;
-        self.event_ended(now_ns, number);
+        let count = self.tasks.len();
+        let task = &mut self.tasks[number as usize];
+        task.script()?;
+        task.event_ended(now_ns, number, &mut self.log);
+        let passes_over = self.conventions.renice_only_running;
         loop {
-            let Some(Instr::Run { ns }) = self.skip_markers(now_ns, number) else {
+            let instr =
+                task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log);
+            let Some(Instr::Run { ns }) = instr else {
                 return None;
             };
             // If that is one too many, `next` will find another too many, and can say so.
-            self.count_event(now_ns, number)?;
-            self.advance(number);
-            self.begin_run(now_ns, number, ns);
+            if !self.instant.count(now_ns, task, count) {
+                return None;
+            }
+            task.advance();
+            task.begin_run(now_ns, number, ns, &mut self.log);
             if ns > 0 {
                 return Some(ns);
             }
         }
     }
 
-    /// The next event: a run or a sleep as the machine's operation, without the detour by a
-    /// [`Step`]; another as a step.
+    /// The next event: a run or a sleep, and what changes a property, as the machine's operation,
+    /// without the detour by a [`Step`]; another as a step.
     #[inline]
     pub(in crate::programs) fn next_script_event(
         &mut self,
         now_ns: u64,
         number: u32,
     ) -> Result<Event, Error> {
-        self.event_ended(now_ns, number);
-        let Some(instr) = self.skip_markers(now_ns, number) else {
-            return Ok(Event::Step(Step::Exit));
-        };
-        let (Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) = instr else {
-            return Ok(Event::Step(self.step_of(now_ns, number, instr)));
-        };
-        if self.count_event(now_ns, number).is_none() {
+        let count = self.tasks.len();
+        let task = &mut self.tasks[number as usize];
+        task.event_ended(now_ns, number, &mut self.log);
+        let passes_over = self.conventions.renice_only_running;
+        let instr = task.skip_markers(now_ns, number, &self.scripts, passes_over, &mut self.log);
+        match instr {
+            Some(Instr::Run { ns: ns @ 1.. }) if self.instant.count(now_ns, task, count) => {
+                task.advance();
+                task.begin_run(now_ns, number, ns, &mut self.log);
+                Ok(Event::Op(Op::Run { ns }))
+            }
+            Some(Instr::Sleep { ns: ns @ 1.. }) if self.instant.count(now_ns, task, count) => {
+                task.advance();
+                Ok(Event::Op(self.sleep(number, now_ns.saturating_add(ns))))
+            }
+            Some(Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) => {
+                Err(self.no_time_passes(now_ns, number))
+            }
+            Some(instr) => self.other_event(now_ns, number, instr),
+            None => Ok(Event::Step(Step::Exit)),
+        }
+    }
+
+    /// An event that is no run and no sleep. What changes a property is not counted.
+    fn other_event(&mut self, now_ns: u64, number: u32, instr: Instr) -> Result<Event, Error> {
+        let me = TaskId(number);
+        match instr {
+            Instr::Sched { first, later } => {
+                let op = self.set_script_attr(number, first, later);
+                return Ok(op.map_or(Event::Done, Event::Op));
+            }
+            Instr::Cpus { set } => {
+                if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+                    cursor.advance();
+                    cursor.cpus = set;
+                }
+                let allowed = self.scripts.cpu_sets[set as usize].clone();
+                return Ok(Event::Op(self.set_affinity(me, allowed)));
+            }
+            Instr::Group { group } => {
+                if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+                    cursor.advance();
+                    cursor.group = group;
+                }
+                return Ok(Event::Op(self.set_group(me, self.group_ids[group as usize])));
+            }
+            _ => {}
+        }
+        let step = self.step_of(now_ns, number, instr);
+        let count = self.tasks.len();
+        let counts = !matches!(step, Step::Exit);
+        if counts && !self.instant.count(now_ns, &mut self.tasks[number as usize], count) {
             return Err(self.no_time_passes(now_ns, number));
         }
-        self.advance(number);
-        Ok(Event::Op(match instr {
-            Instr::Sleep { ns } => self.sleep(number, now_ns.saturating_add(ns)),
-            Instr::Run { ns } => {
-                self.begin_run(now_ns, number, ns);
-                Op::Run { ns }
-            }
-            _ => unreachable!("it was matched above"),
-        }))
-    }
-
-    /// The present instruction is the one at the thread's place, which moves on.
-    #[inline]
-    fn advance(&mut self, number: u32) {
-        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-            cursor.at = cursor.pc;
-            cursor.pc += 1;
-        }
-    }
-
-    #[inline]
-    fn begin_run(&mut self, now_ns: u64, number: u32, ns: u64) {
-        if let Some(log) = &mut self.log {
-            log.work(number, ns, ns);
-        }
-        if ns > 0 {
-            let task = &mut self.tasks[number as usize];
-            task.timing = Timing::Run;
-            task.since_ns = now_ns;
-            task.after_run = true;
-        }
+        Ok(Event::Step(step))
     }
 
     /// `runtime`: a piece of work if the time is not over.
@@ -336,5 +360,65 @@ impl Kernel {
             cursor.pc = cursor.at;
         }
         Step::Run(RUNTIME_PIECE_NS + self.costs.clock_ns)
+    }
+}
+
+impl Task {
+    /// The thread has a CPU again: what it was in the middle of may be over.
+    #[inline]
+    fn event_ended(&mut self, now_ns: u64, number: u32, log: &mut Option<Log>) {
+        match self.timing {
+            Timing::Run => {
+                self.timing = Timing::No;
+                if let Some(log) = log {
+                    log.ran(number, now_ns - self.since_ns);
+                }
+            }
+            Timing::Timer => {
+                self.timing = Timing::No;
+                if let Some(log) = log {
+                    log.woke_from_timer(number, now_ns - self.since_ns);
+                }
+            }
+            Timing::No | Timing::Runtime => {}
+        }
+    }
+
+    /// See [`Kernel::skip_markers`].
+    #[inline]
+    fn skip_markers(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        scripts: &Scripts,
+        passes_over: bool,
+        log: &mut Option<Log>,
+    ) -> Option<Instr> {
+        let Body::Script(cursor) = &mut self.body else { return None };
+        let script = &scripts.scripts[cursor.script as usize];
+        if script.code[cursor.pc as usize].is_marker() {
+            cursor.skip_markers(now_ns, number, script, passes_over && !self.after_run, log);
+        }
+        Some(script.code[cursor.pc as usize])
+    }
+
+    /// The present instruction is the one at the thread's place, which moves on.
+    #[inline]
+    fn advance(&mut self) {
+        if let Body::Script(cursor) = &mut self.body {
+            cursor.advance();
+        }
+    }
+
+    #[inline]
+    fn begin_run(&mut self, now_ns: u64, number: u32, ns: u64, log: &mut Option<Log>) {
+        if let Some(log) = log {
+            log.work(number, ns, ns);
+        }
+        if ns > 0 {
+            self.timing = Timing::Run;
+            self.since_ns = now_ns;
+            self.after_run = true;
+        }
     }
 }

@@ -164,6 +164,22 @@ pub enum Instr {
     },
 }
 
+impl Instr {
+    /// The beginning or end of a phase, or a property that may be in force anyway.
+    #[inline]
+    fn is_marker(self) -> bool {
+        matches!(
+            self,
+            Instr::Begin { .. }
+                | Instr::End { .. }
+                | Instr::Round
+                | Instr::Sched { .. }
+                | Instr::Cpus { .. }
+                | Instr::Group { .. }
+        )
+    }
+}
+
 /// A phase of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhaseCode {
