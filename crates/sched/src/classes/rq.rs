@@ -18,7 +18,7 @@
 
 use super::domains::Domains;
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId, Who};
 
 /// Any thread that a CPU can run, by number: first the idle threads by CPU, then the migration
 /// threads by CPU, then the machine's tasks.
@@ -282,6 +282,15 @@ impl Rqs {
     #[inline]
     pub fn task(&self, pid: Pid) -> Option<TaskId> {
         pid.0.checked_sub(2 * self.cpus).map(TaskId)
+    }
+
+    /// Whom an account of a decision names for `pid`.
+    pub fn who(&self, pid: Pid) -> Who {
+        match self.task(pid) {
+            Some(task) => Who::Task(task),
+            None if self.is_idle_thread(pid) => Who::Kernel("idle"),
+            None => Who::Kernel("migration"),
+        }
     }
 
     /// Whether `pid` is a migration thread.

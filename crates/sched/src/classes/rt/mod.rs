@@ -23,6 +23,7 @@
 //! | push, pull, choice of CPU | [`push_pull`] |
 //! | at which level each CPU runs | [`cpupri`] |
 //! | the lists | [`prio_array`] |
+//! | the rules by number, and their grounds | [`rules`] |
 //!
 //! # Cost
 //!
@@ -32,6 +33,7 @@
 pub mod cpupri;
 pub mod prio_array;
 pub mod push_pull;
+pub mod rules;
 #[cfg(test)]
 mod tests;
 pub mod throttle;
@@ -41,7 +43,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use cpupri::CpuPri;
 use prio_array::{Link, MAX_RT_PRIO, RtPrioArray};
-use schedlab_core::{CpuId, Parent, Platform, Policy, TimerKey};
+use schedlab_core::{CpuId, Parent, Platform, Policy, Question, TimerKey};
 use throttle::Bandwidth;
 pub use throttle::TUNABLES;
 
@@ -267,7 +269,14 @@ impl RealTime {
         cpu: CpuId,
     ) -> Option<Pid> {
         let rq = &self.rqs[cpu.index()];
-        let picked = if rq.throttled { None } else { rq.queue.head(rq.queue.best()) };
+        let (picked, rule) = if rq.throttled {
+            (None, rules::RT_THROTTLED)
+        } else {
+            (rq.queue.head(rq.queue.best()), rules::RT_HIGHEST)
+        };
+        platform.because(Question::Pick, cpu, rule, |evidence| {
+            self.account_of_pick(rqs, cpu, evidence);
+        });
         if let Some(pid) = picked {
             platform.work.bitmap(rqs.thread(pid).prio as u8);
             self.tasks[pid.index()].exec_start = rqs.clock(cpu);
@@ -359,11 +368,20 @@ impl Class for RealTime {
         _challenge: Challenge,
     ) {
         let (prio, curr_prio) = (rqs.thread(pid).prio, rqs.thread(rqs.curr(cpu)).prio);
-        if prio < curr_prio {
+        let rule = if prio < curr_prio {
             rqs.resched_curr(platform, cpu);
-        } else if prio == curr_prio && self.rules.push_pull && !rqs.need_resched_here() {
-            self.check_preempt_equal_prio(rqs, platform, cpu, pid);
-        }
+            rules::RT_HIGHER
+        } else if prio > curr_prio {
+            rules::RT_LOWER
+        } else if self.rules.push_pull
+            && !rqs.need_resched_here()
+            && self.check_preempt_equal_prio(rqs, platform, cpu, pid)
+        {
+            rules::RT_EQUAL_PINNED
+        } else {
+            rules::RT_EQUAL
+        };
+        rules::preempts(platform, rqs, cpu, pid, rule);
     }
 
     #[inline]
@@ -396,22 +414,29 @@ impl Class for RealTime {
     fn select_task_rq(
         &mut self,
         rqs: &mut Rqs,
-        _platform: &mut Platform,
+        platform: &mut Platform,
         pid: Pid,
         select: Select,
     ) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        match select {
-            Select::Fork => rqs.this_cpu,
+        let (chosen, rule) = match select {
+            Select::Fork => (rqs.this_cpu, rules::RT_FORK),
             Select::Wakeup { .. } => {
                 let runs_rt = rqs.thread(rqs.curr(cpu)).class == ClassId::Rt;
                 if self.rules.push_pull && runs_rt && rqs.thread(pid).nr_cpus_allowed > 1 {
-                    self.find_lowest_rq(rqs, pid).unwrap_or(cpu)
+                    match self.find_lowest_rq(rqs, pid) {
+                        Some(lowest) => (lowest, rules::RT_LOWEST_CPU),
+                        None => (cpu, rules::RT_NO_LOWER_CPU),
+                    }
                 } else {
-                    cpu
+                    (cpu, rules::RT_TASK_CPU)
                 }
             }
-        }
+        };
+        platform.because(Question::SelectCpu, chosen, rule, |evidence| {
+            rules::priorities(rqs, cpu, pid, evidence);
+        });
+        chosen
     }
 
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
@@ -499,6 +524,7 @@ impl Class for RealTime {
             return;
         }
         if rqs.thread(pid).prio < rqs.thread(rqs.curr(cpu)).prio {
+            rules::preempts(platform, rqs, cpu, pid, rules::RT_HIGHER);
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -514,6 +540,7 @@ impl Class for RealTime {
         let prio = rqs.thread(pid).prio;
         if rqs.curr(cpu) != pid {
             if prio < rqs.thread(rqs.curr(cpu)).prio {
+                rules::preempts(platform, rqs, cpu, pid, rules::RT_HIGHER);
                 rqs.resched_curr(platform, cpu);
             }
             return;

@@ -1,9 +1,9 @@
 //! Push and pull: keeping the most urgent real-time tasks of the machine on its CPUs (2.6.25).
 
 use super::prio_array::MAX_RT_PRIO;
-use super::{CpuPri, RealTime};
+use super::{CpuPri, RealTime, rules};
 use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl RealTime {
     /// `enqueue_pushable_task`: at the end of its equals, also if it is there already.
@@ -101,38 +101,42 @@ impl RealTime {
 
     /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If it can only run here,
     /// and the running one could go elsewhere, `pid` goes to the head of the list and the running
-    /// one is to be pushed away.
+    /// one is to be pushed away. Whether that is so.
     pub(super) fn check_preempt_equal_prio(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
         cpu: CpuId,
         pid: Pid,
-    ) {
+    ) -> bool {
         let curr = rqs.curr(cpu);
         if rqs.thread(curr).nr_cpus_allowed == 1 {
-            return;
+            return false;
         }
         if rqs.thread(pid).nr_cpus_allowed != 1 && self.cpupri.find(rqs, pid).is_some() {
-            return;
+            return false;
         }
         if self.cpupri.find(rqs, curr).is_none() {
-            return;
+            return false;
         }
         self.requeue(rqs, cpu, pid, true);
         rqs.resched_curr(platform, cpu);
+        true
     }
 
-    /// Moves `pid`, waiting on `from`, to `to`.
+    /// Moves `pid`, waiting on `from`, to `to`, by `rule`: a push or a pull.
     fn move_task(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
         pid: Pid,
-        from: CpuId,
-        to: CpuId,
+        (from, to): (CpuId, CpuId),
+        rule: Rule,
     ) {
         use crate::classes::{Class, Dequeue, Enqueue};
+        platform.because(Question::Migrate, to, rule, |evidence| {
+            rules::priorities(rqs, to, pid, evidence);
+        });
         platform.double_lock(from, to);
         platform.work.moves += 1;
         self.dequeue_task(rqs, platform, from, pid, Dequeue::Migrate);
@@ -167,7 +171,7 @@ impl RealTime {
         });
         match target {
             Some(target) => {
-                self.move_task(rqs, platform, pid, cpu, target);
+                self.move_task(rqs, platform, pid, (cpu, target), rules::RT_PUSH);
                 rqs.resched_curr(platform, target);
             }
             // It stays until another CPU pulls it.
@@ -203,7 +207,7 @@ impl RealTime {
             if prio >= i16::from(highest) || prio < rqs.thread(rqs.curr(source)).prio {
                 continue;
             }
-            self.move_task(rqs, platform, pid, source, cpu);
+            self.move_task(rqs, platform, pid, (source, cpu), rules::RT_PULL);
         }
     }
 

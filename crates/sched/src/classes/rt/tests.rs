@@ -1,11 +1,14 @@
 //! The worked examples of the real-time class, and rules that no golden schedule decides.
 
-use super::RtRules;
+use super::{RtRules, rules};
 use crate::cfs::{Cfs, Rules, core_2_6};
 use crate::classes::ClassList;
 use crate::classes::testing::{Bench, Life, MS};
 use alloc::vec::Vec;
-use schedlab_core::{Administer, BuildConfig, CpuId, CpuSet, Policy, SchedAttr, Scheduler, TaskId};
+use schedlab_core::reason::Term;
+use schedlab_core::{
+    Administer, BuildConfig, CpuId, CpuSet, Policy, Question, SchedAttr, Scheduler, TaskId, Who,
+};
 
 type Machine = Bench<ClassList<Cfs>>;
 
@@ -144,6 +147,45 @@ fn a_wakeup_looks_for_a_cpu_that_runs_something_less_urgent() {
     m.run_until(11 * MS + 1);
     assert_eq!(m.current, [Some(sleeper), None, None, Some(better)]);
     assert!(bound.iter().all(|&task| spans(&m, task).len() == 1));
+}
+
+#[test]
+fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
+    let mut m = machine(1, 1_000_000, 950_000);
+    m.nice(0, Life::Hog);
+    let low = m.realtime(Policy::Fifo, 10, None, Life::Hog);
+    let first = m.realtime(Policy::RoundRobin, 20, None, Life::Hog);
+    let second = m.realtime(Policy::Fifo, 20, None, Life::Hog);
+    m.platform.ask(true);
+    m.run_until(MS);
+    let accounts = m.platform.take_accounts();
+    let pick = accounts.iter().rev().find(|account| account.question == Question::Pick).unwrap();
+    assert_eq!((pick.rule, pick.cpu), (rules::RT_HIGHEST, CpuId(0)));
+    let ranks: Vec<(Who, [i64; 2])> = pick
+        .evidence
+        .candidates
+        .iter()
+        .map(|candidate| (candidate.who, [candidate.rank[0], candidate.rank[1]]))
+        .collect();
+    let expected = [(first, [79, 0]), (second, [79, 1]), (low, [89, 0])];
+    assert_eq!(ranks, expected.map(|(task, rank)| (Who::Task(task), rank)));
+    assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(first))));
+    let slice = Term { name: "time_slice_ticks", value: 100 };
+    assert_eq!(pick.evidence.candidates[0].terms[2], slice);
+    // Another of the same priority waits behind both, one of a better priority does not.
+    m.realtime(Policy::Fifo, 20, None, Life::Hog);
+    assert_eq!(m.platform.rule(Question::Preempt), rules::RT_EQUAL);
+    m.realtime(Policy::Fifo, 5, None, Life::Hog);
+    assert_eq!(m.platform.rule(Question::Preempt), rules::RT_LOWER);
+    m.realtime(Policy::Fifo, 30, None, Life::Hog);
+    assert_eq!(m.platform.rule(Question::Preempt), rules::RT_HIGHER);
+    // They have used up their runtime: nobody of the class is a candidate.
+    m.run_until(960 * MS);
+    let accounts = m.platform.take_accounts();
+    let throttled = accounts.iter().find(|account| account.rule == rules::RT_THROTTLED).unwrap();
+    assert_eq!(throttled.evidence.candidates, []);
+    let runtime = Term { name: "rt_runtime_ns", value: 950 * MS as i64 };
+    assert_eq!(throttled.evidence.terms[2], runtime);
 }
 
 #[test]
