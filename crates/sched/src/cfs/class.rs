@@ -2,7 +2,7 @@
 
 use super::features::Feature;
 use super::interactive::Interactive;
-use super::{Cfs, cpu_power::CpuPower};
+use super::{Cfs, cpu_power::CpuPower, reasons};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::rt::RealTime;
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
@@ -11,8 +11,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::Load as Workload;
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, TimerKey,
-    Tunable, TunableError,
+    Candidate, CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, Question, RuleDoc,
+    SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 
 impl Class for Cfs {
@@ -115,7 +115,7 @@ impl Class for Cfs {
     ) -> CpuId {
         match select {
             Select::Wakeup { sync } => self.select_for_wakeup(rqs, platform, pid, sync),
-            Select::Fork => self.select_for_fork(rqs, pid),
+            Select::Fork => self.select_for_fork(rqs, platform, pid),
         }
     }
 
@@ -165,17 +165,24 @@ impl Class for Cfs {
             if running.is_before(child) {
                 self.entities[e].vruntime = running;
                 self.entities[curr].vruntime = child;
+                platform.because(Question::Preempt, cpu, reasons::CHILD_RUNS_FIRST, |out| {
+                    self.account_of_wakeup(rqs, cpu, pid, out);
+                });
                 rqs.resched_curr(platform, cpu);
             }
         }
         self.enqueue_task_fair(rqs, platform, cpu, pid, false);
         if self.rules.resched_after_fork {
+            platform.because(Question::Preempt, cpu, reasons::FORK_RESCHEDULES, |out| {
+                self.account_of_wakeup(rqs, cpu, pid, out);
+            });
             rqs.resched_curr(platform, cpu);
         }
     }
 
     fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if rqs.curr(cpu) == pid {
+            platform.by_rule(Question::Preempt, cpu, reasons::CLASS_CHANGED);
             rqs.resched_curr(platform, cpu);
         } else {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
@@ -193,6 +200,7 @@ impl Class for Cfs {
         if rqs.curr(cpu) != pid {
             self.check_preempt_curr_of(rqs, platform, cpu, pid, Challenge::Other);
         } else if rqs.thread(pid).prio > old_prio {
+            platform.by_rule(Question::Preempt, cpu, reasons::PRIORITY_LOWERED);
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -425,6 +433,14 @@ impl FairClass for Cfs {
             hog_spread_ns: (!self.rules.interactive).then_some(4 * turn_ns),
             ..Promises::default()
         }
+    }
+
+    fn rules(&self) -> &'static [RuleDoc] {
+        reasons::RULES
+    }
+
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.candidates_fair(rqs, cpu, out);
     }
 
     fn audit(&self, rqs: &Rqs) -> Result<(), String> {

@@ -1,10 +1,10 @@
 //! hrtick: a timer of high resolution that ends a turn where it should end, not at the next tick
 //! (feature `HRTICK`, off by default in 2.6.28 to 2.6.32).
 
-use super::Cfs;
 use super::features::Feature;
+use super::{Cfs, reasons};
 use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::{CpuId, Platform, TimerKey, TimerPhase};
+use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 
 /// No timer for a task that is yet to be switched to is set shorter than this, ns.
 const SHORTEST_NS: i64 = 10_000;
@@ -94,6 +94,7 @@ impl Cfs {
             self.update_curr(rqs, platform, self.entities[e].cfs_rq);
             level = self.entities[e].parent;
         }
+        platform.by_rule(Question::Preempt, cpu, reasons::HRTICK_OVER);
         rqs.resched_curr(platform, cpu);
     }
 

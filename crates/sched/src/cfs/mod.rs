@@ -50,6 +50,7 @@
 //! | [`domain_levels`] | which domains 2.6.32 builds of a machine |
 //! | [`hrtick`] | ending turns between ticks |
 //! | [`releases`], [`rules`], [`features`] | the releases, and what differs between them |
+//! | [`reasons`] | the rules by number, which every decision names, and the grounds |
 //! | [`tunables`] | the tunables |
 //! | [`interactive`] | a change that was proposed: CPU-bound tasks are made less nice |
 //! | [`wait_runtime`] | 2.6.23, whose algorithm is another one |
@@ -87,6 +88,7 @@ pub mod move_tasks;
 pub mod pick;
 pub mod place;
 pub mod preempt;
+pub mod reasons;
 pub mod releases;
 pub mod rules;
 pub mod sched_slice;

@@ -3,13 +3,13 @@
 //! Waiting tasks move, if they may run on the new CPU and are not cache hot. The most recently
 //! queued come first.
 
-use super::Cfs;
 use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
-use super::lb_env::Pass;
+use super::lb_env::{CpuIdleType, Pass};
+use super::{Cfs, reasons};
 use crate::classes::{Challenge, Rqs};
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Cfs {
     /// `move_tasks`: pulls up to `imbalance` of weight from `busiest`. Returns whether the balancer
@@ -89,7 +89,12 @@ impl Cfs {
             if (weight >> 1) as i64 <= rest
                 && self.can_migrate_task(rqs, pass.level, pass.this, e, all_pinned)
             {
-                self.pull_task(rqs, platform, e, pass.this);
+                let rule = match pass.idle {
+                    CpuIdleType::NotIdle => reasons::PERIODIC_BUSY,
+                    CpuIdleType::Idle => reasons::PERIODIC_IDLE,
+                    CpuIdleType::NewlyIdle => reasons::NEWLY_IDLE,
+                };
+                self.pull_task(rqs, platform, e, pass.this, rule);
                 moved += weight;
                 rest -= weight as i64;
             }
@@ -138,10 +143,20 @@ impl Cfs {
         }
     }
 
-    /// `pull_task`: a waiting task comes to `this`.
-    fn pull_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId, this: CpuId) {
+    /// `pull_task`: a waiting task comes to `this`, by `rule`.
+    fn pull_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        this: CpuId,
+        rule: Rule,
+    ) {
         let pid = self.entities[e].task();
         let from = rqs.cpu_of(pid);
+        platform.because(Question::Migrate, this, rule, |out| {
+            self.account_of_move(from, this, e, out);
+        });
         platform.work.moves += 1;
         self.dequeue_task_fair(rqs, platform, from, pid);
         rqs.set_cpu(platform, pid, this);
@@ -166,7 +181,7 @@ impl Cfs {
             let mut next = self.queues[self.nth_queue_on(busiest, place)].newest_task;
             while let Some(e) = next {
                 if self.can_migrate_task(rqs, level, target, e, &mut false) {
-                    self.pull_task(rqs, platform, e, target);
+                    self.pull_task(rqs, platform, e, target, reasons::ACTIVE_BALANCE);
                     return;
                 }
                 next = self.entities[e].older;

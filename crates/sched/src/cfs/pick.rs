@@ -1,12 +1,12 @@
 //! Picking: which entity of a queue runs next.
 
-use super::Cfs;
 use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::preempt::PreemptVerdict;
 use super::rules::Buddies;
+use super::{Cfs, reasons};
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Cfs {
     /// `pick_next_task_fair`: from the root queue down through the groups until a task is reached.
@@ -17,55 +17,90 @@ impl Cfs {
         platform: &mut Platform,
         cpu: CpuId,
     ) -> Option<Pid> {
-        let mut q = CfsRqId::root(cpu);
-        if self.queues[q].nr_running == 0 {
+        if self.queues[CfsRqId::root(cpu)].nr_running == 0 {
             return None;
         }
+        if platform.is_asked() {
+            return Some(self.pick_and_account(rqs, platform, cpu));
+        }
+        let (pid, rule) = self.pick_task(rqs, platform, cpu);
+        platform.by_rule(Question::Pick, cpu, rule);
+        Some(pid)
+    }
+
+    /// The pick with its account: the candidates are listed before it changes anything.
+    #[cold]
+    #[inline(never)]
+    fn pick_and_account(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> Pid {
+        let account = self.account_of_pick(rqs, cpu);
+        let (pid, rule) = self.pick_task(rqs, platform, cpu);
+        platform.because(Question::Pick, cpu, rule, |evidence| *evidence = account);
+        pid
+    }
+
+    /// The task that is picked on `cpu`, which has one, and the rule.
+    #[inline]
+    fn pick_task(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> (Pid, Rule) {
+        let mut q = CfsRqId::root(cpu);
+        let mut rule = reasons::ONLY;
         let clock = rqs.clock(cpu);
         loop {
-            let e = self.pick_next_entity(q);
+            if self.queues[q].nr_running > 1 {
+                rule = rule.max(reasons::LEFTMOST);
+            }
+            let e = self.pick_next_entity(q, &mut rule);
             let queue = &mut self.queues[q];
             platform.work.tree(queue.nr_running);
             queue.curr = Some(e);
             let entity = &mut self.entities[e];
             entity.begin_turn(clock);
             match entity.kind {
-                EntityKind::Task(pid) => return Some(pid),
+                EntityKind::Task(pid) => {
+                    if rule == reasons::LEFTMOST && pid == rqs.curr(cpu) {
+                        rule = reasons::CURRENT_STAYS;
+                    }
+                    return (pid, rule);
+                }
                 EntityKind::Group(my_q) => q = my_q,
             }
         }
     }
 
     /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it. The entity
-    /// leaves the timeline.
+    /// leaves the timeline. `rule` becomes the buddy's if that is larger.
     #[inline]
-    fn pick_next_entity(&mut self, q: CfsRqId) -> EntityId {
+    fn pick_next_entity(&mut self, q: CfsRqId, rule: &mut Rule) -> EntityId {
         let queue = &mut self.queues[q];
         if queue.last.is_none() && queue.next.is_none() {
             return queue.timeline.pop_leftmost().expect("an entity waits");
         }
-        let picked = self.pick_buddy_or_leftmost(q);
+        let (picked, buddy) = self.pick_buddy_or_leftmost(q);
+        *rule = (*rule).max(buddy);
         self.clear_buddies(picked);
         self.timeline_remove(q, picked);
         picked
     }
 
-    /// The pick where there are buddies.
-    fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> EntityId {
+    /// The pick where there are buddies, and the rule if it is one of them.
+    fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> (EntityId, Rule) {
         let queue = &self.queues[q];
         let left = queue.timeline.leftmost().expect("an entity waits");
-        let near = |buddy: Option<EntityId>| {
-            buddy.filter(|&buddy| {
+        let near = |buddy: Option<EntityId>, rule: Rule| {
+            let buddy = buddy.filter(|&buddy| {
                 let (buddy, left) = (&self.entities[buddy], &self.entities[left]);
                 self.wakeup_preempt_entity(buddy, left) != PreemptVerdict::Preempt
-            })
+            });
+            buddy.map(|buddy| (buddy, rule))
         };
+        let next = || near(queue.next, reasons::NEXT_BUDDY);
+        let last = || near(queue.last, reasons::LAST_BUDDY);
         let buddy = match self.rules.buddies {
             Buddies::None => None,
-            Buddies::EveryWakeup => near(queue.next).or_else(|| near(queue.last)),
-            Buddies::Preempted => near(queue.last).or_else(|| near(queue.next)),
+            Buddies::EveryWakeup => next().or_else(last),
+            Buddies::Preempted => last().or_else(next),
         };
-        buddy.unwrap_or(left)
+        // A buddy that is the only entity is picked as that.
+        buddy.filter(|_| queue.nr_running > 1).unwrap_or((left, Rule::NONE))
     }
 
     /// `set_next_entity`: `e`, which a change of attributes had put away, is the queue's `curr`

@@ -1,13 +1,13 @@
 //! Preemption: when the running entity gives way, at a tick and at a wakeup.
 
-use super::Cfs;
 use super::entity::Entity;
 use super::features::Feature;
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::calc_delta_fair;
 use super::rules::{Buddies, GranRule};
-use crate::classes::{Challenge, ClassId, Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Policy};
+use super::{Cfs, reasons};
+use crate::classes::{Challenge, ClassId, Pid, Rqs, core_2_6};
+use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 
 /// The features that can make a wakeup preempt without a look at virtual times.
 const DECIDE_ALONE: u32 =
@@ -23,6 +23,12 @@ pub(super) enum PreemptVerdict {
     WithinGranularity,
     /// By more: the woken entity preempts.
     Preempt,
+}
+
+/// Whether a rule says that a fork makes its CPU reschedule.
+#[inline]
+fn is_of_fork(rule: Rule) -> bool {
+    rule == reasons::CHILD_RUNS_FIRST || rule == reasons::FORK_RESCHEDULES
 }
 
 impl Cfs {
@@ -44,6 +50,9 @@ impl Cfs {
         let entity = &self.entities[curr];
         let ran = entity.sum_exec - entity.prev_sum_exec;
         if ran > ideal {
+            platform.because(Question::Preempt, cpu, reasons::SLICE_OVER, |out| {
+                self.account_of_tick(curr, ideal, out);
+            });
             rqs.resched_curr(platform, cpu);
             if self.rules.tick_clears_buddies {
                 self.clear_buddies(curr);
@@ -61,13 +70,16 @@ impl Cfs {
             && let Some(leftmost) = queue.timeline.leftmost_vruntime()
             && entity.vruntime.ahead_of(leftmost) as u64 > ideal
         {
+            platform.because(Question::Preempt, cpu, reasons::FAR_AHEAD, |out| {
+                self.account_of_tick(curr, ideal, out);
+            });
             rqs.resched_curr(platform, cpu);
         }
     }
 
     /// `wakeup_gran`: by how much `curr` must be ahead of `woken` to be preempted, virtual ns.
     #[inline]
-    fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
+    pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
         match self.rules.gran {
             GranRule::OfRunning => calc_delta_fair(limit, curr.load),
@@ -111,20 +123,30 @@ impl Cfs {
 
     /// Whether a woken entity preempts the running one of the same queue.
     #[inline]
-    fn preempts(&self, curr: EntityId, woken: EntityId) -> bool {
+    pub(super) fn verdict_of(&self, curr: EntityId, woken: EntityId) -> PreemptVerdict {
         let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
         if self.rules.gran == GranRule::OfRunning {
             // 2.6.24 compares as unsigned, and virtual time begins just below 2^64.
             let limit = woken.vruntime + self.wakeup_gran(curr, woken);
-            return limit.ns() < curr.vruntime.ns();
+            return if limit.ns() < curr.vruntime.ns() {
+                PreemptVerdict::Preempt
+            } else if woken.vruntime.is_before(curr.vruntime) {
+                PreemptVerdict::WithinGranularity
+            } else {
+                PreemptVerdict::Behind
+            };
         }
-        self.wakeup_preempt_entity(curr, woken) == PreemptVerdict::Preempt
+        self.wakeup_preempt_entity(curr, woken)
     }
 
     /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that they are
     /// in.
     #[inline]
-    fn find_matching_se(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+    pub(super) fn find_matching_se(
+        &self,
+        mut a: EntityId,
+        mut b: EntityId,
+    ) -> (EntityId, EntityId) {
         loop {
             let (at_a, at_b) = (&self.entities[a], &self.entities[b]);
             if at_a.cfs_rq == at_b.cfs_rq {
@@ -149,6 +171,29 @@ impl Cfs {
         pid: Pid,
         challenge: Challenge,
     ) {
+        let (preempts, rule) = self.wakeup_verdict(rqs, platform, cpu, pid, challenge);
+        if preempts {
+            rqs.resched_curr(platform, cpu);
+        }
+        if challenge == Challenge::Fork && is_of_fork(platform.rule(Question::Preempt)) {
+            // The fork itself has made the CPU reschedule, and said so.
+            return;
+        }
+        platform.because(Question::Preempt, cpu, rule, |out| {
+            self.account_of_wakeup(rqs, cpu, pid, out);
+        });
+    }
+
+    /// Whether `pid` preempts the fair task that runs on `cpu`, and by which rule.
+    #[inline]
+    fn wakeup_verdict(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        pid: Pid,
+        challenge: Challenge,
+    ) -> (bool, Rule) {
         let curr_pid = rqs.curr(cpu);
         let curr = self.entity_of(curr_pid);
         let &Entity { cfs_rq: q, exec_start, .. } = &self.entities[curr];
@@ -158,18 +203,16 @@ impl Cfs {
         }
         let thread = rqs.thread(pid);
         match thread.class {
-            ClassId::Rt | ClassId::Deadline => {
-                rqs.resched_curr(platform, cpu);
-                return;
-            }
-            ClassId::Idle => return,
+            ClassId::Rt | ClassId::Deadline => return (true, reasons::CLASS_ABOVE),
+            ClassId::Idle => return (false, Rule::NONE),
             ClassId::Fair => {}
         }
         let woken = self.entity_of(pid);
-        if pid == curr_pid
-            || (self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq))
-        {
-            return;
+        if pid == curr_pid {
+            return (false, reasons::RUNS_ALREADY);
+        }
+        if self.limits.is_used() && self.throttled_hierarchy_of(self.entities[woken].cfs_rq) {
+            return (false, reasons::THROTTLED_GROUP);
         }
         match self.rules.buddies {
             Buddies::EveryWakeup => {
@@ -187,15 +230,13 @@ impl Cfs {
         }
         let running = rqs.thread(curr_pid);
         if self.rules.checks_pending && running.need_resched {
-            return;
+            return (false, reasons::RESCHED_PENDING);
         }
         let verdict = self.verdict_by_policy(running.policy, thread.policy).or_else(|| {
             let sync = challenge == Challenge::Wakeup { sync: true };
             self.verdict_by_feature(curr, woken, sync)
         });
-        if verdict.unwrap_or_else(|| self.preempts_at_common_level(curr, woken, q)) {
-            rqs.resched_curr(platform, cpu);
-        }
+        verdict.unwrap_or_else(|| self.verdict_at_common_level(curr, woken, q, challenge))
     }
 
     /// Whether queue `q` has so many entities that buddies are of use: a latency's worth.
@@ -206,53 +247,75 @@ impl Cfs {
 
     /// Whether the policies of the running task and the woken one decide alone.
     #[inline]
-    fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<bool> {
+    fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
-            Policy::Batch => Some(false),
-            Policy::Idle if self.rules.idle_policy_never_preempts => Some(false),
-            _ if running == Policy::Idle && self.rules.idle_policy_gives_way => Some(true),
+            Policy::Batch => Some((false, reasons::BATCH_WAITS)),
+            Policy::Idle if self.rules.idle_policy_never_preempts => {
+                Some((false, reasons::IDLE_WAITS))
+            }
+            _ if running == Policy::Idle && self.rules.idle_policy_gives_way => {
+                Some((true, reasons::IDLE_YIELDS))
+            }
             _ => None,
         }
     }
 
     /// Whether a feature decides, without a look at virtual times.
     #[inline]
-    fn verdict_by_feature(&mut self, curr: EntityId, woken: EntityId, sync: bool) -> Option<bool> {
+    fn verdict_by_feature(
+        &mut self,
+        curr: EntityId,
+        woken: EntityId,
+        sync: bool,
+    ) -> Option<(bool, Rule)> {
         let tunables = &self.tunables;
         if tunables.has_any(DECIDE_ALONE) {
             let (a, b) = (&self.entities[curr].averages, &self.entities[woken].averages);
             let brief = |ns: u64| (ns as i64) < tunables.migration_cost_ns;
             let sync = sync && tunables.has(Feature::SyncWakeups);
-            if (tunables.has(Feature::WakeupSync) && sync)
-                || (tunables.has(Feature::WakeupOverlap)
-                    && brief(a.avg_overlap)
-                    && brief(b.avg_overlap))
+            if tunables.has(Feature::WakeupSync) && sync {
+                return Some((true, reasons::WAKEUP_SYNC));
+            }
+            if tunables.has(Feature::WakeupOverlap) && brief(a.avg_overlap) && brief(b.avg_overlap)
             {
-                return Some(true);
+                return Some((true, reasons::WAKEUP_OVERLAP));
             }
             if tunables.has(Feature::WakeupRunning) && b.avg_running < a.avg_running {
                 self.set_next_buddy(woken);
-                return Some(true);
+                return Some((true, reasons::WAKEUP_RUNNING));
             }
         }
-        (!self.tunables.has(Feature::WakeupPreempt)).then_some(false)
+        let off = !self.tunables.has(Feature::WakeupPreempt);
+        off.then_some((false, reasons::NO_WAKEUP_PREEMPT))
     }
 
     /// Compares virtual times where the two, or their groups, compete with each other. A task that
     /// is preempted in this way becomes `last` if its queue `q` has many: it may run on before the
     /// leftmost.
     #[inline]
-    fn preempts_at_common_level(&mut self, curr: EntityId, woken: EntityId, q: CfsRqId) -> bool {
+    fn verdict_at_common_level(
+        &mut self,
+        curr: EntityId,
+        woken: EntityId,
+        q: CfsRqId,
+        challenge: Challenge,
+    ) -> (bool, Rule) {
         let (mut running, mut challenger) = self.find_matching_se(curr, woken);
-        while !self.preempts(running, challenger) {
-            if !self.rules.tries_levels_upward {
-                return false;
+        let mut rule = reasons::BEYOND_GRANULARITY;
+        loop {
+            let verdict = self.verdict_of(running, challenger);
+            if verdict == PreemptVerdict::Preempt {
+                break;
             }
             let parents = (self.entities[running].parent, self.entities[challenger].parent);
-            let (Some(above_running), Some(above_challenger)) = parents else {
-                return false;
-            };
-            (running, challenger) = (above_running, above_challenger);
+            if self.rules.tries_levels_upward
+                && let (Some(above_running), Some(above_challenger)) = parents
+            {
+                (running, challenger) = (above_running, above_challenger);
+                rule = reasons::BEYOND_GRANULARITY_ABOVE;
+                continue;
+            }
+            return (false, self.rule_of_waiting(challenger, verdict, challenge));
         }
         let entity = &self.entities[running];
         if self.rules.buddies == Buddies::Preempted
@@ -262,8 +325,28 @@ impl Cfs {
             && self.has_many(q)
         {
             self.set_last_buddy(running);
+            rule = reasons::BEYOND_GRANULARITY_LAST;
         }
-        true
+        (true, rule)
+    }
+
+    /// The rule by which `woken`, compared with the running entity, does not preempt it.
+    #[inline]
+    fn rule_of_waiting(
+        &self,
+        woken: EntityId,
+        verdict: PreemptVerdict,
+        challenge: Challenge,
+    ) -> Rule {
+        if challenge == Challenge::Fork && self.tunables.has(Feature::StartDebit) {
+            reasons::START_DEBIT
+        } else if self.queues[self.entities[woken].cfs_rq].next == Some(woken) {
+            reasons::WITHIN_GRANULARITY_NEXT
+        } else if verdict == PreemptVerdict::Behind {
+            reasons::NOT_BEHIND
+        } else {
+            reasons::WITHIN_GRANULARITY
+        }
     }
 
     /// `check_preempt_curr` by the class of whatever runs on `cpu`, for a fair task that comes
@@ -278,7 +361,10 @@ impl Cfs {
     ) {
         match rqs.thread(rqs.curr(cpu)).class {
             ClassId::Fair => self.check_preempt_wakeup(rqs, platform, cpu, pid, challenge),
-            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Idle => {
+                platform.by_rule(Question::Preempt, cpu, core_2_6::IDLE_GIVES_WAY);
+                rqs.resched_curr(platform, cpu);
+            }
             // The classes above never give way to a fair task.
             ClassId::Rt | ClassId::Deadline => {}
         }

@@ -3,12 +3,12 @@
 //! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
 //! to the CPU of the waker if that does not upset the balance (`wake_affine`).
 
-use super::Cfs;
 use super::features::Feature;
 use super::ids::EntityId;
 use super::lb_env::SCHED_LOAD_SCALE;
+use super::{Cfs, reasons};
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform};
+use schedlab_core::{CpuId, Evidence, Platform, Question, Rule};
 
 impl Cfs {
     /// `select_task_rq_fair` at a wakeup.
@@ -21,28 +21,40 @@ impl Cfs {
         sync: bool,
     ) -> CpuId {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
+        let mut by_rule = |cpu, rule| {
+            platform.by_rule(Question::SelectCpu, cpu, rule);
+            cpu
+        };
         if !self.tunables.has(Feature::AffineWakeups) || !rqs.is_allowed(pid, this) {
-            return prev;
+            return by_rule(prev, reasons::NOT_AFFINE);
         }
         if this == prev && self.groups.only_root() {
             // There is nothing to choose, and there are no shares to bring up to date.
-            return prev;
+            return by_rule(prev, reasons::WAKER_HERE);
         }
         let affine = rqs.domains.of(this).find(|&level| {
             let level = rqs.domains.level(level);
             level.params.wake_affine && level.share(this, prev)
         });
         let Some(level) = affine else {
-            return prev;
+            return by_rule(prev, reasons::NO_AFFINE_DOMAIN);
         };
         if self.tunables.has(Feature::LbSharesUpdate) {
             self.update_shares(rqs, platform, level, this);
         }
-        if this != prev && self.wake_affine(rqs, level, pid, sync) { this } else { prev }
+        if this == prev {
+            platform.by_rule(Question::SelectCpu, prev, reasons::WAKER_HERE);
+            return prev;
+        }
+        let loads = self.affine_loads(rqs, level, pid, sync);
+        let rule = loads.wake_affine();
+        let chosen = if rule == reasons::PREVIOUS_CPU { prev } else { this };
+        platform.because(Question::SelectCpu, chosen, rule, |out| loads.account(out));
+        chosen
     }
 
-    /// `wake_affine`: whether `pid` may come to the waker's CPU.
-    fn wake_affine(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> bool {
+    /// What `wake_affine` compares: the loads of the waker's CPU and the previous one.
+    fn affine_loads(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> AffineLoads {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         let params = &rqs.domains.level(level).params;
         let index = params.wake_idx;
@@ -67,12 +79,13 @@ impl Cfs {
         let with =
             this_load.wrapping_add(self.effective_load(group, this, weight, weight, asym) as u64);
         let without = load.wrapping_add(self.effective_load(group, prev, 0, weight, asym) as u64);
-        if this_load == 0 || with.wrapping_mul(100) <= without.wrapping_mul(imbalance) {
-            return true;
-        }
-        this_load <= load
+        let is_balanced =
+            this_load == 0 || with.wrapping_mul(100) <= without.wrapping_mul(imbalance);
+        let is_light = !is_balanced
+            && this_load <= load
             && this_load.wrapping_add(self.cpu_loads.target_load(prev, index, bias))
-                <= self.cpu_avg_load_per_task(rqs, this)
+                <= self.cpu_avg_load_per_task(rqs, this);
+        AffineLoads { this_load, load, with, without, imbalance, sync, is_balanced, is_light }
     }
 
     /// Whether a synchronous wakeup is taken as one: not if waker or woken usually run on for long
@@ -91,7 +104,22 @@ impl Cfs {
 
     /// `select_task_rq_fair` at a fork: from the largest domain downward the idlest group, and in
     /// it the idlest CPU.
-    pub(super) fn select_for_fork(&mut self, rqs: &Rqs, pid: Pid) -> CpuId {
+    pub(super) fn select_for_fork(
+        &mut self,
+        rqs: &Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+    ) -> CpuId {
+        let this = rqs.this_cpu;
+        let chosen = self.idlest_for_fork(rqs, pid);
+        let rule = if chosen == this { reasons::FORK_HERE } else { reasons::FORK_IDLEST };
+        platform.because(Question::SelectCpu, chosen, rule, |out| {
+            self.account_of_fork(this, chosen, out);
+        });
+        chosen
+    }
+
+    fn idlest_for_fork(&self, rqs: &Rqs, pid: Pid) -> CpuId {
         let mut cpu = rqs.this_cpu;
         let forks = |&level: &usize| rqs.domains.level(level).params.balance_fork;
         // All domains up to the first that does not balance at fork.
@@ -168,6 +196,59 @@ impl Cfs {
             }
         }
         best.map(|(_, cpu)| cpu)
+    }
+}
+
+/// What `wake_affine` compares.
+struct AffineLoads {
+    /// The load of the waker's CPU; without the waker if the wakeup is taken as synchronous.
+    this_load: u64,
+    /// The load of the previous CPU.
+    load: u64,
+    /// The load of the waker's CPU with the task.
+    with: u64,
+    /// The load of the previous CPU as it is compared with that.
+    without: u64,
+    /// What may be on the waker's CPU for 100 on the previous one.
+    imbalance: u64,
+    /// The wakeup is taken as synchronous.
+    sync: bool,
+    /// The task does not upset the balance.
+    is_balanced: bool,
+    /// It does, but both loads are light.
+    is_light: bool,
+}
+
+impl AffineLoads {
+    /// `wake_affine`: by which rule the task comes to the waker's CPU; or [`reasons::PREVIOUS_CPU`],
+    /// if it does not.
+    #[inline]
+    fn wake_affine(&self) -> Rule {
+        if self.is_balanced {
+            if self.sync {
+                reasons::AFFINE_SYNC
+            } else if self.this_load == 0 {
+                reasons::AFFINE_IDLE
+            } else {
+                reasons::AFFINE_BALANCED
+            }
+        } else if self.is_light {
+            reasons::AFFINE_LIGHT
+        } else {
+            reasons::PREVIOUS_CPU
+        }
+    }
+
+    /// The grounds.
+    #[cold]
+    #[inline(never)]
+    fn account(&self, out: &mut Evidence) {
+        out.term("this_load", self.this_load as i64)
+            .term("load", self.load as i64)
+            .term("this_load_with_task", self.with as i64)
+            .term("load_compared", self.without as i64)
+            .term("imbalance_pct", self.imbalance as i64)
+            .term("sync", i64::from(self.sync));
     }
 }
 

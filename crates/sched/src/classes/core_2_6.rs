@@ -29,10 +29,37 @@ use super::{Challenge, Class, Dequeue, Enqueue, FairClass, NoClass, Pid, Rqs, Se
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats, Inspect, Load,
-    Parent, Platform, Promises, Refused, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey,
-    Tunable, TunableError, Waker, tunables,
+    BlockReason, Candidate, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats,
+    Inspect, Load, Parent, Platform, Promises, Question, Refused, Reply, RuleDoc, SchedAttr,
+    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
+
+schedlab_core::define_rules! {
+    /// The rules of the core: 1 to 39.
+    pub static RULES {
+        1 IDLE Pick "idle":
+            "No class has a thread for this CPU: its idle thread runs.";
+        5 IDLE_GIVES_WAY Preempt "idle_gives_way":
+            "The CPU idles, and the idle thread gives way to every other.";
+        6 RENICED Preempt "reniced":
+            "The task has become more urgent, or is the current one and has another nice value: \
+             its CPU chooses anew.";
+        10 STILL_QUEUED SelectCpu "still_queued":
+            "The task has not left its runqueue since it blocked: it stays on its CPU.";
+        11 FEWEST_THREADS SelectCpu "fewest_threads":
+            "The task comes from outside the machine's load: it starts on the allowed CPU with \
+             the fewest threads.";
+        12 FIRST_ALLOWED SelectCpu "first_allowed":
+            "The affinity forbids the CPU that was chosen: the task starts on the first that is \
+             allowed.";
+        20 PLACED Migrate "placed_at_wakeup":
+            "The task was woken on another CPU than the one where it ran last.";
+        21 AFFINITY Migrate "affinity":
+            "The affinity of the task forbids the CPU where it is.";
+        22 HOTPLUG Migrate "hotplug":
+            "The CPU goes off line: its tasks must leave it.";
+    }
+}
 
 /// A release: its classes and the core around them.
 #[derive(Clone, Debug)]
@@ -119,7 +146,10 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let cpu = self.core.cpu_of(pid);
         match self.class_of(self.core.curr(cpu)) {
             // The idle thread gives way to every thread.
-            ClassId::Idle => self.core.resched_curr(platform, cpu),
+            ClassId::Idle => {
+                platform.by_rule(Question::Preempt, cpu, IDLE_GIVES_WAY);
+                self.core.resched_curr(platform, cpu);
+            }
             class => class!(self, class, check_preempt_curr(platform, cpu, pid, challenge)),
         }
     }
@@ -176,6 +206,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         if let Some(pid) = self.fair.pick_next_task(&mut self.core, platform, cpu) {
             return pid;
         }
+        platform.by_rule(Question::Pick, cpu, IDLE);
         self.core.idle_thread(cpu)
     }
 
@@ -201,12 +232,19 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.core.update_rq_clock(platform, cpu);
             self.deactivate_task(platform, pid, Dequeue::Migrate);
         }
+        self.must_leave(platform, cpu, to);
         self.set_task_cpu(platform, pid, to);
         if queued {
             self.core.update_rq_clock(platform, to);
             self.activate_task(platform, pid, Enqueue::Migrated);
             self.check_preempt_curr(platform, pid, Challenge::Other);
         }
+    }
+
+    /// Names the rule by which a task leaves `cpu`, which is forbidden to it, for `to`.
+    fn must_leave(&self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
+        let rule = if self.core.is_online(cpu) { AFFINITY } else { HOTPLUG };
+        platform.by_rule(Question::Migrate, to, rule);
     }
 
     /// Where a new task goes whose parent holds no CPU: the allowed CPU with the fewest threads,
@@ -239,6 +277,10 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.fair.enqueue_task(&mut self.core, platform, cpu, pid, Enqueue::Restored);
             // More urgent than before, or running and less urgent than before.
             if nice < old.nice || self.core.is_running(pid) {
+                platform.because(Question::Preempt, cpu, RENICED, |evidence| {
+                    let (old, new) = (i64::from(old.nice), i64::from(nice));
+                    evidence.term("old_nice", old).term("nice", new);
+                });
                 self.core.resched_curr(platform, cpu);
             }
         }
@@ -311,7 +353,10 @@ pub fn wake_migration_thread<F: FairClass>(
     match rqs.thread(rqs.curr(cpu)).class {
         ClassId::Fair => fair.check_preempt_curr(rqs, platform, cpu, pid, challenge),
         ClassId::Rt => rt.check_preempt_curr(rqs, platform, cpu, pid, challenge),
-        ClassId::Idle | ClassId::Deadline => rqs.resched_curr(platform, cpu),
+        ClassId::Idle | ClassId::Deadline => {
+            platform.by_rule(Question::Preempt, cpu, IDLE_GIVES_WAY);
+            rqs.resched_curr(platform, cpu);
+        }
     }
 }
 
@@ -334,7 +379,14 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             address_space: attr.address_space,
         };
         let cpu = match parent {
-            Parent::External => self.emptiest_cpu(&attr.allowed),
+            Parent::External => {
+                let cpu = self.emptiest_cpu(&attr.allowed);
+                platform.because(Question::SelectCpu, cpu, FEWEST_THREADS, |evidence| {
+                    let threads = self.core.nr_running[cpu.index()];
+                    evidence.term("nr_running", i64::from(threads));
+                });
+                cpu
+            }
             Parent::Task { cpu, .. } => cpu,
         };
         self.core.thread_mut(pid).cpu = cpu;
@@ -348,7 +400,9 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
-                attr.allowed.first(self.core.cpus()).unwrap_or(chosen)
+                let first = attr.allowed.first(self.core.cpus()).unwrap_or(chosen);
+                platform.by_rule(Question::SelectCpu, first, FIRST_ALLOWED);
+                first
             };
             if chosen != cpu {
                 self.core.thread_mut(pid).cpu = chosen;
@@ -378,6 +432,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             let select = Select::Wakeup { sync };
             let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, select));
             if chosen != cpu {
+                platform.by_rule(Question::Migrate, chosen, PLACED);
                 self.set_task_cpu(platform, pid, chosen);
                 self.core.update_rq_clock(platform, chosen);
             }
@@ -385,6 +440,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             if let Waker::Task { task, .. } = waker {
                 self.fair.task_wakes_other(&self.core, self.core.pid(task));
             }
+        } else {
+            platform.by_rule(Question::SelectCpu, cpu, STILL_QUEUED);
         }
         self.check_preempt_curr(platform, pid, Challenge::Wakeup { sync });
         self.core.thread_mut(pid).runnable = true;
@@ -470,6 +527,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
             let Self { core: rqs, rt, fair, .. } = self;
             wake_migration_thread(fair, rqs, rt, platform, cpu);
         } else {
+            self.must_leave(platform, cpu, to);
             self.set_task_cpu(platform, pid, to);
         }
     }
@@ -546,6 +604,19 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
 
     fn promises(&self, load: &Load) -> Promises {
         Promises { real_time_first: true, ..self.fair.promises(&self.core, load) }
+    }
+
+    fn rules(&self) -> Vec<&'static RuleDoc> {
+        RULES.iter().chain(rt::rules::RULES).chain(self.fair.rules()).collect()
+    }
+
+    /// Of the first class that has anybody.
+    fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
+        let before = out.len();
+        self.rt.candidates(&self.core, cpu, out);
+        if out.len() == before {
+            self.fair.candidates(&self.core, cpu, out);
+        }
     }
 
     fn describe_domains(&self) -> Option<String> {

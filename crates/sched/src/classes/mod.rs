@@ -48,8 +48,8 @@ use alloc::vec::Vec;
 use bandwidth::Quota;
 use rt::RealTime;
 use schedlab_core::{
-    CpuId, GroupId, GroupStats, Load, Parent, Platform, Promises, SchedAttr, TaskAttr, TimerKey,
-    Tunable, TunableError,
+    Candidate, CpuId, GroupId, GroupStats, Load, Parent, Platform, Promises, RuleDoc, SchedAttr,
+    TaskAttr, TimerKey, Tunable, TunableError,
 };
 
 /// Why a thread is put on a runqueue.
@@ -350,6 +350,15 @@ pub trait FairClass: Class {
     /// # Errors
     /// If the kernel refuses the value for another reason.
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
+
+    /// The rules by which the class decides: 120 to 199.
+    fn rules(&self) -> &'static [RuleDoc] {
+        &[]
+    }
+
+    /// Adds those among whom the class would choose on `cpu` now; see
+    /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 
     /// What the release promises.
     fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;

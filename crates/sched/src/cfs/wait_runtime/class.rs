@@ -2,13 +2,17 @@
 
 use super::{Entity, WaitRuntime};
 use crate::cfs::load_weight::LoadWeight;
+use crate::cfs::reasons;
 use crate::classes::rt::RealTime;
-use crate::classes::{Challenge, Class, ClassId, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
+use crate::classes::{
+    Challenge, Class, ClassId, Dequeue, Enqueue, FairClass, Pid, Rqs, Select, core_2_6,
+};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::Load as Workload;
 use schedlab_core::{
-    CpuId, Parent, Platform, Policy, Promises, SchedAttr, TaskAttr, Tunable, TunableError,
+    Candidate, CpuId, Parent, Platform, Policy, Promises, Question, RuleDoc, SchedAttr, TaskAttr,
+    Tunable, TunableError,
 };
 
 impl Class for WaitRuntime {
@@ -62,6 +66,7 @@ impl Class for WaitRuntime {
     ) {
         let thread = rqs.thread(pid);
         if thread.class == ClassId::Rt {
+            platform.by_rule(Question::Preempt, cpu, reasons::CLASS_ABOVE);
             self.update_curr(rqs, cpu);
             rqs.resched_curr(platform, cpu);
             return;
@@ -71,12 +76,15 @@ impl Class for WaitRuntime {
         } else {
             self.tunables.wakeup_granularity_ns
         };
-        if let Some(curr) = self.curr
-            && curr != pid
-            && self.is_preempted_by(curr, pid, gran)
-        {
-            rqs.resched_curr(platform, cpu);
-        }
+        let rule = match self.curr {
+            Some(curr) if curr == pid => reasons::RUNS_ALREADY,
+            Some(curr) if self.is_preempted_by(curr, pid, gran) => {
+                rqs.resched_curr(platform, cpu);
+                reasons::BEYOND_GRANULARITY_KEY
+            }
+            _ => reasons::WITHIN_GRANULARITY_KEY,
+        };
+        platform.because(Question::Preempt, cpu, rule, |out| self.account_of_check(pid, gran, out));
     }
 
     fn pick_next_task(
@@ -86,6 +94,14 @@ impl Class for WaitRuntime {
         cpu: CpuId,
     ) -> Option<Pid> {
         let pid = self.timeline.leftmost()?.pid();
+        let rule = if self.nr_running == 1 {
+            reasons::ONLY
+        } else if pid == rqs.curr(cpu) {
+            reasons::CURRENT_LEAST_FAIR_KEY
+        } else {
+            reasons::LEAST_FAIR_KEY
+        };
+        platform.because(Question::Pick, cpu, rule, |out| self.account_of_pick(rqs, out));
         self.set_curr_task(rqs, platform, cpu, pid);
         Some(pid)
     }
@@ -108,15 +124,28 @@ impl Class for WaitRuntime {
         self.curr = Some(pid);
     }
 
-    fn select_task_rq(&mut self, rqs: &mut Rqs, _: &mut Platform, pid: Pid, _: Select) -> CpuId {
-        rqs.cpu_of(pid)
+    fn select_task_rq(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        _: Select,
+    ) -> CpuId {
+        let cpu = rqs.cpu_of(pid);
+        platform.by_rule(Question::SelectCpu, cpu, reasons::ONE_CPU);
+        cpu
     }
 
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.dequeue_entity(rqs, cpu, pid, false);
         self.enqueue_entity(rqs, cpu, pid, false);
         let first = self.timeline.leftmost().map_or(pid, |first| first.pid());
-        if first != pid && self.is_preempted_by(pid, first, self.granularity()) {
+        let gran = self.granularity();
+        if first != pid && self.is_preempted_by(pid, first, gran) {
+            let rule = reasons::BEYOND_GRANULARITY_KEY;
+            platform.because(Question::Preempt, cpu, rule, |out| {
+                self.account_of_check(first, gran, out);
+            });
             rqs.resched_curr(platform, cpu);
         }
     }
@@ -167,13 +196,17 @@ impl Class for WaitRuntime {
         let curr = rqs.curr(cpu);
         if curr == pid {
             if rqs.thread(pid).prio > old_prio {
+                platform.by_rule(Question::Preempt, cpu, reasons::PRIORITY_LOWERED);
                 rqs.resched_curr(platform, cpu);
             }
             return;
         }
         match rqs.thread(curr).class {
             ClassId::Fair => self.check_preempt_curr(rqs, platform, cpu, pid, Challenge::Other),
-            ClassId::Idle => rqs.resched_curr(platform, cpu),
+            ClassId::Idle => {
+                platform.by_rule(Question::Preempt, cpu, core_2_6::IDLE_GIVES_WAY);
+                rqs.resched_curr(platform, cpu);
+            }
             ClassId::Rt | ClassId::Deadline => {}
         }
     }
@@ -222,6 +255,14 @@ impl FairClass for WaitRuntime {
 
     fn promises(&self, _: &Rqs, _load: &Workload) -> Promises {
         Promises::default()
+    }
+
+    fn rules(&self) -> &'static [RuleDoc] {
+        reasons::RULES
+    }
+
+    fn candidates(&self, rqs: &Rqs, _: CpuId, out: &mut Vec<Candidate>) {
+        self.candidates_fair(rqs, out);
     }
 
     fn audit(&self, _: &Rqs) -> Result<(), String> {

@@ -30,6 +30,7 @@
 //! `sched_stat_granularity_ns` (0) cannot be changed.
 
 mod class;
+mod reasons;
 mod tunables;
 
 use super::load_weight::{LoadWeight, calc_delta_mine, inverse};
@@ -67,6 +68,8 @@ struct Entity {
     prev_sum_exec: u64,
     address_space: u32,
     on_rq: bool,
+    /// The number of its arrival in the tree.
+    arrival: u64,
 }
 
 impl Default for Entity {
@@ -82,6 +85,7 @@ impl Default for Entity {
             prev_sum_exec: 0,
             address_space: 0,
             on_rq: false,
+            arrival: 0,
         }
     }
 }
@@ -119,6 +123,8 @@ pub struct WaitRuntime {
     fair_clock: u64,
     /// What sleepers were given and runners have yet to pay for, ns.
     sleeper_bonus: u64,
+    /// The number of the next arrival in the tree.
+    arrivals: u64,
 }
 
 /// 2.6.23 with its classes.
@@ -146,6 +152,7 @@ impl WaitRuntime {
             // Not 0, which stands for "never".
             fair_clock: 1,
             sleeper_bonus: 0,
+            arrivals: 0,
         }
     }
 
@@ -233,9 +240,12 @@ impl WaitRuntime {
     }
 
     fn timeline_insert(&mut self, pid: Pid, key: u64) {
+        self.arrivals += 1;
+        let arrival = self.arrivals;
         let entity = self.entity(pid);
         entity.fair_key = key;
         entity.on_rq = true;
+        entity.arrival = arrival;
         self.load += self.entities[pid.index()].load.weight;
         self.nr_running += 1;
         self.nodes.insert(&mut self.timeline, TreeNode::of(pid), key);
