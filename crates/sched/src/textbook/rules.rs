@@ -174,8 +174,8 @@ mod tests {
         platform.take_accounts();
         let next = sched.schedule(platform, CPU).expect("some task is ready");
         let accounts = platform.take_accounts();
-        let picks = accounts.iter().filter(|account| account.question.name() == "pick");
-        let account = picks.last().expect("it was asked");
+        let mut picks = accounts.iter().filter(|account| account.question.name() == "pick");
+        let account = picks.next_back().expect("it was asked");
         assert_eq!(account.evidence.best(), Ok(Some(Who::Task(next))));
         let candidates = &account.evidence.candidates;
         (next.0, account.rule, candidates.iter().map(|other| (other.who, other.rank[1])).collect())
