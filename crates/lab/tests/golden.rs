@@ -89,8 +89,8 @@ fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Any observer can be attached to a golden schedule, and whether it asks for reasons changes nothing
-/// else that it sees.
+/// Any observer can be attached to a golden schedule, and whether it asks for reasons changes
+/// nothing else that it sees.
 #[test]
 fn a_golden_schedule_can_be_observed() {
     #[derive(Default)]
@@ -111,4 +111,5 @@ fn a_golden_schedule_can_be_observed() {
     let (plain, asked) = (observe(false), observe(true));
     assert!(plain.events > 100, "{} events", plain.events);
     assert_eq!((plain.events, plain.accounts), (asked.events, 0));
+    assert!(asked.accounts > 10, "{} accounts", asked.accounts);
 }

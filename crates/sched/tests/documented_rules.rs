@@ -1,4 +1,5 @@
-//! The pages of the schedulers list the rules by which they decide, as the schedulers themselves do.
+//! The pages of the schedulers list the rules by which they decide, as the schedulers themselves
+//! do.
 
 use schedlab_core::{BuildConfig, RuleDoc};
 use schedlab_sched::registry::ALL;

@@ -42,9 +42,9 @@
 //!
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
-//! `releases.rs`: slices and deadlines. `rules.rs`: the rules of its decisions, by number. `locality.rs`: how far CPUs are from each other.
-//! `idle_map.rs`: which CPUs idle. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes
-//! of nice and policy.
+//! `releases.rs`: slices and deadlines. `rules.rs`: the rules of its decisions, by number.
+//! `locality.rs`: how far CPUs are from each other. `idle_map.rs`: which CPUs idle. `fork_exit.rs`:
+//! starts, forks and exits. `syscalls.rs`: changes of nice and policy.
 //!
 //! # Not here
 //!

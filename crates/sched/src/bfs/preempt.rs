@@ -68,7 +68,8 @@ impl Bfs {
         }
     }
 
-    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was compared.
+    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was
+    /// compared.
     #[inline]
     fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
         platform.because(Question::Preempt, cpu, rule, move |evidence| {

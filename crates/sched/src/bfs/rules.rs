@@ -53,9 +53,9 @@ define_rules! {
 }
 
 impl Bfs {
-    /// Lists the tasks that `cpu` could run at `jiffies`: those that are queued, and the running one
-    /// as it would stand when put away. Each is ranked by level, by whether it is overdue, by its
-    /// deadline as the CPU sees it, and by its place in the list.
+    /// Lists the tasks that `cpu` could run at `jiffies`: those that are queued, and the running
+    /// one as it would stand when put away. Each is ranked by level, by whether it is overdue, by
+    /// its deadline as the CPU sees it, and by its place in the list.
     #[cold]
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, jiffies: u64, out: &mut Vec<Candidate>) {

@@ -78,8 +78,8 @@ impl OrderN {
         }
     }
 
-    /// The runnable tasks that no other CPU runs and that may run on `cpu`, with their places in the
-    /// runqueue.
+    /// The runnable tasks that no other CPU runs and that may run on `cpu`, with their places in
+    /// the runqueue.
     fn eligible(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, i64)> + '_ {
         let prev = self.cpus[cpu.index()].current;
         self.run_queue

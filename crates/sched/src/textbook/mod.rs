@@ -395,7 +395,8 @@ impl Textbook {
         }
     }
 
-    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was compared.
+    /// Names the rule by which `task` preempts what `cpu` runs, or does not, with what was
+    /// compared.
     #[inline]
     fn explain_preempt(&self, platform: &mut Platform, task: TaskId, cpu: CpuId, rule: Rule) {
         let now_ns = platform.now_ns();

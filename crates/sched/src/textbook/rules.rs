@@ -1,4 +1,5 @@
-//! The rules by which the textbooks' policies decide, by number, and those among whom a CPU chooses.
+//! The rules by which the textbooks' policies decide, by number, and those among whom a CPU
+//! chooses.
 
 use super::{NO_QUANTUM, OrderBy, State, Task, Textbook};
 use alloc::vec::Vec;
@@ -71,8 +72,8 @@ impl Textbook {
         RULES.iter().filter(applies).collect()
     }
 
-    /// Lists the running task of `cpu`, unless it has blocked or must leave, and the ready ones that
-    /// it could take, each ranked by what the policy orders by.
+    /// Lists the running task of `cpu`, unless it has blocked or must leave, and the ready ones
+    /// that it could take, each ranked by what the policy orders by.
     #[cold]
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, now_ns: u64, out: &mut Vec<Candidate>) {

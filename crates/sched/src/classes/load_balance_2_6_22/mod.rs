@@ -356,8 +356,8 @@ impl Domains {
     }
 
     /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes on
-    /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker if
-    /// it promises to sleep at once.
+    /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker
+    /// if it promises to sleep at once.
     pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> Option<Rule> {
         let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
         let level = self.tree.of(this).find(has_both)?;
