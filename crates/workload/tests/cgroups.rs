@@ -212,6 +212,10 @@ fn examples_of_the_manual() {
             assert_eq!(error.to_string(), text.trim_end());
         } else if text.contains("@students") {
             cgrules::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
+        } else if text.contains("\"tasks\"") {
+            let target = schedlab_workload::Target { cpus: CPUS, limited: false };
+            schedlab_workload::rt_app::load("manual", text, &target)
+                .unwrap_or_else(|error| panic!("{error}"));
         } else if text.contains("# tasks ") {
             groups::Users::parse("manual", text).unwrap_or_else(|error| panic!("{error}"));
         } else if language != "sh" {
@@ -222,7 +226,7 @@ fn examples_of_the_manual() {
         }
         read += 1;
     }
-    assert_eq!(read, 8);
+    assert_eq!(read, 9);
 }
 
 /// What is written to a group is what it then has.

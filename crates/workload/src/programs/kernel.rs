@@ -26,8 +26,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 /// One task may take so many steps at one nanosecond; then the run is stopped. A step that blocks
-/// and is tried again is counted once, and the first thousand of all tasks together are not
-/// counted.
+/// and is tried again is counted once; the first thousand of all tasks together are not counted.
 pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
 
 /// All tasks together may take so many; and, if that is more, [`EVENTS_AT_ONE_INSTANT_EACH`] times
