@@ -4,13 +4,13 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::Vruntime;
-use super::{Eevdf, Version};
+use super::{Eevdf, Version, rules};
 use crate::classes::{Pid, Rqs};
 use crate::random::Random;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform, Policy,
-    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    Account, Administer, BlockReason, BuildConfig, CpuId, CpuSet, GroupId, Parent, Platform,
+    Policy, Question, SchedAttr, Scheduler, TaskAttr, TaskId, Waker, Who,
 };
 
 const CPU: CpuId = CpuId(0);
@@ -102,6 +102,12 @@ impl Bench {
         self.sched.core.task(self.sched.core.curr(CPU))
     }
 
+    /// The account of the last pick.
+    fn last_pick(&mut self) -> Account {
+        let accounts = self.platform.take_accounts();
+        accounts.into_iter().rfind(|account| account.question == Question::Pick).unwrap()
+    }
+
     fn sleep(&mut self, task: TaskId) -> Option<TaskId> {
         self.sched.block(&mut self.platform, CPU, task, BlockReason::Interruptible);
         self.settle()
@@ -132,6 +138,17 @@ impl Bench {
     }
 }
 
+/// The candidates of a pick with the first three numbers of their ranks.
+fn ranks(pick: &Account) -> Vec<(TaskId, [i64; 3])> {
+    let candidates = pick.evidence.candidates.iter();
+    candidates
+        .map(|candidate| match candidate.who {
+            Who::Task(task) => (task, [0, 1, 2].map(|at| candidate.rank[at])),
+            who => panic!("{who:?} is no task"),
+        })
+        .collect()
+}
+
 fn nice(nice: i32) -> SchedAttr {
     SchedAttr::nice(nice)
 }
@@ -154,6 +171,63 @@ fn two_hogs_of_nice_0() {
     assert_eq!(bench.times(b), (951_424, 3_751_424));
     let runs: Vec<_> = (5..=13).map(|k| bench.tick(k * MS).unwrap()).collect();
     assert_eq!(runs, [a, a, b, b, b, a, a, a, b]);
+}
+
+#[test]
+fn picks_and_wakeup_checks_say_why() {
+    for version in [Version::V6_6, Version::V6_12, Version::V6_18] {
+        // Example 12.1.
+        let mut bench = Bench::new(version, 1);
+        bench.platform.ask(true);
+        let (a, b) = (bench.fork(nice(0)), bench.fork(nice(0)));
+        assert_eq!(bench.settle(), Some(a));
+        let pick = bench.last_pick();
+        assert_eq!(pick.rule, rules::EARLIEST_ELIGIBLE);
+        // Equals: the first that came. The request is half as long, but in 6.6 that is lost.
+        let request = if version == Version::V6_6 { 2_800_000 } else { 1_400_000 };
+        let first = if version == Version::V6_6 { -1 } else { 0 };
+        assert_eq!(ranks(&pick), [(a, [2, request, first]), (b, [2, request, 1])]);
+        assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(a))));
+        // Eligible, and protected.
+        assert_eq!(bench.schedule(), Some(a));
+        let pick = bench.last_pick();
+        assert_eq!(pick.rule, rules::PROTECTED);
+        let place = if version == Version::V6_6 { -1 } else { 1 };
+        assert_eq!(ranks(&pick), [(b, [2, request, 0]), (a, [1, request, place])]);
+        // It has had too much.
+        bench.at(MS);
+        assert_eq!(bench.schedule(), Some(b));
+        let pick = bench.last_pick();
+        assert_eq!(pick.rule, rules::EARLIEST_ELIGIBLE);
+        let standings: Vec<i64> = ranks(&pick).iter().map(|(_, rank)| rank[0]).collect();
+        assert_eq!(standings, [2, 3]);
+        // A newcomer finds the current task protected.
+        bench.fork(nice(0));
+        assert_eq!(bench.platform.rule(Question::Preempt), rules::CURR_PROTECTED);
+        bench.fork(SchedAttr { policy: Policy::Batch, ..nice(0) });
+        assert_eq!(bench.platform.rule(Question::Preempt), rules::NEVER_PREEMPTS);
+    }
+}
+
+#[test]
+fn the_members_of_a_group_are_candidates_within_it() {
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.platform.ask(true);
+    let group = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 1024).unwrap();
+    let [member, other] =
+        [0; 2].map(|_| bench.fork_with(&TaskAttr { group, ..TaskAttr::default() }));
+    assert_eq!(bench.settle(), Some(member));
+    let pick = bench.last_pick();
+    let who: Vec<(GroupId, Who)> =
+        pick.evidence.candidates.iter().map(|other| (other.within, other.who)).collect();
+    let members = [member, other].map(|task| (group, Who::Task(task)));
+    assert_eq!(who, [(GroupId::ROOT, Who::Group(group)), members[0], members[1]]);
+    // Among the groups there was no choice.
+    assert_eq!(pick.rule, rules::EARLIEST_ELIGIBLE);
+    assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(member))));
+    let mut now = Vec::new();
+    bench.sched.inspect().candidates(CPU, &mut now);
+    assert_eq!(now.len(), 3);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub mod cbs;
 pub mod push_pull;
 pub mod rules;
 pub mod server;
+#[cfg(test)]
+mod tests;
 
 use super::core_6::rules as core_rules;
 use super::rbtree::{Nodes, Root};

@@ -1,0 +1,71 @@
+//! What the deadline class says of its decisions.
+
+use super::rules;
+use crate::classes::core_6;
+use crate::classes::testing::{Bench, Life, MS};
+use crate::eevdf::{Eevdf, Version};
+use alloc::vec::Vec;
+use schedlab_core::{
+    BuildConfig, CpuId, Inspect, Parent, Policy, Question, SchedAttr, TaskAttr, TaskId, Who,
+};
+
+fn machine() -> Bench<Eevdf> {
+    let mut m = Bench::new(Eevdf::new(Version::V6_18, &BuildConfig::flat(1, 1000)), 1, 1000);
+    m.platform.ask(true);
+    m
+}
+
+fn deadline_task(m: &mut Bench<Eevdf>, deadline_ns: u64) -> TaskId {
+    let sched = SchedAttr {
+        policy: Policy::Deadline,
+        runtime_ns: 10 * MS,
+        deadline_ns,
+        period_ns: deadline_ns,
+        ..SchedAttr::default()
+    };
+    m.start(TaskAttr { sched, ..TaskAttr::default() }, Life::Hog, Parent::External)
+}
+
+#[test]
+fn the_earliest_deadline_is_picked_and_accounted_for() {
+    let mut m = machine();
+    // At time 0 a deadline of 0 is not past.
+    m.run_until(MS);
+    let late = deadline_task(&mut m, 100 * MS);
+    m.run_until(2 * MS);
+    let later = deadline_task(&mut m, 200 * MS);
+    assert_eq!(m.platform.rule(Question::Preempt), rules::DL_NOT_EARLIER);
+    let early = deadline_task(&mut m, 50 * MS);
+    assert_eq!(m.platform.rule(Question::Preempt), rules::DL_EARLIER);
+    m.reschedule();
+    assert_eq!(m.current, [Some(early)]);
+    let accounts = m.platform.take_accounts();
+    let pick = accounts.iter().rev().find(|account| account.question == Question::Pick).unwrap();
+    assert_eq!(pick.rule, rules::DL_EARLIEST);
+    let ranks: Vec<(Who, i64)> =
+        pick.evidence.candidates.iter().map(|other| (other.who, other.rank[0])).collect();
+    let ms = |ms: i64| ms * MS as i64;
+    let expected = [(early, ms(50)), (late, ms(99)), (later, ms(200))];
+    assert_eq!(ranks, expected.map(|(task, off)| (Who::Task(task), off)));
+    assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(early))));
+}
+
+#[test]
+fn the_fair_servers_turn_names_the_fair_task() {
+    let mut m = machine();
+    let fair = m.nice(0, Life::Hog);
+    m.realtime(Policy::Fifo, 50, None, Life::Hog);
+    m.run_until(2000 * MS);
+    let accounts = m.platform.take_accounts();
+    let served: Vec<_> =
+        accounts.iter().filter(|account| account.rule == core_6::rules::FAIR_SERVER).collect();
+    assert!(!served.is_empty());
+    for account in served {
+        assert_eq!(account.evidence.best(), Ok(Some(Who::Task(fair))));
+        assert_eq!(account.evidence.terms[0].name, "fair_server_deadline_ns");
+    }
+    // Now the hog runs, and the fair task is hidden below it.
+    let mut candidates = Vec::new();
+    m.sched.candidates(CpuId(0), &mut candidates);
+    assert_eq!(candidates.len(), 1);
+}
