@@ -150,8 +150,10 @@ impl Cfs {
         while let Some(q) = open.pop() {
             let members = self.members(q);
             let min_vruntime = self.queues[q].min_vruntime;
-            let ahead = |&e: &EntityId| self.entities[e].vruntime.ahead_of(min_vruntime);
-            let Some(left) = members.iter().copied().min_by_key(ahead) else { continue };
+            let order = |&e: &EntityId| {
+                (self.entities[e].vruntime.ahead_of(min_vruntime), self.arrival_of(e))
+            };
+            let Some(left) = members.iter().copied().min_by_key(order) else { continue };
             for e in members {
                 out.push(self.candidate(rqs, e, left));
                 if let EntityKind::Group(my_q) = self.entities[e].kind {
@@ -195,13 +197,11 @@ impl Cfs {
             (true, e) if e == second => 1,
             _ => 2,
         };
-        // The running entity is put back after those that wait.
-        let arrival = if queue.curr == Some(e) { i64::MAX } else { i64::from(entity.arrival) };
         let who = match entity.kind {
             EntityKind::Task(pid) => rqs.who(pid),
             EntityKind::Group(my_q) => Who::Group(self.queues[my_q].group),
         };
-        let rank = [place, entity.vruntime.ahead_of(queue.min_vruntime), arrival, 0];
+        let rank = [place, entity.vruntime.ahead_of(queue.min_vruntime), self.arrival_of(e), 0];
         let mut candidate = Candidate { who, within: queue.group, rank, terms: Vec::new() }
             .with("vruntime_ns", entity.vruntime.ns() as i64)
             .with("weight", entity.load.weight as i64);
@@ -214,6 +214,14 @@ impl Cfs {
             }
         }
         candidate
+    }
+
+    /// Where `e` stands among those with the same vruntime. The running entity is put back after
+    /// those that wait.
+    fn arrival_of(&self, e: EntityId) -> i64 {
+        let entity = &self.entities[e];
+        let runs = self.queues[entity.cfs_rq].curr == Some(e);
+        if runs { i64::MAX } else { i64::from(entity.arrival) }
     }
 
     /// Whether a pick may prefer `buddy` to `left`, the entity furthest behind: it is not ahead of
@@ -298,5 +306,107 @@ impl Cfs {
     pub(super) fn account_of_fork(&self, this: CpuId, chosen: CpuId, out: &mut Evidence) {
         out.term("this_load", self.cpu_loads.weighted_load(this) as i64)
             .term("load", self.cpu_loads.weighted_load(chosen) as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfs::{Rules, core_2_6, wait_runtime};
+    use crate::classes::ClassList;
+    use crate::classes::rt::RtRules;
+    use crate::classes::testing::{Bench, Life, MS};
+    use schedlab_core::{
+        Account, Administer, BuildConfig, GroupId, Question, Scheduler, TaskId, reason::Term,
+    };
+
+    fn machine(rules: Rules, cpus: u32) -> Bench<ClassList<Cfs>> {
+        let config = BuildConfig::flat(cpus, 1000);
+        let mut m = Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), cpus, 1000);
+        m.platform.ask(true);
+        m
+    }
+
+    fn last(accounts: &[Account], question: Question) -> &Account {
+        accounts.iter().rev().find(|account| account.question == question).unwrap()
+    }
+
+    #[test]
+    fn the_worked_example_accounts_for_its_first_pick() {
+        // A and B are nice 0, C nice 5; C starts least far ahead, and runs first.
+        let mut m = machine(Rules::V2_6_32, 1);
+        let tasks = [0, 0, 5].map(|nice| m.nice(nice, Life::Hog));
+        let told = m.platform.take_accounts();
+        assert_eq!(last(&told, Question::SelectCpu).rule, crate::classes::core_2_6::FEWEST_THREADS);
+        m.reschedule();
+        let told = m.platform.take_accounts();
+        let pick = last(&told, Question::Pick);
+        assert_eq!(pick.rule, LEFTMOST);
+        assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(tasks[2]))));
+        assert_eq!(pick.evidence.candidates.len(), 3);
+        let c = pick.evidence.candidates.iter().find(|c| c.who == Who::Task(tasks[2])).unwrap();
+        let term = |name, value| Term { name, value };
+        assert_eq!(c.terms, [term("vruntime_ns", 1_099_076), term("weight", 335), term("nice", 5)]);
+        assert_eq!(m.current[0], Some(tasks[2]));
+    }
+
+    #[test]
+    fn a_choice_among_groups_is_accounted_for_group_by_group() {
+        let mut m = machine(Rules::V2_6_32, 1);
+        let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
+        let inner: Vec<TaskId> = (0..2).map(|_| m.in_group(group, Life::Hog)).collect();
+        let outer = m.nice(0, Life::Hog);
+        for step in 1..50 {
+            m.platform.take_accounts();
+            m.run_until(step * 10 * MS);
+            let told = m.platform.take_accounts();
+            let pick = last(&told, Question::Pick);
+            assert_eq!(pick.evidence.best(), Ok(m.current[0].map(Who::Task)));
+            let within = |task: TaskId| {
+                let candidates = &pick.evidence.candidates;
+                candidates.iter().find(|c| c.who == Who::Task(task)).unwrap().within
+            };
+            assert_eq!([within(inner[0]), within(inner[1])], [group; 2]);
+            assert_eq!(within(outer), GroupId::ROOT);
+            let mut now = Vec::new();
+            m.sched.inspect().candidates(CpuId(0), &mut now);
+            assert_eq!(now.len(), 4);
+        }
+    }
+
+    #[test]
+    fn every_account_of_a_life_with_wakeups_names_who_is_picked() {
+        let config = BuildConfig::flat(1, 1000);
+        let old = wait_runtime::core_2_6(&config);
+        let mut m = Bench::new(old, 1, 1000);
+        m.platform.ask(true);
+        live(&mut m);
+        for rules in [Rules::V2_6_24, Rules::V2_6_28, Rules::V2_6_29, Rules::V2_6_31] {
+            live(&mut machine(rules, 1));
+        }
+        live(&mut machine(Rules::V2_6_32, 1));
+        let mut m = machine(Rules::V3_2, 1);
+        m.sched.set_tunable(&mut m.platform, "NEXT_BUDDY", 1).unwrap();
+        live(&mut m);
+    }
+
+    fn live<S: Scheduler>(m: &mut Bench<S>) {
+        for number in 0..10 {
+            let life = Life::Periodic { run: MS, sleep: (number % 4) * 7 * MS + 1 };
+            m.nice(number as i32 % 3, life);
+        }
+        let known = m.sched.inspect().rules();
+        for step in 1..400 {
+            m.platform.take_accounts();
+            m.run_until(step * MS);
+            let told = m.platform.take_accounts();
+            for account in &told {
+                let rule = known.iter().find(|rule| rule.rule == account.rule).unwrap();
+                assert_eq!(rule.question, account.question, "{account:?}");
+            }
+            if let Some(pick) = told.iter().rev().find(|told| told.question == Question::Pick) {
+                assert_eq!(pick.evidence.best(), Ok(m.current[0].map(Who::Task)), "{pick:?}");
+            }
+        }
     }
 }

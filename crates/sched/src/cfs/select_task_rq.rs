@@ -220,8 +220,8 @@ struct AffineLoads {
 }
 
 impl AffineLoads {
-    /// `wake_affine`: by which rule the task comes to the waker's CPU; or
-    /// [`reasons::PREVIOUS_CPU`], if it does not.
+    /// `wake_affine`: by which rule the task comes to the waker's CPU;
+    /// [`reasons::PREVIOUS_CPU`] if it does not.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
