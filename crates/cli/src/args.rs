@@ -23,13 +23,14 @@ Examples:
   schedlab bench hackbench --groups 25..100:25     a benchmark of old, as a curve for each scheduler
   schedlab list                                    which schedulers there are
   schedlab verify tests/golden                     are they true to the kernels they come from?
-  schedlab stress --seeds 1000                     random machines and workloads under every invariant
+  schedlab stress --seeds 1000                     random machines and workloads, every invariant
   schedlab papers                                  published experiments, run again and judged
-  schedlab calibrate FILE.toml                     what things cost on a machine, fitted to measurements
+  schedlab calibrate FILE.toml                     what things cost on a machine, by measurements
 
 `schedlab COMMAND --help` tells more about each.
 
-Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what was asked for cannot be done.";
+Exit status: 0 all is well; 1 a schedule disagrees or a rule was broken; 2 what was asked for cannot
+be done.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -59,9 +60,11 @@ pub enum ListFormat {
 /// once under each scheduler, and what came of it is shown side by side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` stands for every scheduler that Linux had, in
-its default release, `textbook` for the policies of the textbooks; the default is both. `all` is every release of everything. Those that cannot run the workload
-or the machine (no real-time policies, one CPU only ...) are left out with a note, unless they were named.
+Schedulers are named as `schedlab list` shows them: cfs, or cfs@2.6.24 for a release. `linux` stands
+for every scheduler that Linux had, in its default release, `textbook` for the policies of the
+textbooks; the default is both. `all` is every release of everything. Those that cannot run the
+workload or the machine (no real-time policies, one CPU only ...) are left out with a note, unless
+they were named.
 
 Examples:
   schedlab run examples/desktop.json
@@ -69,9 +72,12 @@ Examples:
   schedlab run examples/desktop.json --scheduler cfs,cfs@2.6.24 --set sched_latency_ns=6000000
   schedlab run examples/server.json --cpus 4 --duration 2.5 --format csv > server.csv
   schedlab run examples/server.json --machine z800-2x6
-  schedlab run examples/nested-groups.json --groups examples/nested-groups.groups --group /alice:cpu.shares=512
-  schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna --user \"build,play=bob\" --cgrules /etc/cgrules.conf
-  schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
+  schedlab run examples/nested-groups.json --groups examples/nested-groups.groups \\
+      --group /alice:cpu.shares=512
+  schedlab run examples/nested-groups.json --scheduler cfs --user alice=anna \\
+      --user \"build,play=bob\" --cgrules /etc/cgrules.conf
+  schedlab run examples/desktop.json --scheduler o_1,cfs,bfs --cpus 4 \\
+      --at \"1s offline cpu 2-3\" --at \"3s online cpu 2-3\"
   schedlab run examples/realtime-mix.json --scheduler cfs --timeline --from 1 --to 1.1
   schedlab run examples/server.json --machine z800-2x6 --plan-out server-plan.json
   schedlab run server-plan.json --format csv       the same run from its plan, printed otherwise")]
@@ -98,14 +104,25 @@ pub struct RunArgs {
     pub no_costs: bool,
     /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
     /// them)
-    #[arg(long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "no_costs")]
+    #[arg(
+        long = "cost",
+        value_name = "NAME=NS",
+        value_parser = cost_setting,
+        conflicts_with = "no_costs"
+    )]
     pub cost: Vec<(String, f64)>,
     /// Whether idle CPUs go without ticks, where things cost something [default: as each release
     /// has it]
     #[arg(long, value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
     /// Stop after so many seconds, e.g. 2.5 [default: what the workload says]
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "SECONDS",
+        value_parser = seconds,
+        allow_negative_numbers = true
+    )]
     pub duration: Option<u64>,
     /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
@@ -179,10 +196,16 @@ Examples:
   schedlab stress --scheduler cfs --seed 5017      one world, with what led to the failure
   schedlab stress --scheduler cfs --seed 5017 --save world.json
 
-Exit status: 0 every rule was kept; 1 one was broken (the seed that shows it is printed); 2 what was asked for cannot be done.")]
+Exit status: 0 every rule was kept; 1 one was broken (the seed that shows it is printed); 2 what
+was asked for cannot be done.")]
 pub struct StressArgs {
     /// How many worlds for each scheduler
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     pub seeds: u64,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -216,9 +239,11 @@ Examples:
   schedlab verify hogs.json.xz sleepers.json       some files; .gz and .xz are unpacked
   schedlab verify --quiet tests/golden             only what disagrees, and the summary
 
-Share of CPU time: the time during which the same task ran on the same CPU, of the time that a CPU was busy in either.
+Share of CPU time: the time during which the same task ran on the same CPU, of the time that
+a CPU was busy in either.
 
-Exit status: 0 every slice of every file agrees; 1 some do not; 2 some files could not be replayed.")]
+Exit status: 0 every slice of every file agrees; 1 some do not; 2 some files could not be
+replayed.")]
 pub struct VerifyArgs {
     /// Golden schedules, or directories to search for them
     #[arg(required = true, value_name = "FILE|DIRECTORY")]
@@ -263,7 +288,7 @@ pub struct ListArgs {
 #[command(after_help = "\
 Examples:
   schedlab papers                                  all of them
-  schedlab papers HB DIS-4.4 --report report       some; tables and a page with figures go to report/
+  schedlab papers HB DIS-4.4 --report report       some; tables and a page go to report/
   schedlab papers --from my-papers                 the files of a directory of your own
 
 Exit status: 0 every hard demand is met; 1 one is missed; 2 what was asked for cannot be done.")]
@@ -302,7 +327,7 @@ pub struct PapersArgs {
 #[command(after_help = "\
 Examples:
   schedlab calibrate papers/calibration/pentium3-1000x1.toml
-  schedlab calibrate mine.toml --write mine.json   and then: schedlab bench hackbench --machine mine.json
+  schedlab calibrate mine.toml --write mine.json then: schedlab bench hackbench --machine mine.json
 
 `docs/calibration.md` describes the file.
 

@@ -26,10 +26,11 @@ use std::path::PathBuf;
 Examples:
   schedlab bench hackbench
   schedlab bench hackbench 25 --scheduler o_1,cfs --cpus 4
-  schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 --machine pentium3-700x8 --plot hb.svg
+  schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 \\
+      --machine pentium3-700x8 --plot hb.svg
   schedlab bench mix \"game --time 20\" \"hackbench 5\" --scheduler o_1,cfs    several at once
-  schedlab bench hackbench --groups 25,50 --plan-out hb.json                 what is to be run, as a file
-  schedlab bench plan hb.json                                                and run from it")]
+  schedlab bench hackbench --groups 25,50 --plan-out hb.json       what is to be run, as a file
+  schedlab bench plan hb.json                                      and run from it")]
 pub struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
@@ -120,8 +121,9 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
         about.replace_range(..1, &first.to_uppercase());
     }
     let mut command = Command::new(benchmark.name()).after_help(
-        "Every parameter takes a list, as 50,100 or 25..200:25 (a flag: --flag=false,true), and then the first figure is shown over it \
-         as a table and a curve. With several lists there is a curve for each choice of values of all but the first.",
+        "Every parameter takes a list, as 50,100 or 25..200:25 (a flag: --flag=false,true), and \
+         then the first figure is shown over it as a table and a curve. With several lists there is a \
+         curve for each choice of values of all but the first.",
     );
     command = options_of(benchmark, command);
     // The words about the shared options are not about the benchmark.

@@ -23,13 +23,23 @@ pub struct Common {
     pub schedulers: Vec<String>,
     /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with
     /// --machine all]
-    #[arg(id = "lab-cpus", long = "cpus", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(
+        id = "lab-cpus",
+        long = "cpus",
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
     pub cpus: Option<u32>,
     /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
     #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// Ticks a second [default: what each release had in its usual build]
-    #[arg(id = "lab-hz", long = "hz", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        id = "lab-hz",
+        long = "hz",
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
     pub hz: Option<u32>,
     /// Nothing but the programs' own calls costs anything, even if the machine's description says
     /// what does
@@ -37,7 +47,13 @@ pub struct Common {
     pub no_costs: bool,
     /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
     /// them)
-    #[arg(id = "lab-cost", long = "cost", value_name = "NAME=NS", value_parser = cost_setting, conflicts_with = "lab-no-costs")]
+    #[arg(
+        id = "lab-cost",
+        long = "cost",
+        value_name = "NAME=NS",
+        value_parser = cost_setting,
+        conflicts_with = "lab-no-costs"
+    )]
     pub cost: Vec<(String, f64)>,
     /// Whether idle CPUs go without ticks, where things cost something [default: as each release
     /// has it]
@@ -54,7 +70,13 @@ pub struct Common {
     pub seed: u64,
     /// Run everything so often, each time with the next seed: mean, least, most and standard
     /// deviation are told
-    #[arg(id = "lab-repeat", long = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(
+        id = "lab-repeat",
+        long = "repeat",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=100_000)
+    )]
     pub repeat: u64,
     /// How to print
     #[arg(

@@ -18,10 +18,12 @@ const MEMBERS: &str = "member";
 const FILE: &str = "mix-file";
 
 const HELP: &str = "\
-A member is written as it stands after `schedlab bench` when it is run alone, in quotes: \"hackbench 10 --pipe\". It may have a name of its
-own: \"web=hackbench 10\". Each runs with its own clock and is ended when it is over, with all its tasks; the mix is over when all are.
+A member is written as it stands after `schedlab bench` when it is run alone, in quotes:
+\"hackbench 10 --pipe\". It may have a name of its own: \"web=hackbench 10\". Each runs with its own
+clock and is ended when it is over, with all its tasks; the mix is over when all are.
 
-What else can be set about a member (where a benchmark has an option of the same name, that is the benchmark's, and this is --mix-NAME):
+What else can be set about a member (where a benchmark has an option of the same name, that is the
+benchmark's, and this is --mix-NAME):
   --start S           when it begins, s [default: 0]
   --nice N            nice value of its tasks that set none themselves [default: 0]
   --policy WORD       their policy: other, batch, idle, fifo, rr [default: other]
@@ -29,8 +31,8 @@ What else can be set about a member (where a benchmark has an option of the same
   --affinity CPUS     CPUs of those that choose none, as 0-3 or 0+2 [default: all]
   --shares N          cpu.shares of a task group of its own [default: 0, none]
 
-Every parameter of every member takes a list, as 50,100 or 25..200:25, and then the first figure of the first member is shown over it as a
-table and a curve.
+Every parameter of every member takes a list, as 50,100 or 25..200:25, and then the first figure of
+the first member is shown over it as a table and a curve.
 
 Examples:
   schedlab bench mix \"game --time 20\" \"li --count 0,1,2,4 --time 20\" --scheduler o_1,cfs
@@ -43,9 +45,13 @@ pub fn subcommand() -> Command {
         .num_args(1..)
         .required_unless_present(FILE)
         .help("benchmarks to run at once, each with its options in quotes");
-    let file =
-        Arg::new(FILE).long("file").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help(
-            "take members from a file, one a line, before those of the command line; # begins a comment",
+    let file = Arg::new(FILE)
+        .long("file")
+        .value_name("FILE")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help(
+            "take members from a file, one a line, before those of the command line; # begins a \
+             comment",
         );
     let command = Command::new(NAME).next_help_heading("Members").arg(members).arg(file);
     Common::augment_args(command)

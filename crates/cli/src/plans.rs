@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::files;
 use crate::terminal::complain;
+use schedlab_lab::Error;
 use schedlab_lab::plan::{MachineSource, Plan, Prepared};
 use std::path::Path;
 
@@ -21,8 +22,28 @@ pub fn note(prepared: &Prepared) {
     }
 }
 
-/// Writes a plan, and says that nothing was run.
+/// Checks a plan. What is wrong is reported with the file that the plan was read from, if it was.
+pub fn prepare(plan: &Plan, file: Option<&str>) -> Result<Prepared, Failure> {
+    let described = |error: Error| match (&error, file) {
+        // It shows the place in a text that stands in the plan.
+        (Error::Diagnostic(_), Some(file)) => format!("{error}\n   = note: in the plan {file}"),
+        (_, Some(file)) => format!("{file}: {error}"),
+        (_, None) => error.to_string(),
+    };
+    Ok(plan.prepare().map_err(described)?)
+}
+
+/// Writes a plan, and says that nothing was run. Only what is a plan, or empty, is written over: a
+/// workload whose name came after `--plan-out` by mistake would be lost.
 pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let old = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
+    if old && !files::read(path).is_ok_and(|there| Plan::is_plan(&there.text)) {
+        return Err(Failure::Message(format!(
+            "--plan-out: {} is there and is not a plan, so it is not written over; name another \
+             file",
+            path.display()
+        )));
+    }
     files::write_whole(path, &plan.to_json())?;
     complain(&format!("note: nothing was run; the plan is in {}", path.display()));
     Ok(())

@@ -37,8 +37,19 @@ impl Write for Output {
     }
 }
 
+/// `text` without characters that would command the terminal: names in files can hold any.
+pub fn harmless(text: &str) -> String {
+    let spelled = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(spelled).collect()
+}
+
 /// Says on standard error what is wrong.
 pub fn complain(message: &str) {
+    let message = harmless(message);
     // Diagnostics of files say that they are errors, and where.
     let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
     // If nobody can hear it, there is nobody to tell that nobody can.

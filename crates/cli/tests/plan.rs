@@ -91,3 +91,46 @@ fn what_is_wrong_with_a_plan_is_reported_with_its_place() {
     let wrong = ["run", "examples/desktop.json", "-s", "cfz", "--plan-out", &nowhere];
     assert!(schedlab(&wrong).error(&[]).contains("did you mean cfs"));
 }
+
+#[test]
+fn a_mistake_in_a_plan_is_reported_with_the_plans_name() {
+    let scratch = Scratch::new("plan-named");
+    let plan = format!("{}/p.json", scratch.path());
+    let at = ["--at", "1s renice * 5"];
+    let run = ["run", "examples/desktop.json", "-s", "o_1", "--plan-out", &plan];
+    schedlab(&[&run[..], &at].concat()).good();
+    let text = std::fs::read_to_string(&plan).expect("it was written");
+    for (from, to, part) in [
+        ("o_1@2.6.0", "o_2", "p.json: there is no scheduler \"o_2\""),
+        ("1s renice", "1s renise", "in the plan "),
+        // No name in a file commands the terminal.
+        ("o_1@2.6.0", "o\\u001b[31m", "no scheduler \"o\\u{1b}[31m\""),
+    ] {
+        let wrong = scratch.file("p.json", text.replace(from, to));
+        let message = schedlab(&["run", &wrong]).error(&[part, "p.json"]);
+        assert!(!message.contains('\x1b'), "{message}");
+    }
+    let bench = format!("{}/b.json", scratch.path());
+    schedlab(&["bench", "hackbench", "1", "--plan-out", &bench]).good();
+    let text = std::fs::read_to_string(&bench).expect("it was written");
+    let wrong = scratch.file("b.json", text.replace("\"groups\"", "\"grups\""));
+    schedlab(&["bench", "plan", &wrong]).error(&["b.json: --grups: hackbench has no such"]);
+}
+
+#[test]
+fn what_is_not_a_plan_is_not_written_over() {
+    let scratch = Scratch::new("plan-over");
+    let text = std::fs::read_to_string(support::root().join("examples/desktop.json"));
+    let text = text.expect("it is there");
+    let workload = scratch.file("w.json", &text);
+    for command in [&["run", workload.as_str(), "-s", "o_1"][..], &["bench", "hackbench", "1"]] {
+        let command = [command, &["--plan-out", &workload]].concat();
+        schedlab(&command).error(&["w.json is there and is not a plan"]);
+        assert_eq!(std::fs::read_to_string(&workload).expect("it is there"), text);
+    }
+    let plan = scratch.file("p.json", "");
+    for _ in 0..2 {
+        schedlab(&["run", &workload, "-s", "o_1", "--plan-out", &plan]).good();
+    }
+    schedlab(&["run", &plan]).good();
+}

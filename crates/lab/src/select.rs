@@ -212,6 +212,9 @@ impl fmt::Display for LeftOut {
     }
 }
 
+/// Tunables to set: names and values.
+type Settings = Vec<(String, i64)>;
+
 /// For each scheduler the settings that it has a tunable for, and notes about those who have none.
 ///
 /// # Errors
@@ -220,7 +223,7 @@ pub fn tunables_for(
     choices: &[Choice],
     tunables: impl Fn(&Choice) -> Vec<Tunable>,
     set: &[(String, i64)],
-) -> Result<(Vec<Vec<(String, i64)>>, Vec<String>), Error> {
+) -> Result<(Vec<Settings>, Vec<String>), Error> {
     if set.is_empty() {
         return Ok((vec![vec![]; choices.len()], vec![]));
     }

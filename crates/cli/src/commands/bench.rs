@@ -4,7 +4,7 @@ use crate::bench_args::{BenchCommand, Subject};
 use crate::bench_options::Common;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
-use crate::plans::{contradiction, find_machine, note, write_plan};
+use crate::plans::{contradiction, find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
@@ -18,7 +18,8 @@ use std::path::Path;
 
 /// Runs a benchmark, once or as a sweep.
 pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Failure> {
-    let prepared = plan(command)?.prepare().map_err(|error| error.to_string())?;
+    let (plan, file) = plan(command)?;
+    let prepared = prepare(&plan, file.as_deref())?;
     note(&prepared);
     if let Some(path) = &command.common.plan_out {
         write_plan(path, &prepared.plan())?;
@@ -57,14 +58,14 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     Ok(Status::Good)
 }
 
-/// The plan that the command line names, or that it makes.
-fn plan(command: &BenchCommand) -> Result<Plan, Failure> {
+/// The plan that the command line names, with its file's name, or that it makes.
+fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
     let common = &command.common;
     let load = match &command.subject {
         Subject::Load(load) => load.clone(),
         Subject::Plan { file, beside } => return planned(file, beside),
     };
-    Ok(Plan {
+    let plan = Plan {
         machine: MachineSpec {
             description: find_machine(common.machine.as_deref())?,
             cpus: common.cpus,
@@ -78,11 +79,12 @@ fn plan(command: &BenchCommand) -> Result<Plan, Failure> {
         seed: Some(common.seed),
         repeat: common.repeat,
         ..Plan::new(load, common.schedulers.clone())
-    })
+    };
+    Ok((plan, None))
 }
 
 /// The plan in `file`. Options that would contradict it are refused.
-fn planned(file: &Path, beside: &[&str]) -> Result<Plan, Failure> {
+fn planned(file: &Path, beside: &[&str]) -> Result<(Plan, Option<String>), Failure> {
     let Source { file, text } = files::read(file)?;
     if let Some(option) = beside.first() {
         return Err(Failure::Message(contradiction(&file, option)));
@@ -93,7 +95,7 @@ fn planned(file: &Path, beside: &[&str]) -> Result<Plan, Failure> {
             "{file}: this is the plan of a workload; run it by `schedlab run {file}`"
         )));
     }
-    Ok(plan)
+    Ok((plan, Some(file)))
 }
 
 fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {

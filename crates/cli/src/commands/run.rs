@@ -3,8 +3,8 @@
 use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
-use crate::plans::{find_machine, note, write_plan};
-use crate::terminal::{Output, Progress, complain, style};
+use crate::plans::{find_machine, note, prepare, write_plan};
+use crate::terminal::{Output, Progress, complain, harmless, style};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
 use schedlab_lab::{Error, parallel};
@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut prepared = vec![];
-    for plan in plans(args)? {
-        let one = plan.prepare().map_err(|error| error.to_string())?;
+    for (plan, file) in plans(args)? {
+        let one = prepare(&plan, file.as_deref())?;
         note(&one);
         prepared.push(one);
     }
@@ -39,8 +39,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(status)
 }
 
-/// A plan for each file: the one that stands in it, or the one that the options make of it.
-fn plans(args: &RunArgs) -> Result<Vec<Plan>, Failure> {
+/// A plan for each file: the one that stands in it, with the file's name, or the one that the
+/// options make of it.
+fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
     let record = Record { slices: args.timeline || args.format == RunFormat::Json, reasons: false };
@@ -62,10 +63,10 @@ fn plans(args: &RunArgs) -> Result<Vec<Plan>, Failure> {
         if Plan::is_plan(&source.text) {
             let mut plan = planned(args, &source)?;
             plan.record.slices |= record.slices;
-            plans.push(plan);
+            plans.push((plan, Some(source.file)));
             continue;
         }
-        plans.push(Plan {
+        let plan = Plan {
             machine: machine.clone(),
             set: args.set.clone(),
             groups: groups.clone(),
@@ -74,7 +75,8 @@ fn plans(args: &RunArgs) -> Result<Vec<Plan>, Failure> {
             seed: args.seed,
             record,
             ..Plan::new(Load::Workload(source), schedulers.clone())
-        });
+        };
+        plans.push((plan, None));
     }
     Ok(plans)
 }
@@ -254,7 +256,7 @@ fn heading(report: &Report) -> String {
     };
     format!(
         "{} on {cpus}, {}",
-        report.workload.name,
+        harmless(&report.workload.name),
         schedlab_report::format::duration(report.workload.duration_ns, false)
     )
 }

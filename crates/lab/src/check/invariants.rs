@@ -303,7 +303,8 @@ impl<S: Scheduler> Watched<S> {
                     || seen.sched.policy.is_realtime() && self.limits.real_time_throttled;
                 if together_ns > bound_ns && seen.allowed.contains(cpu) && !may_be_throttled {
                     let what = format!(
-                        "the CPU has idled for {together_ns} ns while the task waited on CPU {}; {bound_ns} are promised",
+                        "the CPU has idled for {together_ns} ns while the task waited on CPU {}; \
+                         {bound_ns} are promised",
                         self.scheduler.cpu_of(task).0
                     );
                     return Some(Violation::new(Rule::Idle, now_ns, what).on(cpu).of(task));

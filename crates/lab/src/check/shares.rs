@@ -20,7 +20,8 @@ pub fn equal_hogs(now_ns: u64, task_ns: &[u64], spread_ns: u64) -> Result<(), Vi
         return Ok(());
     }
     let what = format!(
-        "it has had {} ns of CPU time and its equal, task {least}, {} ns; they may be {spread_ns} ns apart",
+        "it has had {} ns of CPU time and its equal, task {least}, {} ns; \
+         they may be {spread_ns} ns apart",
         task_ns[most], task_ns[least]
     );
     Err(Violation::new(Rule::Fairness, now_ns, what).of(TaskId(most as u32)))

@@ -210,6 +210,10 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
         let message = "timetable: only a workload is run by a timetable";
         return Err(Error::Plan(message.into()));
     }
+    if plan.record.slices {
+        let message = "record.slices: only of a workload it is recorded who ran when";
+        return Err(Error::Plan(message.into()));
+    }
     if plan.repeat == 0 {
         return Err(Error::Plan("repeat is 0; it must be at least 1".into()));
     }
@@ -247,6 +251,7 @@ fn benchmark(name: &str) -> Result<&'static dyn schedlab_bench::Benchmark, Error
 
 fn member(member: &Member) -> Result<combined::Member, Error> {
     let benchmark = benchmark(&member.name)?;
+    once_each(&member.name, &member.parameters)?;
     let mut given = vec![];
     for (name, text) in &member.parameters {
         let common = SETTINGS.iter().find(|setting| setting_name(benchmark, &setting.name) == name);
@@ -263,11 +268,23 @@ fn given(
     parameters: &'static [Parameter],
     settings: &[Setting],
 ) -> Result<Given, Error> {
+    once_each(benchmark, settings)?;
     let one = |(name, text): &Setting| {
         let (name, values) = one_given(benchmark, parameters, name, text)?;
         Ok((name.into(), values))
     };
     settings.iter().map(one).collect()
+}
+
+/// Which of two values were meant, nobody knows.
+fn once_each(benchmark: &str, settings: &[Setting]) -> Result<(), Error> {
+    for (number, (name, _)) in settings.iter().enumerate() {
+        if settings[..number].iter().any(|(before, _)| before == name) {
+            let message = format!("it is set twice for {benchmark}; set it once, as a list");
+            return Err(BadValue::new(name, message).into());
+        }
+    }
+    Ok(())
 }
 
 fn one_given(

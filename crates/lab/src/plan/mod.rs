@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the form that this program writes and reads.
 pub const VERSION: u32 = 1;
 
-/// The key by which a file is known to be a plan, and its first.
+/// The key by which a file is known to be a plan; written first.
 const MARK: &str = "schedlab_plan";
 
 /// What is to be run.
@@ -167,12 +167,19 @@ impl Plan {
         text
     }
 
-    /// Whether `text` is meant to be a plan: its first key is `schedlab_plan`.
+    /// Whether `text` is meant to be a plan: its first key is `schedlab_plan`, or it is JSON and
+    /// has that key somewhere (a program that sorts keys writes it last).
     pub fn is_plan(text: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            schedlab_plan: Option<serde::de::IgnoredAny>,
+        }
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let key = text.strip_prefix('{').map(str::trim_start);
         let key = key.and_then(|text| text.strip_prefix('"'));
         key.is_some_and(|text| text.starts_with(MARK))
+            || text.contains(MARK)
+                && serde_json::from_str::<Head>(text).is_ok_and(|head| head.schedlab_plan.is_some())
     }
 
     /// Reads a plan. `name` is what messages call it.
@@ -189,6 +196,7 @@ impl Plan {
         let wrong = |error: serde_json::Error| {
             let whole = error.to_string();
             let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
+            let message = plain(message);
             Error::Plan(format!("{name}:{}:{}: {message}", error.line(), error.column()))
         };
         if let Ok(Head { schedlab_plan: version }) = serde_json::from_str(text)
@@ -200,4 +208,21 @@ impl Plan {
         }
         serde_json::from_str(text).map_err(wrong)
     }
+}
+
+/// A message of the JSON reader in the words of JSON rather than in those of Rust.
+fn plain(message: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number of at least 0"),
+        ("expected i64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a tuple of size 2", "expected a list of two: name and value"),
+        ("expected struct Source", "expected a file: {\"file\": \"name\", \"text\": \"...\"}"),
+        ("expected struct ", "expected an object: "),
+    ];
+    let found = WORDS.iter().find(|(theirs, _)| message.contains(theirs));
+    let message = found.map_or(message.into(), |(theirs, ours)| message.replace(theirs, ours));
+    format!("{message}; docs/plan.md tells what a plan holds")
 }

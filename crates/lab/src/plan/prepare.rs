@@ -12,6 +12,9 @@ use schedlab_report::{Report, RunReport, WorkloadInfo};
 use schedlab_workload::groups::Feature;
 use std::num::NonZeroUsize;
 
+/// The longest that a run can be asked to take, ns: 10^9 seconds.
+const LIMIT_MAX_NS: u64 = 1_000_000_000_000_000_000;
+
 /// A scheduler of a prepared plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contender {
@@ -53,6 +56,11 @@ impl Plan {
             let message = "schedulers: there is none; give names as `schedlab list` shows them, \
                            linux, textbook or all";
             return Err(Error::Plan(message.into()));
+        }
+        if let Some(limit_ns) = self.limit_ns.filter(|&limit_ns| limit_ns > LIMIT_MAX_NS) {
+            return Err(Error::Plan(format!(
+                "limit_ns is {limit_ns}; it must be at most {LIMIT_MAX_NS}, which is 10^9 seconds"
+            )));
         }
         let name = self.load.name();
         let mut notes = vec![];

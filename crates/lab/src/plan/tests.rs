@@ -84,9 +84,12 @@ fn what_is_not_a_plan_is_reported_with_its_place() {
     assert!(error.contains("missing field `load`"), "{error}");
 }
 
+/// A mistake to be made in a plan, and a part of the message that it must get.
+type Case = (fn(&mut Plan), &'static str);
+
 #[test]
 fn every_mistake_is_found_before_the_first_run() {
-    let cases: &[(fn(&mut Plan), &str)] = &[
+    let cases: &[Case] = &[
         (|plan| plan.schedulers = vec!["cfz".into()], "did you mean cfs"),
         (|plan| plan.schedulers.clear(), "schedulers: there is none"),
         (|plan| plan.schedulers = vec!["round_robin".into()], "round_robin@1.0 cannot run w.json"),
@@ -102,6 +105,7 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.groups.settings[0] = "/g:cpu.sharez=1".into(), "--group"),
         (|plan| plan.timetable.actions[0] = "10ms renise a 5".into(), "renise"),
         (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
+        (|plan| plan.limit_ns = Some(u64::MAX), "it must be at most 1000000000000000000"),
         (|plan| plan.repeat = 2, "only a benchmark can be repeated"),
         (
             |plan| {
@@ -117,11 +121,19 @@ fn every_mistake_is_found_before_the_first_run() {
         let Err(error) = plan.prepare() else { panic!("not found: {part}") };
         assert!(error.to_string().contains(part), "no \"{part}\" in: {error}");
     }
-    let cases: &[(fn(&mut Plan), &str)] = &[
+    let cases: &[Case] = &[
         (|plan| plan.load = Load::Mix(Mix { members: vec![] }), "a mix of nothing"),
         (|plan| plan.timetable.actions.push("1s stop a".into()), "only a workload"),
         (|plan| plan.groups.user_groups = true, "only a workload"),
         (|plan| plan.repeat = 0, "repeat is 0"),
+        (|plan| plan.record.slices = true, "record.slices: only of a workload"),
+        (
+            |plan| {
+                let Load::Benchmark(benchmark) = &mut plan.load else { return };
+                benchmark.parameters[1].0 = "groups".into();
+            },
+            "--groups: it is set twice for hackbench",
+        ),
         (
             |plan| {
                 let Load::Benchmark(benchmark) = &mut plan.load else { return };
@@ -284,4 +296,34 @@ fn a_mix_is_a_plan_like_others() {
     let prepared = plan.prepare().expect("it is in order");
     let run = prepared.run(&prepared.schedulers()[0]).expect("it runs");
     assert!(!run.findings.figures.is_empty());
+}
+
+#[test]
+fn a_plan_is_known_wherever_its_mark_stands_and_a_workload_is_none() {
+    let sorted: std::collections::BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(&full().to_json()).expect("it is JSON");
+    let sorted = serde_json::to_string(&sorted).expect("it is JSON");
+    assert!(!sorted.starts_with("{\"schedlab_plan"), "{sorted}");
+    assert!(Plan::is_plan(&sorted));
+    assert_eq!(Plan::parse("p.json", &sorted).expect("order does not matter"), full());
+    assert!(Plan::is_plan("\u{feff}\n{ \"schedlab_plan\": "), "cut off, but meant to be one");
+    assert!(!Plan::is_plan(TEXT));
+    assert!(!Plan::is_plan("/* no schedlab_plan */ {\"tasks\": {}}"));
+    assert!(!Plan::is_plan("{\"tasks\": {\"schedlab_plan\": {\"run\": 1}}}"));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_in_the_words_of_json() {
+    let cases = [
+        ("\"limit_ns\": -1", "expected a whole number of at least 0"),
+        ("\"schedulers\": \"cfs\"", "expected a list"),
+        ("\"set\": [[\"x\"]]", "expected a list of two: name and value"),
+        ("\"load\": {\"workload\": 1}", "expected a file: {\"file\": \"name\", \"text\": \"...\"}"),
+        ("\"load\": {}", "docs/plan.md"),
+    ];
+    for (field, part) in cases {
+        let text = format!("{{\"schedlab_plan\": 1, {field}}}");
+        let error = Plan::parse("p.json", &text).expect_err(field).to_string();
+        assert!(error.starts_with("p.json:1:") && error.contains(part), "{error}");
+    }
 }
