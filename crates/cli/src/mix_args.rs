@@ -2,7 +2,7 @@
 //! `schedlab bench` when it is run alone.
 
 use crate::bench_options::{Common, given, option, options_of};
-use crate::files::describe_error;
+use crate::files;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command};
 use schedlab_bench::combined::{SETTINGS, setting_aside, setting_name};
@@ -81,8 +81,7 @@ fn failed(message: String) -> Error {
 fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
     let mut written = vec![];
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| failed(describe_error(path, &error)))?;
+        let text = files::read(path).map_err(failed)?.text;
         for (number, line) in text.lines().enumerate() {
             let text = line.split('#').next().unwrap_or_default().trim();
             if !text.is_empty() {

@@ -117,3 +117,16 @@ fn a_machine_may_be_ones_own_file() {
     list.error(&["wrong.json:topology.cpus: a machine has 1 to 4096 CPUs, not 0"]);
     schedlab(&["list", "--machine", &scratch.path()]).error(&["cannot be read"]);
 }
+
+#[test]
+fn every_file_is_read_by_the_reader_that_has_a_limit() {
+    let scratch = Scratch::new("machine-limit");
+    let binary = scratch.file("binary", [0xff, 0xfe]);
+    for command in [
+        &["run", "examples/desktop.json", "--machine", &binary][..],
+        &["bench", "mix", "--file", &binary],
+        &["calibrate", &binary],
+    ] {
+        schedlab(command).error(&["binary: ", "it is not text (byte 0 is not UTF-8)"]);
+    }
+}

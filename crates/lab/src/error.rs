@@ -70,7 +70,10 @@ pub enum Error {
     #[error("no task can ever run again: {0}")]
     Stuck(String),
     /// The scheduler, or what drives it, failed.
-    #[error("the simulation broke down, which is a fault of this program: {0}")]
+    #[error(
+        "the simulation broke down, which is a fault of this program, or of the scheduler if it is \
+         one of your own: {0}"
+    )]
     Broken(String),
 }
 

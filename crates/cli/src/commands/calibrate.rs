@@ -5,15 +5,14 @@ use crate::files;
 use crate::terminal::{Output, Spinner, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
+use schedlab_lab::plan::Source;
 use schedlab_papers::calibration::{Calibration, Progress, text};
 use std::io::Write;
 use std::sync::Mutex;
 
 /// Fits a machine's numbers to measurements.
 pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Failure> {
-    let name = args.file.display().to_string();
-    let content =
-        std::fs::read_to_string(&args.file).map_err(|error| format!("{name}: {error}"))?;
+    let Source { file: name, text: content } = files::read(&args.file)?;
     let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
     if let Some(path) = &args.write {
         files::check(path)?;

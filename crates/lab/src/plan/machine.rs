@@ -1,6 +1,7 @@
 //! The machine of a plan: [`MachineSpec`].
 
 use super::{Source, is_default};
+use crate::compressed::{self, ReadError};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::machines;
@@ -8,6 +9,7 @@ use schedlab_core::topology::CPUS_MAX;
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::{self, Description, DescriptionError};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// The largest HZ that can be asked for.
 const HZ_MAX: u32 = 10_000;
@@ -58,9 +60,15 @@ impl MachineSource {
         if name == description::IDEAL {
             return Ok(None);
         }
-        if !description::is_built_in(name)
-            && let Ok(text) = std::fs::read_to_string(name)
-        {
+        let path = Path::new(name);
+        if !description::is_built_in(name) && path.exists() {
+            let failed = |error: ReadError| DescriptionError {
+                file: name.into(),
+                place: String::new(),
+                message: format!("cannot be read: {error}"),
+            };
+            let bytes = compressed::read(path, compressed::LIMIT).map_err(failed)?;
+            let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
             return Ok(Some(MachineSource::File(Source { file: name.into(), text })));
         }
         // Says what is wrong if it is none.

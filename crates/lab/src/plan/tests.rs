@@ -183,7 +183,7 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
             let scheduler = &prepared.schedulers()[0];
             let (run, counter) = prepared.run_with(scheduler, Counter::default()).expect("it runs");
             assert!(counter.switches > 0);
-            assert!(reasons || counter.decided == 0, "nobody asked");
+            assert_eq!(counter.decided > 0, reasons, "{}", scheduler.choice);
             assert_eq!(run.report, prepared.run(scheduler).expect("it runs").report);
         }
     }
