@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use schedlab_machine::{Config, Machine};
 use schedlab_core::Policy;
 use schedlab_sched::round_robin::{RoundRobin, Version};
-use schedlab_workload::{Options, Target, Kernel, rt_app};
+use schedlab_workload::{Options, Target, rt_app};
 
 const TARGET: Target = Target { cpus: 1, limited: true };
 
