@@ -2,6 +2,7 @@
 
 use crate::CpuId;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
 /// one of 4096 is seen to be empty by one look.
@@ -65,5 +66,47 @@ impl CpuBits {
         }
         let word = above.trailing_zeros();
         Some(CpuId(word * 64 + self.words[word as usize].trailing_zeros()))
+    }
+
+    /// The members of a range, rising. A word is looked at once, however many members it has.
+    #[inline]
+    pub fn range(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
+        let mut word = range.start as usize / 64;
+        let mut bits = self.words.get(word).map_or(0, |all| all & (u64::MAX << (range.start % 64)));
+        core::iter::from_fn(move || {
+            if bits == 0 {
+                let above =
+                    if word >= 63 { 0 } else { self.summary & (u64::MAX << (word as u32 + 1)) };
+                if above == 0 {
+                    return None;
+                }
+                word = above.trailing_zeros() as usize;
+                bits = self.words[word];
+            }
+            let cpu = word as u32 * 64 + bits.trailing_zeros();
+            bits &= bits - 1;
+            (cpu < range.end).then_some(CpuId(cpu))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_its_members_in_order() {
+        let mut set = CpuBits::new(4096);
+        for cpu in [0, 5, 63, 64, 700, 4032, 4095] {
+            set.insert(CpuId(cpu));
+        }
+        let members = |range| set.range(range).map(|cpu| cpu.0).collect::<Vec<u32>>();
+        assert_eq!(members(0..4096), [0, 5, 63, 64, 700, 4032, 4095]);
+        assert_eq!(members(1..64), [5, 63]);
+        assert_eq!(members(64..64), []);
+        assert_eq!(members(65..4095), [700, 4032]);
+        assert_eq!(members(701..4000), []);
+        assert_eq!(members(4095..4096), [4095]);
+        assert_eq!(CpuBits::new(8).range(0..8).count(), 0);
     }
 }

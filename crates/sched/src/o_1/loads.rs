@@ -63,12 +63,7 @@ impl Loads {
 
     /// The CPUs from `first` to `last` that have more than one task, rising.
     pub(super) fn overloaded(&self, first: CpuId, last: CpuId) -> impl Iterator<Item = CpuId> + '_ {
-        let mut from = first.0;
-        core::iter::from_fn(move || {
-            let cpu = self.overloaded.next(from).filter(|&cpu| cpu <= last)?;
-            from = cpu.0 + 1;
-            Some(cpu)
-        })
+        self.overloaded.range(first.0..last.0 + 1)
     }
 
     /// A task more on `cpu`.

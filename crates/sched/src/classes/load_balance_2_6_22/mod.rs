@@ -331,12 +331,7 @@ impl Domains {
 
     /// The overloaded CPUs of a range, rising.
     fn overloaded(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
-        let mut from = range.start;
-        core::iter::from_fn(move || {
-            let cpu = self.overloaded.next(from).filter(|cpu| cpu.0 < range.end)?;
-            from = cpu.0 + 1;
-            Some(cpu)
-        })
+        self.overloaded.range(range)
     }
 
     /// Whether `cpu` has failed to balance so often that it takes tasks from warm caches too.
