@@ -11,8 +11,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::Load as Workload;
 use schedlab_core::{
-    Candidate, CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, Question, RuleDoc,
-    SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
+    Candidate, CpuId, GroupId, GroupStats, Parent, Platform, Policy, Promises, Question, Refused,
+    RuleDoc, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 
 impl Class for Cfs {
@@ -322,7 +322,7 @@ impl FairClass for Cfs {
         self.move_one_task(rqs, platform, cpu);
     }
 
-    fn group_new(&mut self, _: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn group_new(&mut self, _: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {
         self.sched_create_group(parent, shares)
     }
 
@@ -332,7 +332,7 @@ impl FairClass for Cfs {
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.sched_group_set_shares(rqs, platform, group, shares)
     }
 
@@ -342,11 +342,11 @@ impl FairClass for Cfs {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.tg_set_cfs_bandwidth(rqs, platform, group, quota)
     }
 
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
         self.cpu_stat(group)
     }
 
@@ -361,7 +361,7 @@ impl FairClass for Cfs {
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.moved_group_fair(rqs, platform, pid, group)
     }
 

@@ -7,9 +7,8 @@ use super::load_weight::LoadWeight;
 use super::task_group::{SHARES, TaskGroup};
 use crate::classes::bandwidth::Quota;
 use crate::classes::{Pid, Rqs};
-use alloc::string::String;
 use alloc::vec::Vec;
-use schedlab_core::{CpuId, GroupId, GroupStats, Platform};
+use schedlab_core::{CpuId, Errno, GroupId, GroupStats, Platform, Refused};
 
 impl Cfs {
     /// `sched_create_group`.
@@ -17,18 +16,18 @@ impl Cfs {
         &mut self,
         parent: GroupId,
         shares: u64,
-    ) -> Result<GroupId, String> {
+    ) -> Result<GroupId, Refused> {
         if !self.rules.groups {
-            return Err(alloc::format!(
+            return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} is built without task groups here",
                 self.rules.name
-            ));
+            )));
         }
         let Some(above) = self.groups.get(parent) else {
-            return Err("the parent group does not exist".into());
+            return Err(Errno::NotFound.because("the parent group does not exist"));
         };
         let Some(depth) = above.depth.checked_add(1) else {
-            return Err("groups are nested too deeply".into());
+            return Err(Errno::Invalid.because("groups are nested too deeply"));
         };
         let shares = shares.clamp(*SHARES.start(), *SHARES.end());
         self.limits.group_made(parent);
@@ -49,12 +48,12 @@ impl Cfs {
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         if group == GroupId::ROOT {
-            return Err("the root group has no shares".into());
+            return Err(Errno::Invalid.because("the root group has no shares"));
         }
         let Some(row) = self.groups.get_mut(group) else {
-            return Err("no such group".into());
+            return Err(Errno::NotFound.because("no such group"));
         };
         let shares = shares.clamp(*SHARES.start(), *SHARES.end());
         if row.shares == shares {
@@ -81,9 +80,9 @@ impl Cfs {
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         if !self.groups.contains(group) {
-            return Err("no such group".into());
+            return Err(Errno::NotFound.because("no such group"));
         }
         let e = self.entity_of(pid);
         self.set_task_rq(e, group, rqs.cpu_of(pid));
@@ -100,15 +99,15 @@ impl Cfs {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         if self.rules.bandwidth.is_none() {
-            return Err(alloc::format!(
+            return Err(Errno::NotSupported.because(alloc::format!(
                 "CFS of {} has no quotas: they came with 3.2 (cfs@3.2)",
                 self.rules.name
-            ));
+            )));
         }
         let Some(row) = self.groups.get(group) else {
-            return Err("no such group".into());
+            return Err(Errno::NotFound.because("no such group"));
         };
         let queues = row.queues.iter().map(|&(_, q)| q);
         self.limits.set_quota(platform, group, quota, queues)?;
@@ -119,9 +118,9 @@ impl Cfs {
     }
 
     /// `cpu.stat`: what a group has used, and how long it was throttled.
-    pub(super) fn cpu_stat(&self, group: GroupId) -> Result<GroupStats, String> {
+    pub(super) fn cpu_stat(&self, group: GroupId) -> Result<GroupStats, Refused> {
         let Some(row) = self.groups.get(group) else {
-            return Err("no such group".into());
+            return Err(Errno::NotFound.because("no such group"));
         };
         let used = |q: CfsRqId| self.queues[q].exec_clock;
         let usage_ns = if group == GroupId::ROOT {

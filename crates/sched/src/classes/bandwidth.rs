@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 pub use schedlab_core::Quota;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
-use schedlab_core::{GroupId, Platform, TimerKey, TimerPhase};
+use schedlab_core::{Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
 
 /// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
 const KEPT_NS: i64 = 1_000_000;
@@ -463,7 +463,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         group: GroupId,
         quota: &Quota,
         queues: impl Iterator<Item = Q>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.check(group, quota)?;
         let version = self.version;
         let pool = &mut self.pools[group.index()];
@@ -491,35 +491,35 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 
     /// Whether the kernel would take these numbers.
-    fn check(&self, group: GroupId, quota: &Quota) -> Result<(), String> {
+    fn check(&self, group: GroupId, quota: &Quota) -> Result<(), Refused> {
         if group == GroupId::ROOT {
-            return Err("the root group has no quota".into());
+            return Err(Errno::Invalid.because("the root group has no quota"));
         }
         if group.index() >= self.pools.len() {
-            return Err("no such group".into());
+            return Err(Errno::NotFound.because("no such group"));
         }
         let Quota { quota_us, period_us, burst_us } = *quota;
         if !PERIOD_US.contains(&period_us) {
-            return Err(alloc::format!(
+            return Err(Errno::Invalid.because(alloc::format!(
                 "the period must be {} to {} us, not {period_us}",
                 PERIOD_US.start(),
                 PERIOD_US.end()
-            ));
+            )));
         }
         if let Some(quota_us) = quota_us
             && !QUOTA_US.contains(&quota_us)
         {
-            return Err(alloc::format!(
+            return Err(Errno::Invalid.because(alloc::format!(
                 "the quota must be {} to {} us, not {quota_us}",
                 QUOTA_US.start(),
                 QUOTA_US.end()
-            ));
+            )));
         }
         if burst_us > 0 && !self.version.burst {
-            return Err("this release has no burst: 5.14 brought it".into());
+            return Err(Errno::NotSupported.because("this release has no burst: 5.14 brought it"));
         }
         if burst_us > quota_us.unwrap_or(u64::MAX).min(*QUOTA_US.end()) {
-            return Err("the burst must not be more than the quota".into());
+            return Err(Errno::Invalid.because("the burst must not be more than the quota"));
         }
         if self.version.child_within_parent {
             self.check_hierarchy(group, quota_us.map(|us| ratio(us, period_us)))?;
@@ -529,7 +529,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// `tg_cfs_schedulable_down`: no group may have a larger part of the CPU than the one it is in,
     /// if `group` had `part` (in 2^-20; none = no limit).
-    fn check_hierarchy(&self, group: GroupId, part: Option<u64>) -> Result<(), String> {
+    fn check_hierarchy(&self, group: GroupId, part: Option<u64>) -> Result<(), Refused> {
         let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
         for (number, pool) in self.pools.iter().enumerate() {
             let own = if number == group.index() {
@@ -541,10 +541,10 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             if let (Some(own), Some(above)) = (own, above)
                 && own > above
             {
-                return Err(alloc::format!(
+                return Err(Errno::Invalid.because(alloc::format!(
                     "the quota of group {number} would be a larger part of its period than that of \
                      the group it is in"
-                ));
+                )));
             }
             parts.push(own.or(above));
         }

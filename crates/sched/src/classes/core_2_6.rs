@@ -29,9 +29,9 @@ use super::{Challenge, Class, Dequeue, Enqueue, FairClass, NoClass, Pid, Rqs, Se
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    BlockReason, Candidate, Command, ControlError, CpuId, CpuSet, Errno, GroupId, GroupStats,
-    Inspect, Load, Parent, Platform, Promises, Question, Refused, Reply, RuleDoc, SchedAttr,
-    Scheduler, TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
+    BlockReason, Candidate, Command, ControlError, CpuId, CpuSet, GroupId, GroupStats, Inspect,
+    Load, Parent, Platform, Promises, Question, Refused, Reply, RuleDoc, SchedAttr, Scheduler,
+    TaskAttr, TaskId, TimerKey, Tunable, TunableError, Waker, tunables,
 };
 
 schedlab_core::define_rules! {
@@ -562,16 +562,16 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         match command {
             Command::CreateGroup { parent, shares } => {
                 let group = self.create_group(parent, shares);
-                return group.map(Reply::Group).map_err(invalid);
+                return Ok(Reply::Group(group?));
             }
             Command::SetShares { group, shares } => {
-                self.set_shares(platform, group, shares).map_err(invalid)?;
+                self.set_shares(platform, group, shares)?;
             }
             Command::SetQuota { group, quota } => {
-                self.set_quota(platform, group, &quota).map_err(invalid)?;
+                self.set_quota(platform, group, &quota)?;
             }
             Command::MoveTask { task, group } => {
-                self.move_task(platform, task, group).map_err(invalid)?;
+                self.move_task(platform, task, group)?;
             }
             Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
             Command::CpuOffline(cpu) => self.take_offline(platform, cpu),
@@ -586,14 +586,9 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     }
 }
 
-/// The kernel's `EINVAL`, with what is wrong.
-fn invalid(message: String) -> ControlError {
-    Errno::Invalid.because(message).into()
-}
-
 impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
-        self.fair.group_stats(group).map_err(|message| Errno::NotFound.because(message))
+        self.fair.group_stats(group)
     }
 
     fn tunables(&self) -> Vec<Tunable> {
@@ -668,7 +663,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.fair.domains_rebuilt(&self.core, platform);
     }
 
-    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {
         self.fair.group_new(&self.core, parent, shares)
     }
 
@@ -677,7 +672,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.fair.group_set_shares(&mut self.core, platform, group, shares)
     }
 
@@ -686,7 +681,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
 
@@ -696,7 +691,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         platform: &mut Platform,
         task: TaskId,
         group: GroupId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);
         let class = self.class_of(pid);

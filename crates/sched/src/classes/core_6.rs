@@ -263,7 +263,7 @@ pub trait FairClass6 {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String>;
+    ) -> Result<(), Refused>;
 
     /// What `group` has used and suffered.
     fn group_stats(&self, group: GroupId) -> GroupStats;
@@ -641,8 +641,12 @@ impl<F: FairClass6> Core6<F> {
 
     /// # Errors
     /// If there is no such group.
-    fn check_group(&self, group: GroupId) -> Result<(), String> {
-        if self.fair.has_group(group) { Ok(()) } else { Err("no such group".into()) }
+    fn check_group(&self, group: GroupId) -> Result<(), Refused> {
+        if self.fair.has_group(group) {
+            Ok(())
+        } else {
+            Err(Errno::NotFound.because("no such group"))
+        }
     }
 
     /// Where `pid` may go that may not stay where it is.
@@ -961,22 +965,22 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         match command {
             Command::CreateGroup { parent, shares } => {
                 let group = self.create_group(parent, shares);
-                return group.map(Reply::Group).map_err(invalid);
+                return Ok(Reply::Group(group?));
             }
             Command::SetShares { group, shares } => {
-                self.set_shares(platform, group, shares).map_err(invalid)?;
+                self.set_shares(platform, group, shares)?;
             }
             Command::SetQuota { group, quota } => {
-                self.set_quota(platform, group, &quota).map_err(invalid)?;
+                self.set_quota(platform, group, &quota)?;
             }
             Command::SetIdle { group, idle } => {
-                self.set_idle(platform, group, idle).map_err(invalid)?;
+                self.set_idle(platform, group, idle)?;
             }
             Command::MoveTask { task, group } => {
-                self.move_task(platform, task, group).map_err(invalid)?;
+                self.move_task(platform, task, group)?;
             }
             Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
-            Command::CpuOffline(cpu) => self.take_offline(platform, cpu).map_err(busy)?,
+            Command::CpuOffline(cpu) => self.take_offline(platform, cpu)?,
             Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
         }
         Ok(Reply::Done)
@@ -987,19 +991,9 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     }
 }
 
-/// The kernel's `EINVAL`, with what is wrong.
-fn invalid(message: String) -> ControlError {
-    Errno::Invalid.because(message).into()
-}
-
-/// The kernel's `EBUSY`, with what is in the way.
-fn busy(message: String) -> ControlError {
-    Errno::Busy.because(message).into()
-}
-
 impl<F: FairClass6> Inspect for Core6<F> {
     fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
-        self.check_group(group).map_err(|message| Errno::NotFound.because(message))?;
+        self.check_group(group)?;
         Ok(self.fair.group_stats(group))
     }
 
@@ -1075,7 +1069,7 @@ impl<F: FairClass6> Inspect for Core6<F> {
 }
 
 impl<F: FairClass6> Core6<F> {
-    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), String> {
+    fn take_offline(&mut self, platform: &mut Platform, cpu: CpuId) -> Result<(), Refused> {
         self.deadline.cpu_offline()?;
         self.core.set_online(cpu, false);
         self.rt.cpu_offline(cpu);
@@ -1092,7 +1086,7 @@ impl<F: FairClass6> Core6<F> {
         self.fair.domains_rebuilt(&self.core, platform);
     }
 
-    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, String> {
+    fn create_group(&mut self, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {
         self.check_group(parent)?;
         Ok(self.fair.group_new(parent, shares))
     }
@@ -1102,13 +1096,13 @@ impl<F: FairClass6> Core6<F> {
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.check_group(group)?;
         if group == GroupId::ROOT {
-            return Err("the root group has no shares".into());
+            return Err(Errno::Invalid.because("the root group has no shares"));
         }
         if self.fair.is_idle_group(group) {
-            return Err("the shares of an idle group cannot be written".into());
+            return Err(Errno::Invalid.because("the shares of an idle group cannot be written"));
         }
         self.fair.group_set_shares(&mut self.core, platform, group, shares);
         Ok(())
@@ -1119,7 +1113,7 @@ impl<F: FairClass6> Core6<F> {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.check_group(group)?;
         self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
@@ -1129,10 +1123,10 @@ impl<F: FairClass6> Core6<F> {
         platform: &mut Platform,
         group: GroupId,
         idle: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.check_group(group)?;
         if group == GroupId::ROOT {
-            return Err("the root group cannot be idle".into());
+            return Err(Errno::Invalid.because("the root group cannot be idle"));
         }
         self.fair.group_set_idle(&mut self.core, platform, group, idle);
         Ok(())
@@ -1143,7 +1137,7 @@ impl<F: FairClass6> Core6<F> {
         platform: &mut Platform,
         task: TaskId,
         group: GroupId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.check_group(group)?;
         let pid = self.core.pid(task);
         self.change(platform, pid, |this, platform| {

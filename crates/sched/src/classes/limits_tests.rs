@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Administer, BuildConfig, ControlError, CpuId, CpuSet, GroupId, Parent, Policy, Quota,
+    Administer, BuildConfig, ControlError, CpuId, CpuSet, Errno, GroupId, Parent, Policy, Quota,
     SchedAttr, Scheduler, TaskAttr, TaskId, TunableError, Waker,
 };
 
@@ -308,7 +308,11 @@ fn the_kernels_limits_on_limits_hold() {
     // Before 3.2 there are none.
     let mut m = machine("cfs@2.6.32", 1);
     let group = m.group(GroupId::ROOT, 1024);
-    let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err().to_string();
+    let refusal = m.set_quota(group, Some(20_000), 100_000, 0).unwrap_err();
+    assert_eq!(refusal.errno(), Errno::NotSupported);
+    let unknown = m.set_quota(GroupId(9), Some(20_000), 100_000, 0).unwrap_err();
+    assert_eq!(unknown.errno(), Errno::NotSupported, "there are no quotas for any group");
+    let refusal = refusal.to_string();
     assert!(refusal.contains("cfs@3.2"), "{refusal}");
     let tunable = "sched_cfs_bandwidth_slice_us";
     let unknown = m.sched.set_tunable(&mut m.platform, tunable, 1000);

@@ -48,8 +48,8 @@ use alloc::vec::Vec;
 use bandwidth::Quota;
 use rt::RealTime;
 use schedlab_core::{
-    Candidate, CpuId, GroupId, GroupStats, Load, Parent, Platform, Promises, RuleDoc, SchedAttr,
-    TaskAttr, TimerKey, Tunable, TunableError,
+    Candidate, CpuId, Errno, GroupId, GroupStats, Load, Parent, Platform, Promises, Refused,
+    RuleDoc, SchedAttr, TaskAttr, TimerKey, Tunable, TunableError,
 };
 
 /// Why a thread is put on a runqueue.
@@ -282,8 +282,8 @@ pub trait FairClass: Class {
     ///
     /// # Errors
     /// If there are no groups, or not so deep.
-    fn group_new(&mut self, rqs: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, String> {
-        Err("this scheduler has no task groups".into())
+    fn group_new(&mut self, rqs: &Rqs, parent: GroupId, shares: u64) -> Result<GroupId, Refused> {
+        Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
     /// See [`Administer::group_set_shares`](schedlab_core::Administer::group_set_shares).
@@ -296,8 +296,8 @@ pub trait FairClass: Class {
         platform: &mut Platform,
         group: GroupId,
         shares: u64,
-    ) -> Result<(), String> {
-        Err("this scheduler has no task groups".into())
+    ) -> Result<(), Refused> {
+        Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
     /// See [`Administer::group_set_quota`](schedlab_core::Administer::group_set_quota).
@@ -310,16 +310,16 @@ pub trait FairClass: Class {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
-        Err("this release has no quotas: cfs@3.2 and eevdf have".into())
+    ) -> Result<(), Refused> {
+        Err(Errno::NotSupported.because("this release has no quotas: cfs@3.2 and eevdf have"))
     }
 
     /// See [`Inspect::group_stats`](schedlab_core::Inspect::group_stats).
     ///
     /// # Errors
     /// If there is no such group.
-    fn group_stats(&self, group: GroupId) -> Result<GroupStats, String> {
-        Err("this scheduler has no task groups".into())
+    fn group_stats(&self, group: GroupId) -> Result<GroupStats, Refused> {
+        Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
     /// Whether `pid`, on its runqueue, is in a throttled group: it is not counted there and cannot
@@ -338,8 +338,8 @@ pub trait FairClass: Class {
         platform: &mut Platform,
         pid: Pid,
         group: GroupId,
-    ) -> Result<(), String> {
-        Err("this scheduler has no task groups".into())
+    ) -> Result<(), Refused> {
+        Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
     /// The class's tunables.

@@ -8,8 +8,7 @@ use super::task_group::{TaskGroup, stored_shares};
 use crate::classes::Rqs;
 use crate::classes::bandwidth::Quota;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
-use alloc::string::String;
-use schedlab_core::{CpuId, GroupId, GroupStats, Platform};
+use schedlab_core::{CpuId, GroupId, GroupStats, Platform, Refused};
 
 impl Fair {
     /// A new group below `parent`.
@@ -94,7 +93,7 @@ impl Fair {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
         while let Some(q) = self.limits.first_throttled(group) {
             self.unthrottle(rqs, platform, q);

@@ -10,8 +10,8 @@ use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Question, RuleDoc,
-    SchedAttr, TimerKey, Tunable, Waker,
+    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Question, Refused,
+    RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
 };
 
 impl FairClass6 for Fair {
@@ -286,7 +286,7 @@ impl FairClass6 for Fair {
         platform: &mut Platform,
         group: GroupId,
         quota: &Quota,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         self.set_quota(rqs, platform, group, quota)
     }
 

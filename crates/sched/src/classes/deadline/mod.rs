@@ -52,7 +52,7 @@ use cbs::{Server, before};
 use push_pull::Overload;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::{
-    CpuId, CpuSet, Errno, Platform, Question, SchedAttr, TimerKey, TimerPhase, Tunable,
+    CpuId, CpuSet, Errno, Platform, Question, Refused, SchedAttr, TimerKey, TimerPhase, Tunable,
 };
 use server::FairServer;
 
@@ -344,11 +344,11 @@ impl Deadline {
     ///
     /// # Errors
     /// If the bandwidth that is given out would not be there any more.
-    pub fn cpu_offline(&mut self) -> Result<(), String> {
+    pub fn cpu_offline(&mut self) -> Result<(), Refused> {
         if self.admission.cpu_offline(self.server_bw()) {
             Ok(())
         } else {
-            Err("EBUSY: the deadline tasks need its bandwidth".into())
+            Err(Errno::Busy.because("EBUSY: the deadline tasks need its bandwidth"))
         }
     }
 
