@@ -1,5 +1,6 @@
 //! The hooks of the fair class, as the core of the kernel calls them.
 
+use super::domain_levels::first_interval_ms;
 use super::features::Feature;
 use super::interactive::Interactive;
 use super::{Cfs, cpu_power::CpuPower, reasons};
@@ -307,7 +308,7 @@ impl FairClass for Cfs {
         for (level, rows) in self.balancing.iter_mut().enumerate() {
             for row in rows {
                 row.last_balance = platform.jiffies();
-                row.interval_ms = u64::from(rqs.domains.level(level).params.min_interval_ms);
+                row.interval_ms = first_interval_ms(rqs.domains.level(level).kind);
                 row.nr_failed = 0;
             }
         }

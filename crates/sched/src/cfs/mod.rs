@@ -187,7 +187,7 @@ impl Cfs {
             .collect();
         let balancing = |level: usize| Balancing {
             last_balance: 0,
-            interval_ms: u64::from(domains.level(level).params.min_interval_ms),
+            interval_ms: domain_levels::first_interval_ms(domains.level(level).kind),
             nr_failed: 0,
             last_update_ns: 0,
         };

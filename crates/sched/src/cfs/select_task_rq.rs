@@ -161,7 +161,7 @@ impl Cfs {
                     self.cpu_loads.target_load(*cpu, index, bias)
                 }
             };
-            let power = self.cpu_power.of_group(level, cpus);
+            let power = self.cpu_power.of_group(level, cpus, number == own);
             Some(cpus.iter().map(load).sum::<u64>() * SCHED_LOAD_SCALE / power)
         };
         let own_load = load_of(own).unwrap_or(0);

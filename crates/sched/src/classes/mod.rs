@@ -15,6 +15,7 @@
 //! | [`deadline`] | the deadline class of 6.x |
 //! | [`bandwidth`] | limits on the CPU time of task groups |
 //! | [`domains`] | which CPUs are balanced against each other |
+//! | [`domain_levels_2_6`] | the levels at which 2.6.22 to 2.6.32 have them |
 //! | [`load_balance_2_6_22`] | balancing before there were classes: O(1) and the staircase |
 //! | [`pelt`] | per-entity load tracking |
 //! | [`weights`] | what a nice value is worth |
@@ -27,6 +28,7 @@ pub mod bandwidth;
 pub mod core_2_6;
 pub mod core_6;
 pub mod deadline;
+pub mod domain_levels_2_6;
 pub mod domains;
 #[cfg(test)]
 mod limits_tests;

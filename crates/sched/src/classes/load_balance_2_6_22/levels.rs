@@ -32,6 +32,7 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
         balance_fork: false,
         balance_wake: false,
         wake_affine: true,
+        wake_idle: false,
         share_cpupower: false,
         prefer_sibling: false,
         smt_gain: 1024,
