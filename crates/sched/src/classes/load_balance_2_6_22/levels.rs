@@ -1,21 +1,19 @@
 //! 2.6.22 on machines that are not flat: its levels, and the comparison of groups of several CPUs.
 //!
-//! **All of this file is from recollection of 2.6.22 and not checked against anything.** The
-//! description has the flat machine's one domain only.
-//!
 //! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
 //! the power of 128, and so has a group whose CPUs share a core or a cache, be they two or ten: it
 //! counts as full with one task, so that each cache, and each core, gets one task before any gets
 //! two. Other groups have what their parts have together.
 
 use super::{Busiest, Domains, Idle, SCHED_LOAD_SCALE};
+use crate::classes::domain_levels_2_6;
 use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
 /// What 2.6.22 gives a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
 /// x86-64).
-pub(super) const fn params(kind: LevelKind) -> DomainParams {
+pub(super) const fn params(kind: LevelKind, cpus: u32) -> DomainParams {
     let cpu = DomainParams {
         min_interval_ms: 1,
         max_interval_ms: 4,
@@ -47,11 +45,12 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
             newidle_idx: 1,
             wake_idx: 0,
             forkexec_idx: 0,
+            wake_idle: true,
             share_cpupower: true,
             ..cpu
         },
         LevelKind::MultiCore | LevelKind::Cpu => cpu,
-        LevelKind::Node | LevelKind::AllNodes => DomainParams {
+        LevelKind::Node => DomainParams {
             min_interval_ms: 8,
             max_interval_ms: 32,
             busy_factor: 32,
@@ -65,12 +64,37 @@ pub(super) const fn params(kind: LevelKind) -> DomainParams {
             wake_affine: false,
             ..cpu
         },
+        // (As far as 2.6.32 has it; the description of 2.6.22 does not go so far.)
+        LevelKind::AllNodes => DomainParams {
+            min_interval_ms: 64,
+            max_interval_ms: 64 * cpus,
+            busy_factor: 128,
+            imbalance_pct: 133,
+            busy_idx: 3,
+            idle_idx: 3,
+            newidle_idx: 0,
+            wake_idx: 0,
+            forkexec_idx: 0,
+            balance_newidle: false,
+            balance_exec: false,
+            wake_affine: false,
+            ..cpu
+        },
+    }
+}
+
+/// `balance_interval` of a new domain, ms: shorter than a domain of nodes ever has later.
+pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
+    match kind {
+        LevelKind::AllNodes => 64,
+        _ => 1,
     }
 }
 
 /// The domains of `topology`.
 pub(super) fn build(topology: &Topology) -> Tree {
-    Tree::new(topology, params)
+    let params = |kind| params(kind, topology.cpus());
+    Tree::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), true, params)
 }
 
 /// A group of CPUs as balancing sees it.
@@ -87,7 +111,7 @@ struct Group {
 
 impl Domains {
     /// The power of the group of this level that `first` is the first CPU of.
-    fn power(&self, level: usize, first: CpuId) -> u64 {
+    pub(super) fn power(&self, level: usize, first: CpuId) -> u64 {
         let Some(below) = self.tree.child(first, level) else {
             return SCHED_LOAD_SCALE;
         };
@@ -96,15 +120,6 @@ impl Domains {
             return SCHED_LOAD_SCALE;
         }
         domain.span(first).groups.iter().map(|group| self.power(below, group[0])).sum()
-    }
-
-    /// Whether `cpu` is the one of its group that balances this level and those above: the first
-    /// idle one, or the first.
-    pub(super) fn is_its_turn(&self, cpu: CpuId, level: usize) -> bool {
-        let domain = self.tree.level(level);
-        let group = domain.span(cpu).group(domain.group_of(cpu));
-        let idle = group.iter().find(|&&cpu| self.load(cpu).nr_running() == 0);
-        *idle.unwrap_or(&group[0]) == cpu
     }
 
     fn survey(&self, level: usize, cpus: &[CpuId], index: u8, is_own: bool) -> Group {

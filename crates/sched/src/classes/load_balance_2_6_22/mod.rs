@@ -1,6 +1,5 @@
 //! Load balancing between CPUs as 2.6.22 does it. On a flat machine: one scheduling domain over all
-//! CPUs. Other machines have domains of threads, caches, packages and nodes; what is particular
-//! about those stands in `levels.rs`, and is less certain.
+//! CPUs. Other machines have domains of threads, caches, packages and nodes (`levels.rs`).
 //!
 //! # The idea
 //!
@@ -11,6 +10,13 @@
 //! have to move to bring both to the average (the **imbalance**), and takes waiting tasks of at
 //! most that weight. Where nothing moves again and again, although it should, the busiest CPU's
 //! **migration thread** is woken to push a task that never waits, the running one.
+//!
+//! A thread of a core whose other thread is busy is not as good as an idle CPU: it does not look
+//! beyond the core when it goes idle, and at its tick it balances what is larger than the core as
+//! seldom as a busy one (**the busy sibling**).
+//!
+//! A fork chooses a node, and in another node the CPU of the least load; an exec chooses among all
+//! CPUs (`idlest.rs`).
 //!
 //! # What is here and what is not
 //!
@@ -25,6 +31,7 @@
 //! have any to give: O(CPUs / 64 + overloaded CPUs).
 
 mod audit;
+mod idlest;
 mod levels;
 pub mod rules;
 
@@ -32,6 +39,8 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
+pub use idlest::{Walk, wake_idle};
+use levels::first_interval_ms;
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 
@@ -195,6 +204,9 @@ pub trait Balanced {
         max_load: u64,
     ) -> Moved;
 
+    /// Whether `cpu` runs its idle task, and nothing that is about to leave.
+    fn is_idle(&self, cpu: CpuId) -> bool;
+
     /// Whether the task that runs on `busiest` may run on `cpu`. The idle task may not.
     fn current_may_run_on(&self, busiest: CpuId, cpu: CpuId) -> bool;
 
@@ -251,7 +263,7 @@ impl Domains {
         }
         let levels = self.tree.levels();
         for (place, domain) in self.domains.iter_mut().enumerate() {
-            let balance_interval = self.tree.level(place % levels).params.min_interval_ms;
+            let balance_interval = first_interval_ms(self.tree.level(place % levels).kind);
             *domain = Domain { balance_interval, last_balance: jiffies, nr_balance_failed: 0 };
         }
     }
@@ -364,6 +376,9 @@ impl Domains {
             |load: &CpuLoad| average.map_or(load.raw_weighted_load, |at| load.target_load(at));
         let this_load = rather_high(here);
         let load = average.map_or(there.raw_weighted_load, |at| there.source_load(at));
+        if !params.wake_affine && !params.balance_wake {
+            return None;
+        }
         if !params.wake_affine {
             // Between nodes it moves only if this CPU has much less load (`SD_WAKE_BALANCE`).
             return (imbalance_pct * this_load <= 100 * load).then_some(rules::WAKE_BALANCE);
@@ -534,15 +549,11 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
         let interval = domains.interval(cpu, factor);
         let mut its_turn = true;
         if jiffies >= domains.domain(cpu).last_balance + interval {
-            its_turn = domains.is_its_turn(cpu, level);
+            its_turn = is_its_turn(queues, cpu, level);
+            let idle = if is_idle { Idle::Idle } else { Idle::Busy };
             if !its_turn {
-                domains.found_balanced(cpu, false);
-            } else if load_balance(
-                queues,
-                platform,
-                cpu,
-                if is_idle { Idle::Idle } else { Idle::Busy },
-            ) {
+                queues.domains().found_balanced(cpu, false);
+            } else if load_balance(queues, platform, cpu, idle) {
                 is_idle = false;
             }
             let domains = queues.domains();
@@ -557,7 +568,43 @@ pub fn rebalance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId
     queues.domains().cpus[cpu.index()].next_balance = next;
 }
 
-/// `load_balance`: pulls tasks to `cpu`. Returns whether any came.
+/// Whether `cpu` is the one of its group that balances this level and those above: the first idle
+/// one, or the first.
+fn is_its_turn(queues: &mut impl Balanced, cpu: CpuId, level: usize) -> bool {
+    let domains = queues.domains();
+    let domain = domains.tree.level(level);
+    let number = domain.group_of(cpu);
+    let size = domain.span(cpu).group(number).len();
+    let member = |queues: &mut _, place: usize| {
+        Balanced::domains(queues).tree.level(level).span(cpu).group(number)[place]
+    };
+    for place in 0..size {
+        let other = member(queues, place);
+        if !queues.domains().excluded[other.index()] && queues.is_idle(other) {
+            return other == cpu;
+        }
+    }
+    member(queues, 0) == cpu
+}
+
+/// Whether the domain that is being balanced is a core, and a CPU of it that the attempt looks at
+/// is busy.
+fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
+    let domains = queues.domains();
+    if !domains.params().share_cpupower {
+        return false;
+    }
+    let level = domains.level;
+    let size = domains.tree.level(level).span(cpu).cpus.len();
+    (0..size).any(|place| {
+        let domains = queues.domains();
+        let other = domains.tree.level(level).span(cpu).cpus[place];
+        !domains.excluded[other.index()] && !queues.is_idle(other)
+    })
+}
+
+/// `load_balance`: pulls tasks to `cpu`. Returns whether the CPU counts as busy in the domains
+/// above: some came, or a sibling is busy.
 fn load_balance(
     queues: &mut impl Balanced,
     platform: &mut Platform,
@@ -565,10 +612,12 @@ fn load_balance(
     idle: Idle,
 ) -> bool {
     let mut all_pinned = false;
+    let mut busy_sibling = idle == Idle::Busy && queues.domains().params().share_cpupower;
     let why = if idle == Idle::Idle { rules::IDLE_REBALANCE } else { rules::BUSY_REBALANCE };
     platform.work.balances += 1;
     let busiest = loop {
         platform.work.queues += queues.domains().loads.len() as u64;
+        busy_sibling = busy_sibling || has_busy_sibling(queues, cpu);
         let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
             break None;
         };
@@ -584,7 +633,7 @@ fn load_balance(
     queues.domains().forget_excluded();
     let Some((busiest, moved)) = busiest else {
         queues.domains().found_balanced(cpu, all_pinned);
-        return false;
+        return busy_sibling;
     };
     if moved > 0 {
         let min = queues.domains().params().min_interval_ms;
@@ -594,7 +643,7 @@ fn load_balance(
         return true;
     }
     attempt_failed(queues, platform, cpu, busiest);
-    false
+    busy_sibling
 }
 
 /// There is an imbalance, but nothing moved. After the fourth time in a row the running task is
@@ -636,9 +685,15 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     let mut next = jiffies + LONGEST_S * queues.domains().hz;
     for level in queues.domains().tree.of(cpu) {
         queues.domains().level = level;
-        let pulls = queues.domains().params().balance_newidle;
-        if pulls && newly_idle_balance_of(queues, platform, cpu) {
-            return true;
+        let mut found = NewlyIdle::Nothing;
+        if queues.domains().params().balance_newidle {
+            found = newly_idle_balance_of(queues, platform, cpu);
+        }
+        match found {
+            NewlyIdle::Pulled => return true,
+            // When it looks next stays as it was for a busy CPU.
+            NewlyIdle::BusySibling => return false,
+            NewlyIdle::Nothing => {}
         }
         let domains = queues.domains();
         let interval = domains.interval(cpu, 1);
@@ -649,24 +704,49 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
     false
 }
 
+/// What a CPU that is about to idle has found in one domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NewlyIdle {
+    /// It has something to run.
+    Pulled,
+    /// Nothing, and its sibling is busy: it looks no further.
+    BusySibling,
+    /// Nothing.
+    Nothing,
+}
+
 /// `load_balance_newidle`: the same of one domain.
-fn newly_idle_balance_of(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
-    let mut pulled = 0;
+fn newly_idle_balance_of(
+    queues: &mut impl Balanced,
+    platform: &mut Platform,
+    cpu: CpuId,
+) -> NewlyIdle {
     platform.work.balances += 1;
     platform.work.queues += queues.domains().loads.len() as u64;
-    while let Some(busiest) = queues.domains().find_busiest(cpu, Idle::NewlyIdle) {
-        let waiting = queues.domains().load(busiest.cpu).nr_running - 1;
-        let (why, from) = (rules::NEWLY_IDLE_BALANCE, busiest.cpu);
-        pulled = queues.move_tasks(platform, why, cpu, from, waiting, busiest.imbalance).tasks;
-        if pulled > 0 {
-            break;
+    let busy_sibling = has_busy_sibling(queues, cpu);
+    let found = loop {
+        let Some(Busiest { cpu: from, imbalance }) =
+            queues.domains().find_busiest(cpu, Idle::NewlyIdle)
+        else {
+            if !busy_sibling {
+                queues.domains().domain(cpu).nr_balance_failed = 0;
+            }
+            break NewlyIdle::Nothing;
+        };
+        let waiting = queues.domains().load(from).nr_running - 1;
+        if waiting == 0 {
+            // A task alone is not to be had; the CPU stays among those that are looked at.
+            break NewlyIdle::Nothing;
         }
-        queues.domains().exclude(busiest.cpu);
-    }
-    let domains = queues.domains();
-    domains.forget_excluded();
-    domains.domain(cpu).nr_balance_failed = 0;
-    pulled > 0
+        let why = rules::NEWLY_IDLE_BALANCE;
+        if queues.move_tasks(platform, why, cpu, from, waiting, imbalance).tasks > 0 {
+            queues.domains().domain(cpu).nr_balance_failed = 0;
+            break NewlyIdle::Pulled;
+        }
+        queues.domains().exclude(from);
+    };
+    queues.domains().forget_excluded();
+    if found == NewlyIdle::Nothing && busy_sibling { NewlyIdle::BusySibling } else { found }
 }
 
 #[cfg(test)]
