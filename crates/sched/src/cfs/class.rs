@@ -244,6 +244,10 @@ impl FairClass for Cfs {
         }
     }
 
+    fn select_for_exec(&mut self, rqs: &mut Rqs, _: &mut Platform, pid: Pid) -> CpuId {
+        self.idlest(rqs, pid, rqs.cpu_of(pid), |params| params.balance_exec)
+    }
+
     #[inline]
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {
         if self.rules.interactive {

@@ -242,6 +242,11 @@ pub trait FairClass: Class {
     /// fair runqueue.
     fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
+    /// Where `pid`, which runs, is to go now that it has called `execve(2)`. Any CPU it may run on.
+    fn select_for_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
+        rqs.cpu_of(pid)
+    }
+
     /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {}
 

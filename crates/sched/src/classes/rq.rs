@@ -91,6 +91,9 @@ pub struct Thread {
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// It has called `execve(2)`, and sleeps until its CPU's migration thread has moved it (2.6.24
+    /// to 2.6.32).
+    pub execs: bool,
     /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run
     /// is the fair class's business; this is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
@@ -107,6 +110,7 @@ impl Default for Thread {
             runnable: false,
             on_rq: false,
             need_resched: false,
+            execs: false,
             rt_sum_exec: 0,
         }
     }
