@@ -3,6 +3,7 @@
 use super::domain_levels::first_interval_ms;
 use super::features::Feature;
 use super::interactive::Interactive;
+use super::rules::Buddies;
 use super::{Cfs, cpu_power::CpuPower, reasons};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::rt::RealTime;
@@ -42,7 +43,7 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing. The task is charged, and goes back to where its virtual
+    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is charged, and goes back to where its virtual
     /// time puts it; it may well be picked again at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
@@ -51,6 +52,13 @@ impl Class for Cfs {
             return;
         }
         self.clear_buddies(e);
+        if self.rules.buddies == Buddies::Preempting {
+            if rqs.thread(pid).policy != Policy::Batch {
+                self.update_curr(rqs, platform, q);
+            }
+            self.set_skip_buddy(e);
+            return;
+        }
         if !self.tunables.compat_yield && rqs.thread(pid).policy != Policy::Batch {
             self.update_curr(rqs, platform, q);
             return;
@@ -128,6 +136,9 @@ impl Class for Cfs {
         while let Some(e) = level {
             let q = self.entities[e].cfs_rq;
             self.update_curr(rqs, platform, q);
+            if self.rules.shares_follow_load {
+                self.update_entity_shares_tick(rqs, platform, q);
+            }
             let alone = self.queues[q].nr_running <= 1;
             if !by_timer && (!alone || !self.tunables.has(Feature::WakeupPreempt)) {
                 self.check_preempt_tick(rqs, platform, q, e);

@@ -64,6 +64,10 @@ impl Cfs {
         let load = LoadWeight::computed(shares, self.rules.inverse);
         for place in 0..row.queues.len() {
             let q = self.groups[group].queues[place].1;
+            if self.rules.shares_follow_load {
+                self.update_cfs_shares(rqs, platform, q);
+                continue;
+            }
             self.queues[q].shares = 0;
             if let Some(e) = self.queues[q].entity {
                 self.reweight_entity(rqs, platform, e, load);

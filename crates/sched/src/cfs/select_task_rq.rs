@@ -1,7 +1,8 @@
 //! Choosing a CPU for a woken or new task, and for one that execs.
 //!
 //! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
-//! to the CPU of the waker if that does not upset the balance (`wake_affine`).
+//! to the CPU of the waker if that does not upset the balance (`wake_affine`). 3.2 then looks for an
+//! idle CPU that shares the cache with that one.
 
 use super::features::Feature;
 use super::ids::EntityId;
@@ -9,12 +10,33 @@ use super::lb_env::SCHED_LOAD_SCALE;
 use super::{Cfs, reasons};
 use crate::classes::domains::DomainParams;
 use crate::classes::{Pid, Rqs};
+use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Evidence, Platform, Question, Rule};
 
 impl Cfs {
     /// `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        sync: bool,
+    ) -> CpuId {
+        let chosen = self.affine_for_wakeup(rqs, platform, pid, sync);
+        if !self.rules.idle_sibling {
+            return chosen;
+        }
+        let idle = idle_sibling(rqs, pid, chosen);
+        if idle != chosen {
+            platform.by_rule(Question::SelectCpu, idle, reasons::IDLE_SIBLING);
+        }
+        idle
+    }
+
+    /// The CPU where the task ran last, or the waker's if that does not upset the balance.
+    #[inline]
+    fn affine_for_wakeup(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -200,6 +222,25 @@ impl Cfs {
         }
         best.map(|(_, cpu)| cpu)
     }
+}
+
+/// `select_idle_sibling` (3.2): `cpu`, or if that is busy the first idle CPU that shares its cache.
+fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
+    let is_idle = |cpu: CpuId| rqs.is_idle_thread(rqs.curr(cpu));
+    if is_idle(cpu) {
+        return cpu;
+    }
+    for level in rqs.domains.of(cpu) {
+        let level = rqs.domains.level(level);
+        if !matches!(level.kind, LevelKind::Smt | LevelKind::MultiCore) {
+            break;
+        }
+        let cpus = &level.span(cpu).cpus;
+        if let Some(&idle) = cpus.iter().find(|&&cpu| is_idle(cpu) && rqs.is_allowed(pid, cpu)) {
+            return idle;
+        }
+    }
+    cpu
 }
 
 /// What `wake_affine` compares.
