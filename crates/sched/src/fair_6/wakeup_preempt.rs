@@ -29,7 +29,8 @@ impl<R: PickRule> Fair<R> {
         (a, b)
     }
 
-    /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has brought.
+    /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has
+    /// brought.
     pub(super) fn check_preempt(
         &mut self,
         rqs: &mut Rqs,
