@@ -3,8 +3,9 @@
 
 use super::class::Fair;
 use super::entity::EntityId;
+use super::pick_rule::PickRule;
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// Makes `e` and its ancestors next buddies, as far up as they are queued and not idle.
     pub(super) fn set_next_buddy(&mut self, first: Option<EntityId>) {
         let mut next = first;
@@ -20,7 +21,7 @@ impl Fair {
 
     /// `e` is no longer next buddy, and neither are those of its ancestors that became so with it.
     #[inline]
-    pub(super) fn clear_buddies(&mut self, e: EntityId) {
+    pub(super) fn clear_next_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);
         while let Some(e) = next {
             let info = &self.info[e];

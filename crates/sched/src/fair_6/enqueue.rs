@@ -4,12 +4,13 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::EntityId;
-use super::flags::{Attach, Count, DequeueFlags};
+use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairVersion as _, PickRule};
 use super::timeline;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy};
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// `enqueue_entity`.
     pub(super) fn enqueue_entity(
         &mut self,
@@ -17,19 +18,17 @@ impl Fair {
         platform: &mut Platform,
         q: CfsRqId,
         e: EntityId,
-        initial: bool,
+        why: EnqueueFlags,
     ) {
         let is_curr = self.cfs_rqs[q].curr == Some(e);
         if is_curr {
-            self.place_entity(q, e, initial);
+            R::place_curr(self, q, e, why);
         }
-        self.update_curr(rqs, platform, q);
+        R::update_curr(self, rqs, platform, q);
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
         self.update_cfs_group(rqs, platform, e);
-        if !is_curr {
-            self.place_entity(q, e, initial);
-        }
+        R::place(self, q, e, why, is_curr);
         let queue = &mut self.cfs_rqs[q];
         queue.load += self.info[e].load;
         queue.nr_queued += 1;
@@ -52,30 +51,16 @@ impl Fair {
         e: EntityId,
         how: DequeueFlags,
     ) -> bool {
-        self.update_curr(rqs, platform, q);
-        self.clear_buddies(e);
-        if self.may_delay(how) && !self.cfs_rqs[q].eligible(&self.se, self.se[e].vruntime) {
-            self.delay_dequeue(platform, e);
+        R::update_curr(self, rqs, platform, q);
+        R::clear_buddies(self, e);
+        if R::delays(self, platform, q, e, how) {
             return false;
         }
         let detach = how.migrate && self.is_task(e);
         let attach = if detach { Attach::Detach } else { Attach::No };
         self.update_load_avg(platform.now_ns(), e, attach);
         self.update_runnable(e);
-        let mut lag = self.entity_lag(q, e);
-        if how.finish && self.features().delay_zero {
-            lag = lag.min(0);
-        }
-        let keeps_distance = self.features().place_rel_deadline && !how.sleep;
-        let entity = &mut self.se[e];
-        entity.vlag = lag;
-        if keeps_distance {
-            entity.deadline.0 = entity.deadline.since(entity.vruntime) as u64;
-            self.info[e].rel_deadline = true;
-        }
-        if how.finish {
-            entity.sched_delayed = false;
-        }
+        R::leaves(self, q, e, how);
         platform.work.dequeues += 1;
         if self.cfs_rqs[q].curr != Some(e) {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
@@ -89,6 +74,7 @@ impl Fair {
             self.limits.return_slack(platform, q);
         }
         self.update_cfs_group(rqs, platform, e);
+        R::left(self, q, e, how);
         true
     }
 
@@ -115,13 +101,13 @@ impl Fair {
     }
 
     /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a
-    /// throttled queue nobody hears of it. `initial`: it is new.
+    /// throttled queue nobody hears of it.
     pub(super) fn enqueue(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
         task: Pid,
-        initial: bool,
+        why: EnqueueFlags,
     ) {
         let first = self.se_of(task);
         let cpu = rqs.cpu_of(task);
@@ -132,13 +118,13 @@ impl Fair {
         let mut count =
             Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
         let mut throttled = false;
-        let mut initial = initial;
+        let mut why = why;
         let mut next = Some(first);
         let mut slice = u32::MAX;
         while let Some(e) = next {
             if self.se[e].on_rq {
                 if self.se[e].sched_delayed {
-                    self.requeue_delayed(platform, e);
+                    R::requeue_delayed(self, platform, e);
                 }
                 break;
             }
@@ -147,7 +133,7 @@ impl Fair {
                 self.se[e].slice = slice;
                 self.info[e].custom_slice = true;
             }
-            self.enqueue_entity(rqs, platform, q, e, initial);
+            self.enqueue_entity(rqs, platform, q, e, why);
             throttled = self.count_in(q, &mut count);
             if throttled {
                 break;
@@ -157,7 +143,7 @@ impl Fair {
                 slice = self.cfs_rqs[q].min_slice(&self.se);
             }
             // Only the task is new, not the groups it brings onto their queues.
-            initial = false;
+            why = EnqueueFlags::WAKEUP;
         }
         while let Some(e) = next
             && !throttled
@@ -233,8 +219,10 @@ impl Fair {
             slice = self.cfs_rqs[q].min_slice(&self.se);
             if self.cfs_rqs[q].load != 0 {
                 // So that the group goes on, if it may, with another of its own.
-                if how.sleep {
-                    self.set_next_buddy(next);
+                if how.sleep
+                    && let Some(parent) = next
+                {
+                    R::member_sleeps(self, parent);
                 }
                 break;
             }
@@ -263,5 +251,21 @@ impl Fair {
             }
         }
         true
+    }
+
+    /// A task that is queued, asleep in fact, is woken.
+    pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.util_est_enqueue(rqs.cpu_of(task), task);
+        R::requeue_delayed(self, platform, self.se_of(task));
+    }
+
+    /// The dequeue of a delayed task is finished before it comes up.
+    pub(super) fn finish_delayed_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+    ) {
+        self.dequeue_entities(rqs, platform, self.se_of(task), DequeueFlags::FINISH);
     }
 }

@@ -8,6 +8,7 @@ use super::cfs_rq::{CfsRq, CfsRqId, Removed};
 use super::class::Fair;
 use super::entity::{EntityId, Info, unscaled};
 use super::flags::Attach;
+use super::pick_rule::PickRule;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
@@ -101,7 +102,7 @@ impl CfsRq {
     }
 }
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// Whether load is tracked at all.
     #[inline]
     fn tracks_load(&self) -> bool {

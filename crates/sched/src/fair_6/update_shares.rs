@@ -6,10 +6,11 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::entity::{EntityId, unscaled};
+use super::pick_rule::PickRule;
 use crate::classes::Rqs;
 use schedlab_core::Platform;
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load
     /// everywhere.
     fn calc_group_shares(&self, q: CfsRqId) -> u64 {
@@ -47,7 +48,7 @@ impl Fair {
     ) {
         let shares = self.calc_group_shares(q);
         if shares != self.info[e].load {
-            self.reweight(rqs, platform, e, shares, None);
+            R::reweight(self, rqs, platform, e, shares, None);
         }
     }
 

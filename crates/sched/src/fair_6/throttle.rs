@@ -11,12 +11,13 @@
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::flags::{Count, DequeueFlags};
+use super::flags::{Count, DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, TimerKey};
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
     pub(super) fn count_in(&mut self, q: CfsRqId, count: &mut Count) -> bool {
         self.invalidate(q);
@@ -144,7 +145,7 @@ impl Fair {
             if joins && self.se[e].on_rq {
                 joins = false;
                 if self.se[e].sched_delayed {
-                    self.requeue_delayed(platform, e);
+                    R::requeue_delayed(self, platform, e);
                 }
             }
             let above = self.cfs_rq_of(e);
@@ -153,7 +154,7 @@ impl Fair {
                     self.se[e].slice = slice;
                     self.info[e].custom_slice = true;
                 }
-                self.enqueue_entity(rqs, platform, above, e, false);
+                self.enqueue_entity(rqs, platform, above, e, EnqueueFlags::WAKEUP);
                 slice = self.cfs_rqs[above].min_slice(&self.se);
             } else {
                 slice = self.refresh(rqs, platform, e, slice);

@@ -1,11 +1,12 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
-use super::entity::Vruntime;
+use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
 use crate::classes::{Pid, Rqs};
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::Vruntime;
 use crate::random::Random;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -23,8 +24,8 @@ fn root_rq() -> CfsRqId {
 
 /// Makes `cpu` look as if anything went on there, as far as balancing and forks look: fewer than
 /// `kinds` threads, some of them fair and not delayed.
-pub(super) fn scramble(
-    fair: &mut Fair,
+pub(crate) fn scramble(
+    fair: &mut Fair<EarliestDeadline>,
     rqs: &mut Rqs,
     random: &mut Random,
     cpu: CpuId,
@@ -122,7 +123,7 @@ impl Bench {
         self.sched.core.pid(task)
     }
 
-    fn entity(&self, task: TaskId) -> &super::entity::Entity {
+    fn entity(&self, task: TaskId) -> &crate::fair_6::entity::Entity {
         &self.sched.fair.se[self.sched.fair.se_of(self.pid(task))]
     }
 

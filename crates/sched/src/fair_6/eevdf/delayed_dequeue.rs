@@ -9,13 +9,13 @@
 //! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
 //! below it.
 
-use super::class::Fair;
-use super::entity::EntityId;
-use super::flags::{Attach, DequeueFlags};
-use crate::classes::{Pid, Rqs};
+use super::EarliestDeadline;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::flags::{Attach, DequeueFlags};
 use schedlab_core::Platform;
 
-impl Fair {
+impl Fair<EarliestDeadline> {
     /// Whether such a dequeue is delayed if the entity has had too much.
     #[inline]
     pub(super) fn may_delay(&self, how: DequeueFlags) -> bool {
@@ -74,27 +74,5 @@ impl Fair {
             }
             next = self.parent_of(e);
         }
-    }
-
-    /// A task that is queued, asleep in fact, is woken.
-    pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
-        self.util_est_enqueue(rqs.cpu_of(task), task);
-        self.requeue_delayed(platform, self.se_of(task));
-    }
-
-    /// The dequeue of a delayed task is finished before it comes up.
-    pub(super) fn finish_delayed_task(
-        &mut self,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        task: Pid,
-    ) {
-        self.dequeue_entities(rqs, platform, self.se_of(task), DequeueFlags::FINISH);
-    }
-
-    /// Whether the dequeue of `task` is delayed.
-    #[inline]
-    pub(super) fn is_delayed_task(&self, task: Pid) -> bool {
-        self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
     }
 }

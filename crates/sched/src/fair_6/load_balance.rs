@@ -21,6 +21,7 @@ use super::domains::{self, BUSY_FACTOR, Near};
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
+use super::pick_rule::{FairTunables as _, PickRule};
 use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
@@ -29,7 +30,7 @@ const MAX_PINNED_INTERVAL: u32 = 512;
 /// The longest time without looking at a domain's intervals, s.
 const LONGEST_S: u64 = 60;
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     // ---- small questions ----
 
     /// `add_nr_running`: so many threads more on `cpu`.

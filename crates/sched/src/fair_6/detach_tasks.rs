@@ -1,13 +1,14 @@
 //! Load balancing: which tasks are moved.
 
 use super::class::Fair;
-use super::flags::DequeueFlags;
+use super::flags::{DequeueFlags, EnqueueFlags};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::pick_rule::{FairTunables as _, PickRule};
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have
     /// been there for longest. Whether anything was.
     pub(super) fn move_tasks(
@@ -19,7 +20,7 @@ impl Fair {
     ) -> bool {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
-        let looks = self.tunables.nr_migrate.min(rqs.nr_running[source.index()]);
+        let looks = self.tunables.nr_migrate().min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
@@ -35,7 +36,7 @@ impl Fair {
                 self.cfs_tasks.to_head(source, e);
                 continue;
             };
-            Fair::pulls(platform, rqs, source, env);
+            self.pulls(platform, rqs, source, env);
             env.imbalance -= amount;
             self.detach(rqs, platform, task, env.here);
             taken.push(task);
@@ -76,7 +77,7 @@ impl Fair {
         let failures = self.balance.failures(here, env.level);
         if self.is_throttled_pair(task, here)
             || (env.kind != MigrationType::Load && self.is_delayed_task(task))
-            || (failures == 0 && self.is_ineligible_beside_others(task, here))
+            || (failures == 0 && R::is_ineligible_beside_others(self, task, here))
         {
             return None;
         }
@@ -93,29 +94,17 @@ impl Fair {
         (!stays).then_some(())
     }
 
-    /// 6.18: one that has had too much where it is would be put behind those that are there
-    /// already.
-    fn is_ineligible_beside_others(&self, task: Pid, target: CpuId) -> bool {
-        if !self.version.balance_asks_eligibility() || !self.features().place_lag {
-            return false;
-        }
-        let group = &self.groups[self.group_of(task).index()];
-        let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
-        let e = self.se_of(task);
-        others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
-    }
-
     /// `task_hot`.
     fn is_cache_hot(&self, rqs: &Rqs, platform: &Platform, task: Pid, target: CpuId) -> bool {
         if rqs.thread(task).policy == Policy::Idle {
             return false;
         }
         let e = self.se_of(task);
-        if rqs.nr_running[target.index()] > 0 && self.cfs_rqs[self.cfs_rq_of(e)].next == Some(e) {
+        if rqs.nr_running[target.index()] > 0 && R::is_buddy(self, e) {
             return true;
         }
         let ago = platform.now_ns() - self.info[e].exec_start;
-        ago < self.tunables.migration_cost_ns
+        ago < self.tunables.migration_cost_ns()
     }
 
     /// Takes `task` off its CPU; it belongs to `to` from now on.
@@ -133,7 +122,7 @@ impl Fair {
         task: Pid,
         here: CpuId,
     ) {
-        self.enqueue(rqs, platform, task, false);
+        self.enqueue(rqs, platform, task, EnqueueFlags::MIGRATE);
         self.check_preempt(rqs, platform, here, task, false);
     }
 
@@ -162,7 +151,7 @@ impl Fair {
         {
             if rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
-                && (failures > 0 || !self.is_ineligible_beside_others(pid, here))
+                && (failures > 0 || !R::is_ineligible_beside_others(self, pid, here))
             {
                 platform.by_rule(Question::Migrate, here, rules::ACTIVE_BALANCE);
                 self.detach(rqs, platform, pid, here);

@@ -8,10 +8,9 @@ use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
-use super::releases::{Features, Version};
+use super::pick_rule::{FairTunables as _, PickRule};
 use super::task_group::TaskGroup;
 use super::timeline::{self, Order};
-use super::tunables::Tunables;
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
 use crate::classes::domains::Domains;
 use crate::classes::{Pid, Rqs};
@@ -21,13 +20,13 @@ use schedlab_core::{Candidate, CpuId, GroupId, Platform};
 
 /// The fair class on all CPUs.
 #[derive(Debug)]
-pub struct Fair {
-    pub(super) version: Version,
-    pub(super) tunables: Tunables,
+pub struct Fair<R: PickRule> {
+    pub(super) version: R::Version,
+    pub(super) tunables: R::Tunables,
+    /// What the rules of picking keep.
+    pub(super) rule: R,
     pub(super) order: Order,
     pub(super) tick_ns: u64,
-    /// The longest slice that anybody has asked for, ns.
-    pub(super) longest_slice: u32,
     /// There has been a `SCHED_IDLE` task.
     pub(super) idle_seen: bool,
     pub(super) cpus: u32,
@@ -93,22 +92,18 @@ impl Default for FairTask {
     }
 }
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// Nobody is queued anywhere.
-    pub fn new(version: Version, domains: &Domains, hz: u32) -> Fair {
+    pub fn new(version: R::Version, domains: &Domains, hz: u32) -> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
         Fair {
             version,
-            tunables: Tunables::new(version, cpus),
-            order: Order {
-                by_deadline: version.tree_by_deadline(),
-                exact_slices: false,
-                uniform_slices: true,
-            },
+            tunables: R::Tunables::new(version, cpus),
+            rule: R::default(),
+            order: R::order(version),
             tick_ns: 1_000_000_000 / u64::from(hz),
-            longest_slice: 0,
             idle_seen: false,
             cpus,
             online: cpus,
@@ -130,12 +125,6 @@ impl Fair {
     }
 
     // ---- small questions ----
-
-    /// The switches.
-    #[inline]
-    pub(super) fn features(&self) -> &Features {
-        &self.tunables.features
-    }
 
     /// The queue on which `e` stands or stood.
     #[inline]
@@ -184,6 +173,12 @@ impl Fair {
         self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 1
     }
 
+    /// Whether the dequeue of `task` is delayed.
+    #[inline]
+    pub(super) fn is_delayed_task(&self, task: Pid) -> bool {
+        self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
+    }
+
     /// Something of queue `q` has changed that balancing reads.
     #[inline]
     pub(super) fn invalidate(&mut self, q: CfsRqId) {
@@ -199,7 +194,7 @@ impl Fair {
     #[inline]
     pub(super) fn tree_insert(&mut self, q: CfsRqId, e: EntityId) {
         let queue = &mut self.cfs_rqs[q];
-        queue.count_in(&self.se[e]);
+        R::enters_tree(queue, &self.se[e]);
         timeline::insert(&mut queue.tree, &mut self.se, self.order, e);
     }
 
@@ -207,7 +202,7 @@ impl Fair {
     #[inline]
     pub(super) fn tree_remove(&mut self, q: CfsRqId, e: EntityId) {
         let queue = &mut self.cfs_rqs[q];
-        queue.count_out(&self.se[e]);
+        R::leaves_tree(queue, &self.se[e]);
         timeline::remove(&mut queue.tree, &mut self.se, self.order, e);
     }
 
@@ -215,12 +210,12 @@ impl Fair {
 
     /// `set_next_entity`: `e` runs.
     fn set_next_entity(&mut self, platform: &mut Platform, q: CfsRqId, e: EntityId) {
-        self.clear_buddies(e);
+        R::clear_buddies(self, e);
         if self.se[e].on_rq {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_remove(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            self.set_protection(q, e);
+            R::starts(self, q, e);
         }
         self.info[e].exec_start = platform.now_ns();
         self.cfs_rqs[q].curr = Some(e);
@@ -230,7 +225,7 @@ impl Fair {
     fn put_prev_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         let waits = self.se[e].on_rq;
         if waits {
-            self.update_curr(rqs, platform, q);
+            R::update_curr(self, rqs, platform, q);
         }
         self.check_runtime(rqs, platform, q);
         if waits {
@@ -269,7 +264,7 @@ impl Fair {
         prev: Pid,
         next: Pid,
     ) {
-        let above = |fair: &Fair, e: EntityId| fair.parent_of(e).unwrap_or(e);
+        let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.cfs_rq_of(p) != self.cfs_rq_of(n) {
             let (p_depth, n_depth) = (self.info[p].depth, self.info[n].depth);
@@ -291,9 +286,20 @@ impl Fair {
     pub(super) fn tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.update_curr(rqs, platform, self.cfs_rq_of(e));
+            let q = self.cfs_rq_of(e);
+            R::update_curr(self, rqs, platform, q);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
             self.update_cfs_group(rqs, platform, e);
+            R::entity_tick(self, rqs, platform, q, e);
+            next = self.parent_of(e);
+        }
+    }
+
+    /// Charges the running `task` on every level.
+    pub(super) fn charge_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let mut next = Some(self.se_of(task));
+        while let Some(e) = next {
+            R::update_curr(self, rqs, platform, self.cfs_rq_of(e));
             next = self.parent_of(e);
         }
     }

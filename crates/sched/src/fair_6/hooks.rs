@@ -2,7 +2,8 @@
 //! done elsewhere.
 
 use super::class::Fair;
-use super::flags::DequeueFlags;
+use super::flags::{DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
@@ -14,7 +15,7 @@ use schedlab_core::{
     RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
 };
 
-impl FairClass6 for Fair {
+impl<R: PickRule> FairClass6 for Fair<R> {
     fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId) {
         self.task_born(pid, group, cpu);
     }
@@ -57,7 +58,13 @@ impl FairClass6 for Fair {
         pid: Pid,
         why: Enqueue,
     ) {
-        self.enqueue(rqs, platform, pid, why == Enqueue::New);
+        let why = match why {
+            Enqueue::New => EnqueueFlags::NEW,
+            Enqueue::Wakeup => EnqueueFlags::WAKEUP,
+            Enqueue::Migrated => EnqueueFlags::MIGRATE,
+            Enqueue::Restored => EnqueueFlags::RESTORE,
+        };
+        self.enqueue(rqs, platform, pid, why);
     }
 
     #[inline]
@@ -112,7 +119,9 @@ impl FairClass6 for Fair {
     }
 
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        self.yield_fair(rqs, platform, pid);
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+            R::yield_fair(self, rqs, platform, pid);
+        }
     }
 
     #[inline]
@@ -124,7 +133,7 @@ impl FairClass6 for Fair {
         pid: Pid,
         fork: bool,
     ) {
-        self.check_preempt_wakeup(rqs, platform, curr, pid, fork);
+        R::check_preempt_wakeup(self, rqs, platform, curr, pid, fork);
     }
 
     fn prio_changed(
@@ -318,18 +327,16 @@ impl FairClass6 for Fair {
         if name == bandwidth::TUNABLE {
             self.limits.set_slice_us(value);
         } else {
-            self.tunables.write(name, value, self.online);
-            self.order.exact_slices = self.tunables.exact_min_slice;
-            self.order.uniform_slices &= name != "base_slice_ns" || self.se.is_empty();
+            R::set_tunable(self, name, value);
         }
     }
 
     fn promises(&self, load: &Load) -> Promises {
-        self.fair_promises(load)
+        R::promises(self, load)
     }
 
-    fn rules(&self) -> &'static [RuleDoc] {
-        rules::RULES
+    fn rules(&self) -> [&'static [RuleDoc]; 2] {
+        [R::RULES, rules::RULES]
     }
 
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {

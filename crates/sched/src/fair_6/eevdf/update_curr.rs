@@ -1,13 +1,14 @@
 //! Charging: the running entity pays for its time in virtual time, and when its request has been
 //! served it begins the next.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
+use super::EarliestDeadline;
 use super::releases::Version;
-use crate::classes::{Pid, Rqs};
+use crate::classes::Rqs;
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
 use schedlab_core::Platform;
 
-impl Fair {
+impl Fair<EarliestDeadline> {
     /// `update_curr`: charges the running entity for the time since it was last charged, and renews
     /// its request when it has been served. The new request starts from the vruntime it has:
     /// overrun is not held against it.
@@ -66,16 +67,7 @@ impl Fair {
             };
         if gives_way {
             rqs.resched_curr(platform, cpu);
-            self.clear_buddies(c);
-        }
-    }
-
-    /// Charges the running `task` on every level.
-    pub(super) fn charge_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
-        let mut next = Some(self.se_of(task));
-        while let Some(e) = next {
-            self.update_curr(rqs, platform, self.cfs_rq_of(e));
-            next = self.parent_of(e);
+            self.clear_next_buddy(c);
         }
     }
 }

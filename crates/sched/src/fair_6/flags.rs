@@ -1,5 +1,29 @@
 //! How and how many: the arguments that coming and going hand from file to file.
 
+/// How an entity is enqueued (`ENQUEUE_...`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EnqueueFlags {
+    /// `ENQUEUE_INITIAL`: it is new.
+    pub initial: bool,
+    /// `ENQUEUE_WAKEUP`: it wakes, or is a group's entity and comes with its first member.
+    pub wakeup: bool,
+    /// `ENQUEUE_MIGRATED`: it wakes on another CPU than that on which it slept, or was moved.
+    pub migrated: bool,
+}
+
+impl EnqueueFlags {
+    /// A new task.
+    pub const NEW: EnqueueFlags = EnqueueFlags { initial: true, wakeup: false, migrated: false };
+    /// A wakeup.
+    pub const WAKEUP: EnqueueFlags = EnqueueFlags { initial: false, wakeup: true, migrated: false };
+    /// From another CPU.
+    pub const MIGRATE: EnqueueFlags =
+        EnqueueFlags { initial: false, wakeup: false, migrated: true };
+    /// After a change of attributes.
+    pub const RESTORE: EnqueueFlags =
+        EnqueueFlags { initial: false, wakeup: false, migrated: false };
+}
+
 /// How an entity is dequeued (`DEQUEUE_...`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DequeueFlags {

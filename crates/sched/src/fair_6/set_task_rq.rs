@@ -3,11 +3,12 @@
 use super::cfs_rq::{CfsRq, CfsRqId};
 use super::class::Fair;
 use super::entity::{Entity, EntityId, Info};
+use super::pick_rule::{FairTunables as _, PickRule};
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// The queue of `group` on `cpu`. Makes it, and those of the groups it is in, if they are not
     /// there yet.
     pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
@@ -19,7 +20,7 @@ impl Fair {
         let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
         // A group that has done nothing yet has no load.
         let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
-        let owner = self.new_entity(Entity::new(self.tunables.base_slice), info);
+        let owner = self.new_entity(Entity::new(self.tunables.base_slice()), info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
         self.info[owner].my_q = Some(q);
         self.limits.queue_made(group);
@@ -50,7 +51,7 @@ impl Fair {
     pub(super) fn new_task_entity(&mut self, task: Pid, group: GroupId, cpu: CpuId) -> EntityId {
         let q = self.group_cfs_rq(group, cpu);
         let info = Info { task: Some(task), ..self.info_below(q) };
-        self.new_entity(Entity::new(self.tunables.base_slice), info)
+        self.new_entity(Entity::new(self.tunables.base_slice()), info)
     }
 
     /// Room for an entity.

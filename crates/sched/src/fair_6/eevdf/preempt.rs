@@ -1,15 +1,16 @@
 //! Who may interrupt whom: protection of the running entity, wakeup preemption, yielding.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
-use super::entity::EntityId;
+use super::EarliestDeadline;
 use super::releases::Version;
 use super::rules;
-use crate::classes::core_6::rules as core_rules;
-use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
+use crate::classes::{Pid, Rqs};
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::rules as fair_rules;
+use schedlab_core::{Platform, Policy, Question, Rule};
 
-impl Fair {
+impl Fair<EarliestDeadline> {
     // ---- protection ----
 
     /// Protects `e`, which is about to run, from being passed before its request is served (6.18:
@@ -75,12 +76,12 @@ impl Fair {
         let cpu = rqs.cpu_of(curr);
         if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
             let pending = curr == task || rqs.resched_pending(cpu);
-            let rule = if pending { rules::RESCHED_PENDING } else { rules::NEVER_PREEMPTS };
+            let rule = if pending { fair_rules::RESCHED_PENDING } else { rules::NEVER_PREEMPTS };
             platform.by_rule(Question::Preempt, cpu, rule);
             return;
         }
         if self.is_throttled_hierarchy(task) {
-            platform.by_rule(Question::Preempt, cpu, rules::THROTTLED);
+            platform.by_rule(Question::Preempt, cpu, fair_rules::THROTTLED);
             return;
         }
         if self.features().next_buddy && !fork && !self.is_delayed_task(task) {
@@ -148,60 +149,14 @@ impl Fair {
         }
     }
 
-    /// The ancestors of `a` and `b` (or they themselves) that stand on the same queue.
-    fn find_matching(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        let (mut a, mut b) = (a, b);
-        let above = |e: EntityId| self.parent_of(e).unwrap_or(e);
-        let depth = |e: EntityId| self.info[e].depth;
-        if self.cfs_rq_of(a) == self.cfs_rq_of(b) {
-            return (a, b);
-        }
-        while depth(a) > depth(b) {
-            a = above(a);
-        }
-        while depth(b) > depth(a) {
-            b = above(b);
-        }
-        while self.cfs_rq_of(a) != self.cfs_rq_of(b) {
-            a = above(a);
-            b = above(b);
-        }
-        (a, b)
-    }
-
-    /// [`check_preempt_wakeup`](Fair::check_preempt_wakeup) for a task that balancing has brought.
-    pub(super) fn check_preempt(
-        &mut self,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        cpu: CpuId,
-        task: Pid,
-        fork: bool,
-    ) {
-        let curr = rqs.curr(cpu);
-        match rqs.thread(curr).class {
-            ClassId::Idle => {
-                platform.by_rule(Question::Preempt, cpu, core_rules::IDLE_CPU);
-                rqs.resched_curr(platform, cpu);
-            }
-            ClassId::Fair => self.check_preempt_wakeup(rqs, platform, curr, task, fork),
-            ClassId::Rt | ClassId::Deadline => {
-                platform.by_rule(Question::Preempt, cpu, core_rules::CLASS_BELOW);
-            }
-        }
-    }
-
     // ---- yielding ----
 
     /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
     /// its deadline off).
     pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
-        if rqs.nr_running[rqs.cpu_of(task).index()] == 1 {
-            return;
-        }
         let e = self.se_of(task);
         let q = self.cfs_rq_of(e);
-        self.clear_buddies(e);
+        self.clear_next_buddy(e);
         self.update_curr(rqs, platform, q);
         let request = self.se[e].vslice();
         if !self.version.yield_forfeits() {

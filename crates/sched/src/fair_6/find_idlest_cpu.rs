@@ -9,6 +9,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::find_busiest_group::adjust_numa_imbalance;
 use super::lb_stats::{GroupType, Stats, is_idle_cpu};
+use super::pick_rule::PickRule;
 use super::rules;
 use crate::classes::Rqs;
 use crate::classes::core_6::rules as core_rules;
@@ -18,7 +19,7 @@ use schedlab_core::{CpuId, CpuSet, Rule};
 /// The load of one task of nice 0 that always runs.
 const NICE_0_LOAD: u64 = 1024;
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`);
     /// and by which rule.
     pub(super) fn find_dst_cpu_at_fork(

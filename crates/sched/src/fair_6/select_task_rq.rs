@@ -14,6 +14,7 @@ use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::domains::round;
 use super::lb_stats::is_idle_cpu;
+use super::pick_rule::PickRule;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Rule, Waker};
@@ -30,7 +31,7 @@ fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
     rqs.domains.of(this).find(suits)
 }
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// Nothing is queued there, or `SCHED_IDLE` tasks only.
     #[inline]
     fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
@@ -115,7 +116,8 @@ impl Fair {
             return stays;
         }
         let jiffies = platform.jiffies();
-        let load = |fair: &Fair, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
+        let load =
+            |fair: &Fair<R>, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
@@ -140,7 +142,7 @@ impl Fair {
         prev: CpuId,
         (target, by): (CpuId, Rule),
     ) -> (CpuId, Rule) {
-        let suits = |fair: &Fair, cpu: CpuId| {
+        let suits = |fair: &Fair<R>, cpu: CpuId| {
             fair.near.share_cache(cpu, target)
                 && fair.is_free(rqs, cpu)
                 && rqs.is_allowed(task, cpu)

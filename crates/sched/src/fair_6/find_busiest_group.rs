@@ -17,6 +17,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
+use super::pick_rule::PickRule;
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
@@ -31,7 +32,7 @@ struct Busiest {
     stats: Stats,
 }
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// What these CPUs do together. CPUs that are left out count as empty.
     fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
         Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
@@ -288,8 +289,8 @@ fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eevdf::tests::scramble;
-    use crate::eevdf::{Eevdf, Version};
+    use crate::fair_6::eevdf::tests::scramble;
+    use crate::fair_6::eevdf::{EarliestDeadline, Eevdf, Version};
     use crate::random::Random;
     use alloc::vec::Vec;
     use schedlab_core::BuildConfig;
@@ -297,7 +298,7 @@ mod tests {
 
     /// The plain way: every group is summed up and classed, be it empty; then those are compared
     /// that have something to give.
-    fn full_env(fair: &Fair, rqs: &Rqs, env: &LbEnv) -> Survey {
+    fn full_env(fair: &Fair<EarliestDeadline>, rqs: &Rqs, env: &LbEnv) -> Survey {
         let level = rqs.domains.level(env.level);
         let span = level.span(env.here);
         let (own, groups) = (level.group_of(env.here), span.groups.len());

@@ -1,14 +1,15 @@
 //! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
 //! of both when its weight changes.
 
-use super::cfs_rq::CfsRqId;
-use super::class::Fair;
-use super::entity::{EntityId, WEIGHT_SHIFT};
-use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
+use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
-use schedlab_core::{Platform, Policy, SchedAttr};
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::flags::DequeueFlags;
+use schedlab_core::{CpuId, Platform, SchedAttr};
 
-impl Fair {
+impl Fair<EarliestDeadline> {
     /// `entity_lag`: V - vruntime, within what is remembered: two slices or a tick of real time,
     /// whichever is longer.
     pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
@@ -16,6 +17,38 @@ impl Fair {
         let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
         let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
         lag.clamp(-limit, limit)
+    }
+
+    /// `e` leaves queue `q`, and keeps its lag; if it is only moved, its distance to the deadline,
+    /// too.
+    #[inline]
+    pub(super) fn keep_lag(&mut self, q: CfsRqId, e: EntityId, how: DequeueFlags) {
+        let mut lag = self.entity_lag(q, e);
+        if how.finish && self.features().delay_zero {
+            lag = lag.min(0);
+        }
+        let keeps_distance = self.features().place_rel_deadline && !how.sleep;
+        let entity = &mut self.se[e];
+        entity.vlag = lag;
+        if keeps_distance {
+            entity.deadline.0 = entity.deadline.since(entity.vruntime) as u64;
+            self.info[e].rel_deadline = true;
+        }
+        if how.finish {
+            entity.sched_delayed = false;
+        }
+    }
+
+    /// 6.18: one that has had too much where it is would be put behind those that are there
+    /// already.
+    pub(super) fn is_ineligible_beside_others(&self, task: Pid, target: CpuId) -> bool {
+        if !self.version.balance_asks_eligibility() || !self.features().place_lag {
+            return false;
+        }
+        let group = &self.groups[self.group_of(task).index()];
+        let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
+        let e = self.se_of(task);
+        others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
     /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has
@@ -47,36 +80,17 @@ impl Fair {
         entity.deadline = entity.vruntime.plus(request);
     }
 
-    /// `set_load_weight`: weight, idle policy and slice of a task as its attributes say. It is on
-    /// no queue.
-    pub(super) fn set_task_weight(
-        &mut self,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        task: Pid,
-        attr: &SchedAttr,
-    ) {
-        let e = self.se_of(task);
-        let idle = attr.policy == Policy::Idle;
-        let (weight, inverse) = if idle {
-            (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO)
+    /// The slice that a task's attributes ask for.
+    pub(super) fn set_slice(&mut self, e: EntityId, attr: &SchedAttr) {
+        let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
+        self.info[e].custom_slice = custom;
+        self.order.uniform_slices &= !custom;
+        self.se[e].slice = if custom {
+            attr.runtime_ns.clamp(100_000, 100_000_000) as u32
         } else {
-            (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
+            self.tunables.base_slice
         };
-        self.info[e].idle = idle;
-        self.idle_seen |= idle;
-        self.reweight(rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
-        if self.version.custom_slices() {
-            let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
-            self.info[e].custom_slice = custom;
-            self.order.uniform_slices &= !custom;
-            self.se[e].slice = if custom {
-                attr.runtime_ns.clamp(100_000, 100_000_000) as u32
-            } else {
-                self.tunables.base_slice
-            };
-            self.longest_slice = self.longest_slice.max(self.se[e].slice);
-        }
+        self.rule.longest_slice = self.rule.longest_slice.max(self.se[e].slice);
     }
 
     /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance
@@ -139,11 +153,5 @@ impl Fair {
         } else {
             queue.follow_curr(&self.se);
         }
-    }
-
-    fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
-        self.reweight_load_avg(e, weight);
-        self.se[e].set_weight(weight, inverse);
-        self.info[e].load = weight;
     }
 }

@@ -4,13 +4,14 @@
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
 use super::flags::Attach;
+use super::pick_rule::PickRule;
 use super::task_group::{TaskGroup, stored_shares};
 use crate::classes::Rqs;
 use crate::classes::bandwidth::Quota;
 use crate::classes::weights::WEIGHT_IDLEPRIO;
 use schedlab_core::{CpuId, GroupId, GroupStats, Platform, Refused};
 
-impl Fair {
+impl<R: PickRule> Fair<R> {
     /// A new group below `parent`.
     pub(super) fn new_group(&mut self, parent: GroupId, shares: u64) -> GroupId {
         self.limits.group_made(parent);
