@@ -509,6 +509,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
                     }
                 },
+                Op::SetAffinity { task: target, allowed } if target == task => {
+                    if newborn.is_some() {
+                        self.settings[task.index()].reported.clone_from(&allowed);
+                    }
+                    let _ = self.set_affinity(task, &allowed);
+                }
+                Op::SetGroup { task: target, group } if target == task => {
+                    let _ = self.set_group(task, group);
+                }
                 Op::Exit => {
                     if newborn.is_none() {
                         self.scheduler.kill(&mut self.platform, task);

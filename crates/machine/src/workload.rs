@@ -121,7 +121,8 @@ pub trait Workload {
 
     /// The sleep of `task` is over, or it is about to start. Some golden schedules have programs
     /// that act at this point, before they are queued: what is returned is done, and the question
-    /// put again; [`Op::SetAttr`] of itself and [`Op::Exit`] are allowed. None: wake it.
+    /// put again; [`Op::SetAttr`], [`Op::SetAffinity`] and
+    /// [`Op::SetGroup`] of itself and [`Op::Exit`] are allowed. None: wake it.
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
         let _ = (now_ns, task);
         None
