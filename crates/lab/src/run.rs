@@ -9,10 +9,12 @@ use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Observer, Scheduler, TaskId, Tunable};
+use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
-use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
+use schedlab_measure::{
+    Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
+};
 use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
@@ -182,7 +184,9 @@ impl Experiment {
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
-        let mut warnings: Vec<String> = report_refusals(&outcome).into_iter().collect();
+        let mut warnings: Vec<String> = vec![];
+        warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
+        warnings.extend(report_refusals(&outcome));
         if outcome.end == RunEnd::Stuck {
             let waits = report_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
@@ -194,8 +198,10 @@ impl Experiment {
             warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
         }
         let outcome = Outcome::of(&machine, outcome.end);
-        let (scheduler, vm, (((stats, fairness), recorded), others)) = machine.into_parts();
-        let ((slices, spans), usage) = recorded;
+        let in_force: Vec<SchedAttr> =
+            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
+        let (scheduler, vm, ((measures, refusals), others)) = machine.into_parts();
+        let ((stats, fairness), ((slices, spans), usage)) = measures;
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
@@ -204,11 +210,12 @@ impl Experiment {
             })
             .collect();
         let observed = Observed {
-            tasks: &task_infos(&vm),
+            tasks: &task_infos(&vm, &in_force),
             groups: &group_infos,
             stats: &stats,
             fairness: Some(&fairness),
             group_usage: usage.as_ref(),
+            refusals: Some(&refusals),
             slices: slices.map(SliceRecorder::into_slices),
             spans: spans.map(SpanRecorder::into_spans),
         };
@@ -231,30 +238,39 @@ impl Experiment {
             .collect();
         let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
-        (
+        let measures = (
             (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
             (
                 (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
             ),
-        )
+        );
+        (measures, Refusals::new())
     }
 }
 
 /// The observers that make the report.
-type Measures =
-    ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>));
+type Measures = (
+    ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>)),
+    Refusals,
+);
 
-fn task_infos(vm: &Kernel) -> Vec<TaskInfo> {
+/// What `attrs` are in force, by task.
+fn task_infos(vm: &Kernel, attrs: &[SchedAttr]) -> Vec<TaskInfo> {
     vm.threads()
         .map(|thread| TaskInfo {
             name: vm.thread_name(thread.task),
             key: thread.key.into(),
             group: thread.group.into(),
-            attr: thread.sched,
+            attr: attrs[thread.task.index()],
             loops_finished: thread.rounds,
         })
         .collect()
+}
+
+/// What the kernel refused to tasks of the workload.
+fn refused_to_tasks(vm: &Kernel, refusals: &Refusals) -> Option<String> {
+    crate::refused::text(refusals, |task| vm.thread_name(task))
 }
 
 /// What of the timetable the machine refused.

@@ -1,0 +1,99 @@
+//! Inputs that the program once treated badly, and how they must come out (`tests/defects`).
+
+#[allow(dead_code)]
+mod support;
+
+use serde_json::Value;
+use support::{Ran, schedlab};
+
+/// Runs `schedlab run tests/defects/FILE ARGS`.
+fn run(file: &str, args: &[&str]) -> Ran {
+    let file = format!("tests/defects/{file}");
+    let mut all = vec!["run", file.as_str()];
+    all.extend(args);
+    schedlab(&all)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("it is JSON")
+}
+
+/// The first run of the document that this prints.
+fn first_run(file: &str, args: &[&str]) -> Value {
+    let mut all = vec!["--format", "json"];
+    all.extend(args);
+    json(&run(file, &all).good())["runs"][0].clone()
+}
+
+/// The first slices: task, from, to, ms.
+fn slices(run: &Value, count: usize) -> Vec<(u64, u64, u64)> {
+    let row = |row: &Value| {
+        let number = |at: usize| row[at].as_u64().expect("it is a number");
+        (number(3), number(1) / 1_000_000, number(2) / 1_000_000)
+    };
+    run["slices"].as_array().expect("they are recorded").iter().take(count).map(row).collect()
+}
+
+#[test]
+fn deadline_tasks_that_start_at_time_0_have_their_deadlines_at_once() {
+    let run = first_run("dl-edf-from-0.json", &["-s", "eevdf"]);
+    assert_eq!(slices(&run, 2), [(0, 0, 3), (1, 3, 7)]);
+}
+
+#[test]
+fn deadline_tasks_that_start_at_time_0_have_their_budgets_at_once() {
+    let of_d = |hz: &str, count: usize| {
+        let run = first_run("dl-overrun-from-0.json", &["-s", "eevdf", "--hz", hz]);
+        let all = slices(&run, 100);
+        let of_d = all.into_iter().filter(|slice| slice.0 == 0);
+        of_d.map(|(_, from, to)| (from, to)).take(count).collect::<Vec<_>>()
+    };
+    assert_eq!(of_d("1000", 3), [(0, 2), (10, 12), (20, 22)]);
+    // Charged at ticks of 4 ms: what was overrun at first is paid back.
+    assert_eq!(of_d("250", 3), [(0, 4), (10, 12), (30, 32)]);
+}
+
+#[test]
+fn what_the_kernel_refuses_is_told_everywhere() {
+    let cases: [(&str, &[&str], &str, &str, &str); 6] = [
+        ("dl-over.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, goes on as SCHED_OTHER"),
+        ("dl-no-period.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, goes on as"),
+        ("dl-period-1us.json", &[], "SCHED_DEADLINE", "EINVAL", "a-0: EINVAL, goes on as"),
+        ("dl-affinity.json", &["-c", "2"], "SCHED_DEADLINE", "EPERM", "a-0: EPERM, goes on as"),
+        ("dl-fork.json", &[], "fork", "EAGAIN", "d-0: EAGAIN, there is no child"),
+        (
+            "cpuset-refused.json",
+            &["-c", "2", "--group", "/g:cpuset.cpus=0"],
+            "affinity",
+            "EINVAL",
+            "a-0: EINVAL, goes on where it may run",
+        ),
+    ];
+    for (file, args, asked, errno, warning) in cases {
+        let mut args = args.to_vec();
+        args.extend(["-s", "eevdf"]);
+        let ran = run(file, &[&args[..], &["--tasks"]].concat());
+        assert!(ran.stderr.contains(warning), "{file}: {}", ran.stderr);
+        let table = ran.good();
+        assert!(table.contains("were refused:\neevdf@6.18 "), "{table}");
+        assert!(table.contains("refused "), "{table}");
+        let run = first_run(file, &args);
+        assert_eq!(run["refusals"][0]["asked"], asked, "{file}");
+        assert_eq!(run["refusals"][0]["errno"], errno, "{file}");
+        let task = &run["tasks"][0];
+        assert!(task["refused"].as_u64() > Some(0), "{file}");
+        let in_force = if file == "dl-fork.json" { "SCHED_DEADLINE" } else { "SCHED_OTHER" };
+        assert_eq!(task["policy"], in_force, "{file}");
+    }
+    // A task that is not forked is not there.
+    let run = first_run("dl-fork.json", &["-s", "eevdf"]);
+    assert_eq!(run["tasks"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn what_a_timetable_is_refused_is_told_once() {
+    let args = ["-s", "eevdf", "--at", "100ms chrt h deadline 96ms 100ms 100ms"];
+    let ran = run("dl-over.json", &args);
+    assert_eq!(ran.stderr.matches("h-0").count(), 1, "{}", ran.stderr);
+    ran.good();
+}
