@@ -14,6 +14,12 @@ fn run(file: &str, args: &[&str]) -> Ran {
     schedlab(&all)
 }
 
+/// `schedlab run tests/defects/FILE ARGS` must fail with a message that has all of `parts`.
+#[track_caller]
+fn run_error(file: &str, args: &[&str], parts: &[&str]) -> String {
+    run(file, args).error(parts)
+}
+
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("it is JSON")
 }
@@ -96,4 +102,23 @@ fn what_a_timetable_is_refused_is_told_once() {
     let ran = run("dl-over.json", &args);
     assert_eq!(ran.stderr.matches("h-0").count(), 1, "{}", ran.stderr);
     ran.good();
+}
+
+#[test]
+fn memrun_counts_bytes_in_all() {
+    let run = first_run("memrun-bytes.json", &["-s", "cfs"]);
+    assert_eq!(run["tasks"][0]["cpu_ns"], 125);
+    run_error("memrun-no-count.json", &["-s", "cfs"], &["`memrun` needs a `count`", "bytes"]);
+}
+
+#[test]
+fn what_rt_app_runs_runs() {
+    // Server: three waits of three clients' hand-overs, and it hands back.
+    let run = first_run("sync-held.json", &["-s", "cfs"]);
+    let cpu_ns = |task: usize| run["tasks"][task]["cpu_ns"].as_u64();
+    assert_eq!((cpu_ns(0), cpu_ns(1)), (Some(900_000), Some(900_000)));
+    assert_eq!(run["end"]["state"], "all-ended");
+    // Woken every 5 ms, 1 ms of work each time.
+    let run = first_run("suspend-no-value.json", &["-s", "eevdf"]);
+    assert_eq!(run["tasks"][0]["wakeups"], 199);
 }
