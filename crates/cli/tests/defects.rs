@@ -122,3 +122,49 @@ fn what_rt_app_runs_runs() {
     let run = first_run("suspend-no-value.json", &["-s", "eevdf"]);
     assert_eq!(run["tasks"][0]["wakeups"], 199);
 }
+
+#[test]
+fn what_never_happens_is_told() {
+    run_error(
+        "two.json",
+        &["-s", "cfs", "--timetable", "tests/defects/late.timetable"],
+        &["late.timetable:2", "ends before its first time, 5 s"],
+    );
+    let ran = run("two.json", &["-s", "cfs", "--at", "5s renice a 5"]);
+    assert!(ran.stderr.contains("`5s renice a 5` is never done"), "{}", ran.stderr);
+    ran.good();
+    let ran = run("never-starts.json", &["-s", "cfs"]);
+    assert!(ran.stderr.contains("task `b` never starts: its `delay` is 5 s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("task `c` never starts: its `instance` is 0"), "{}", ran.stderr);
+    ran.good();
+    let ran = run("ambiguous-names.json", &["-s", "cfs", "--at", "500ms kill a-0"]);
+    assert!(ran.stderr.contains("`a-0` means two things"), "{}", ran.stderr);
+    ran.good();
+}
+
+#[test]
+fn what_takes_long_is_told_before() {
+    use std::process::Command;
+    let first_words = |args: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .current_dir(support::root())
+            .args(args)
+            .stderr(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut line = String::new();
+        let stderr = child.stderr.take().expect("it is a pipe");
+        let read = std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut line);
+        child.kill().expect("it has not ended");
+        child.wait().expect("it is a child");
+        read.expect("it is text");
+        line
+    };
+    let line = first_words(&["run", "tests/defects/huge-times.json", "-s", "cfs"]);
+    assert!(line.contains("lasts at least 18000000000 s"), "{line}");
+    let often = "tests/defects/every-1ns.timetable";
+    let two = "tests/defects/two.json";
+    let line = first_words(&["run", two, "-s", "cfs", "--timetable", often]);
+    assert!(line.contains("is done 999999999 times"), "{line}");
+}

@@ -126,6 +126,20 @@ impl Experiment {
         })
     }
 
+    /// What the user should know about workload and timetable: what never happens, what takes long.
+    pub fn notes(&self) -> Vec<String> {
+        const MOST: usize = 10;
+        let until_ns = self.until_ns();
+        let mut notes = rt_app::notes(&self.model, until_ns);
+        notes.extend(self.timetable.notes(&self.model, until_ns));
+        let more = notes.len().saturating_sub(MOST);
+        notes.truncate(MOST);
+        if more > 0 {
+            notes.push(format!("and {more} more like these"));
+        }
+        notes
+    }
+
     /// The tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
         self.config.tunables_of(choice)
@@ -187,6 +201,12 @@ impl Experiment {
         let mut warnings: Vec<String> = vec![];
         warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
         warnings.extend(report_refusals(&outcome));
+        if !outcome.undone.is_empty() {
+            let end_s = machine.now_ns() as f64 / 1e9;
+            let lines = outcome.undone.join("`, `");
+            warnings
+                .push(format!("all was over at {end_s:.6} s, so this was never done: `{lines}`"));
+        }
         if outcome.end == RunEnd::Stuck {
             let waits = report_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;

@@ -38,6 +38,7 @@ mod keys;
 mod locate;
 mod model_error;
 mod mutex_use;
+mod notes;
 mod read;
 mod write;
 
@@ -53,6 +54,7 @@ pub use check::Target;
 use check::{barriers, thread_of};
 pub use costs::Costs;
 use in_force::InForce;
+pub use notes::notes;
 pub(crate) use read::Dialect;
 
 /// How a workload is to be run.
