@@ -168,3 +168,126 @@ fn what_takes_long_is_told_before() {
     let line = first_words(&["run", two, "-s", "cfs", "--timetable", often]);
     assert!(line.contains("is done 999999999 times"), "{line}");
 }
+
+#[test]
+fn a_file_that_is_no_result_is_never_written_over() {
+    let scratch = support::Scratch::new("lost");
+    let read = |path: &str| std::fs::read_to_string(path).expect("it is there");
+    let one_line = include_str!("../../../tests/defects/one-line.json").trim_end();
+    let two = include_str!("../../../tests/defects/two.json");
+    for text in [one_line, two, "{", "{\"schema\":", "{\"schema\":\"other/1\"", "note"] {
+        let file = scratch.file("x.json", text);
+        let args = ["bench", "yield", "--hogs=1", "--seconds=1", "--scheduler=o_1"];
+        let ran = schedlab(&[&args[..], &["--resume", &file]].concat());
+        if "{\"schema\":\"".starts_with(text) {
+            // The beginning of a first line, which was cut.
+            ran.good();
+            continue;
+        }
+        ran.error(&["no result of a sweep"]);
+        assert_eq!(read(&file), text);
+    }
+    let file = scratch.file("y.json", two);
+    let lost: [&[&str]; 4] = [
+        &["stress", "--seed=5", "-s=rr", "--save", &file],
+        &["bench", "yield", "--hogs=1,2", "--seconds=1", "--scheduler=o_1", "--plot", &file],
+        &["calibrate", "papers/calibration/pentium3-1000x1.toml", "--write", &file],
+        &["run", "tests/defects/two.json", "-s=cfs", "--plan-out", &file],
+    ];
+    for args in lost {
+        schedlab(args).error(&["y.json is there and is not"]);
+        assert_eq!(read(&file), two, "{args:?}");
+    }
+    let page = scratch.file("index.html", "<p>mine</p>");
+    let directory = scratch.path();
+    let ran = schedlab(&["papers", "IB-1", "--report", &directory]);
+    ran.error(&["index.html is there and is not of an earlier report"]);
+    assert_eq!(read(&page), "<p>mine</p>");
+}
+
+#[test]
+fn a_deadlock_under_one_scheduler_leaves_the_others_their_columns() {
+    let ran = run("deadlock-under-one.json", &["-s", "fcfs,cfs"]);
+    assert!(
+        ran.stderr.contains("warning: cfs@2.6.32: from 0.100000 s on no task"),
+        "{}",
+        ran.stderr
+    );
+    let table = ran.good();
+    assert!(table.contains("fcfs") && table.contains("cfs\n"), "{table}");
+    // Under all of them it is an error, which does not take other workloads along.
+    let file = "tests/defects/deadlock-under-one.json";
+    schedlab(&["run", file, "-s", "cfs"]).error(&["no task can ever run again"]);
+    let ran = schedlab(&["run", file, "tests/defects/two.json", "-s", "cfs"]);
+    assert!(ran.stdout.contains("two.json on 1 CPU"), "{}", ran.stdout);
+    ran.error(&["no task can ever run again"]);
+}
+
+#[test]
+fn no_control_character_reaches_the_terminal() {
+    let scratch = support::Scratch::new("escapes");
+    let evil = "\u{1b}[31mRED\u{1b}[2J\u{9b}5m\u{7f}\u{7}";
+    let text = format!(
+        r#"{{"tasks": {{"{evil}": {{"run": 1000}}, "b": {{"run": 5}}}}, "global": {{"duration": 1}}}}"#
+    );
+    let named = scratch.file("evil.json", &text);
+    let file = scratch.file(&format!("{evil}.json"), &text);
+    let missing = format!("{}/{evil}", scratch.path());
+    let mix = scratch.file("evil.mix", format!("{evil} 3\n"));
+    let bad_mix = scratch.file("evil2.mix", format!("hackbench --{evil} 3\n"));
+    let groups = scratch.file("evil.groups", format!("/g cpu.{evil}=3\n"));
+    let rules = scratch.file("evil.rules", format!("{evil} x y z\n"));
+    let users = scratch.file("evil.users", format!("{evil} x\n"));
+    let calibration = scratch.file("evil.toml", format!("title = \"{evil}\"\nx = 1\n"));
+    let plan = scratch.file("plan.json", format!(r#"{{"schedlab_plan": 1, "{evil}": 1}}"#));
+    let two = "tests/defects/two.json";
+    let defects = |name: &str| format!("tests/defects/{name}");
+    let commands: Vec<Vec<String>> = [
+        format!("run {} -s cfs", defects("esc-task.json")),
+        format!("run {} -s cfs", defects("esc-raw-key.json")),
+        format!("run {} -s cfs", defects("esc-mutex.json")),
+        format!("run {two} -s cfs --timetable {}", defects("esc.timetable")),
+        format!("run {two} -s cfs --machine {}", defects("esc.machine.json")),
+        format!("verify {}", defects("esc.golden.json")),
+        format!("papers --from {}", defects("esc-paper")),
+        format!("papers --from {} --list", defects("esc-paper")),
+        format!("run {named} -s cfs,fcfs --tasks --timeline"),
+        format!("run {named} -s cfs --format json"),
+        format!("run {named} -s cfs --format csv --tasks"),
+        format!("run {file} -s cfs"),
+        format!("run {missing} -s cfs"),
+        format!("run {two} -s {evil}"),
+        format!("run {two} --{evil}"),
+        format!("{evil}"),
+        format!("run {two} -s cfs --set {evil}=1"),
+        format!("run {two} -s cfs --machine {evil}"),
+        format!("run {two} -s cfs --group /g:{evil}=1"),
+        format!("run {two} -s cfs --group /{evil}:cpu.shares=1"),
+        format!("run {two} -s cfs --groups {groups}"),
+        format!("run {two} -s cfs --cgrules {rules}"),
+        format!("run {two} -s cfs --users {users}"),
+        format!("run {plan}"),
+        format!("calibrate {calibration}"),
+        format!("bench mix --file {mix} --scheduler o_1"),
+        format!("bench mix --file {bad_mix} --scheduler o_1"),
+        format!("bench hackbench --groups {evil}"),
+        format!("bench yield --hogs 1 --figure {evil} --scheduler o_1"),
+        format!("verify {missing}"),
+        format!("list {evil}"),
+        format!("stress --scheduler {evil}"),
+    ]
+    .iter()
+    .map(|line| line.split(' ').map(String::from).collect())
+    .collect();
+    for command in commands {
+        let args: Vec<&str> = command.iter().map(String::as_str).collect();
+        let Ran { stdout, stderr, .. } = schedlab(&args);
+        let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        assert!(!stdout.contains(control), "{args:?}: {stdout:?}");
+        assert!(!stderr.contains(control), "{args:?}: {stderr:?}");
+        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+    }
+    // A name in a document is the same when it is read again.
+    let document = json(&schedlab(&["run", &named, "-s", "cfs", "--format", "json"]).good());
+    assert_eq!(document["runs"][0]["tasks"][0]["key"], evil);
+}

@@ -207,12 +207,13 @@ impl Experiment {
             warnings
                 .push(format!("all was over at {end_s:.6} s, so this was never done: `{lines}`"));
         }
+        let mut deadlock = None;
         if outcome.end == RunEnd::Stuck {
             let waits = report_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
             // that some wait in vain is not.
             if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
-                return Err(Error::Stuck(waits));
+                deadlock = Some(waits.clone());
             }
             let at_s = machine.now_ns() as f64 / 1e9;
             warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
@@ -241,7 +242,11 @@ impl Experiment {
         };
         let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-        Ok((Run { report, findings: Findings::default(), warning }, others))
+        let run = Run { report, findings: Findings::default(), warning };
+        match deadlock {
+            None => Ok((run, others)),
+            Some(waits) => Err(Error::Stuck { waits, run: Box::new(run) }),
+        }
     }
 
     /// What measures the run.

@@ -166,4 +166,6 @@ pub enum EndState {
     AllEnded,
     /// All tasks left slept, and nobody would ever wake them.
     Stuck,
+    /// It broke down. (Only of a benchmark; there are no figures then.)
+    Failed,
 }
