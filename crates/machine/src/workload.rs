@@ -133,6 +133,16 @@ pub trait Workload {
         let _ = (now_ns, parent, child);
     }
 
+    /// The [`Op::Fork`] that `parent` has just issued was refused: there is no child.
+    fn fork_refused(&mut self, now_ns: u64, parent: TaskId) {
+        let _ = (now_ns, parent);
+    }
+
+    /// `task` was refused the attributes that it was to be born with or to be given: it has these.
+    fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
+        let _ = (task, in_force);
+    }
+
     /// `task` was killed: it will do nothing more, and whoever waits for it waits in vain.
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let _ = (now_ns, task);
