@@ -73,7 +73,9 @@ impl Cfs {
             }
         }
         let too_far = queue.min_vruntime - (1 << 62);
-        if queue.timeline.leftmost_vruntime().is_some_and(|leftmost| leftmost.is_before(too_far)) {
+        if !self.keeps_foreign_time
+            && queue.timeline.leftmost_vruntime().is_some_and(|left| left.is_before(too_far))
+        {
             return Err("an entity is impossibly far behind");
         }
         Ok(())

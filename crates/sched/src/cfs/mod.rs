@@ -155,6 +155,9 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// The CPUs among which a balancing pass looks.
     candidates: Candidates,
+    /// A task has come to another group and kept the virtual time that it had in the old one. What
+    /// lies between the two groups' clocks has no bound, and can double with each way back.
+    keeps_foreign_time: bool,
     /// The groups' quotas.
     limits: Bandwidth<CfsRqId>,
     /// The rule of `cfs_interactive`.
@@ -209,6 +212,7 @@ impl Cfs {
             next_balance: alloc::vec![0; cpus as usize],
             balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
             candidates: Candidates::new(cpus),
+            keeps_foreign_time: false,
             limits: Bandwidth::new(rules.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             interactive: Interactive::default(),
             hrtick_active: alloc::vec![false; cpus as usize],
