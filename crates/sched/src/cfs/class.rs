@@ -6,6 +6,7 @@ use super::interactive::Interactive;
 use super::rules::Buddies;
 use super::{Cfs, cpu_power::CpuPower, reasons};
 use crate::classes::bandwidth::{self, Quota};
+use crate::classes::load_balance_2_6_22::{self, Walk};
 use crate::classes::rt::RealTime;
 use crate::classes::weights::{NICE_0_LOAD, weight_of_nice};
 use crate::classes::{Challenge, Class, Dequeue, Enqueue, FairClass, Pid, Rqs, Select};
@@ -123,6 +124,7 @@ impl Class for Cfs {
         select: Select,
     ) -> CpuId {
         match select {
+            _ if self.early.is_some() => self.select_early(rqs, platform, pid, select),
             Select::Wakeup { sync } => self.select_for_wakeup(rqs, platform, pid, sync),
             Select::Fork => self.select_for_fork(rqs, platform, pid),
         }
@@ -256,7 +258,11 @@ impl FairClass for Cfs {
     }
 
     fn select_for_exec(&mut self, rqs: &mut Rqs, _: &mut Platform, pid: Pid) -> CpuId {
-        self.idlest(rqs, pid, rqs.cpu_of(pid), |params| params.balance_exec)
+        let cpu = rqs.cpu_of(pid);
+        if self.early.is_some() {
+            return self.idlest_early(rqs, pid, cpu, Walk::Exec);
+        }
+        self.idlest(rqs, pid, cpu, |params| params.balance_exec)
     }
 
     #[inline]
@@ -295,7 +301,10 @@ impl FairClass for Cfs {
     }
 
     #[inline]
-    fn update_cpu_load(&mut self, _: &Rqs, cpu: CpuId) {
+    fn update_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId) {
+        if self.early.is_some() {
+            return self.update_early_cpu_load(rqs, cpu);
+        }
         self.cpu_loads.update(cpu);
     }
 
@@ -307,6 +316,9 @@ impl FairClass for Cfs {
         platform: &mut Platform,
         cpu: CpuId,
     ) {
+        if self.early.is_some() {
+            return self.rebalance_early(rqs, rt, platform, cpu);
+        }
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
@@ -318,6 +330,9 @@ impl FairClass for Cfs {
             let counted = online + u32::from(online < self.online_before);
             self.tunables.rescale(&self.rules, self.scaled_for, counted);
             (self.online_before, self.scaled_for) = (online, counted);
+        }
+        if let Some(early) = &mut self.early {
+            early.set_online(platform.jiffies(), |cpu| rqs.is_online(cpu));
         }
         self.cpu_power = CpuPower::at_boot(&rqs.domains, |cpu| rqs.is_online(cpu));
         for (level, rows) in self.balancing.iter_mut().enumerate() {
@@ -332,6 +347,36 @@ impl FairClass for Cfs {
 
     fn idle_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         self.idle_balance_fair(rqs, platform, cpu);
+    }
+
+    fn idle_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        if self.early.is_some() {
+            return self.idle_balance_early(rqs, rt, platform, cpu);
+        }
+        self.idle_balance_fair(rqs, platform, cpu);
+    }
+
+    fn active_load_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        if self.early.is_some() {
+            return self.active_balance_early(rqs, rt, platform, cpu);
+        }
+        self.move_one_task(rqs, platform, cpu);
+    }
+
+    fn selects_for_all(&self) -> bool {
+        self.early.is_some()
     }
 
     fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
@@ -453,6 +498,13 @@ impl FairClass for Cfs {
 
     fn rules(&self) -> &'static [RuleDoc] {
         reasons::RULES
+    }
+
+    fn more_rules(&self) -> &'static [RuleDoc] {
+        match self.early {
+            None => &[],
+            Some(_) => load_balance_2_6_22::rules::RULES,
+        }
     }
 
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {

@@ -5,6 +5,7 @@
 //! between two designs), and 2.6.30. Before 2.6.32 only one CPU: the balancers of those releases
 //! are not known well enough.
 
+use super::balance_2_6_24::early_domains;
 use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32};
 use super::rules::{Buddies, GranRule, InverseRule, PeriodRule, PlaceRule, Rules, SliceRule};
 use super::{Cfs, domains, wait_runtime};
@@ -51,6 +52,7 @@ impl Rules {
         bandwidth: None,
         interactive: false,
         many_cpus: true,
+        balances_as_2_6_24: false,
         factor_cpus_max: u32::MAX,
         rescales: false,
         over_pulls: true,
@@ -139,6 +141,7 @@ impl Rules {
         tries_levels_upward: false,
         checks_pending: false,
         resched_after_fork: true,
+        balances_as_2_6_24: true,
         min_vruntime_on_charge_only: true,
         groups: false,
         ..Rules::V2_6_28
@@ -220,9 +223,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "2.6.24",
             summary: "the first with vruntime: latency 20 ms, no buddies, every fork \
-                reschedules; one CPU",
+                reschedules; several CPUs balanced by weight",
             golden: &[("cfs", "2.6.24")],
-            cpus_max: 1,
             can: Capabilities { nohz: true, ..Capabilities::BASIC },
             build: |config| build(Rules::V2_6_24, RtRules::V2_6_23, config),
             ..DEFAULT
@@ -268,11 +270,13 @@ fn build(rules: Rules, rt: RtRules, config: &BuildConfig) -> Box<dyn Scheduler> 
 
 /// A release with its classes.
 pub fn core_2_6(rules: Rules, rt: RtRules, config: &BuildConfig) -> ClassList<Cfs> {
-    let rqs = Rqs::new(domains(&config.topology));
-    ClassList {
-        deadline: NoClass,
-        rt: RealTime::new(rt, rqs.cpus(), config.hz),
-        fair: Cfs::new(rules, &rqs, config.hz),
-        core: rqs,
-    }
+    let early = rules.balances_as_2_6_24.then(|| early_domains(&config.topology, config.hz));
+    let mut rqs = Rqs::new(match &early {
+        None => domains(&config.topology),
+        Some(early) => early.tree().clone(),
+    });
+    rqs.own_clocks_only = rules.balances_as_2_6_24;
+    let fair = Cfs { early, ..Cfs::new(rules, &rqs, config.hz) };
+    let rt = RealTime::new(rt, rqs.cpus(), config.hz);
+    ClassList { deadline: NoClass, rt, fair, core: rqs }
 }

@@ -141,6 +141,8 @@ pub struct Rules {
     pub interactive: bool,
     /// Balances many CPUs, and divides the groups' shares over them.
     pub many_cpus: bool,
+    /// Several CPUs are balanced as in 2.6.22, with weights, and each reads its own clock only.
+    pub balances_as_2_6_24: bool,
     /// The boot factor counts no more CPUs than this.
     pub factor_cpus_max: u32,
     /// Times that were never written follow the number of CPUs on line when one comes or goes.

@@ -99,6 +99,12 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.thread(pid).class
     }
 
+    /// The class that chooses a CPU for `pid`.
+    #[inline]
+    fn selecting_class(&self, pid: Pid) -> ClassId {
+        if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
+    }
+
     /// `activate_task`: `pid` joins the runqueue of its CPU.
     // (Always inlined, as `deactivate_task` and `check_preempt_curr`: each is the thin way from an
     // event to the class's hook.)
@@ -179,7 +185,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
             self.report_migrations();
         }
         if self.core.nr_running[cpu.index()] == 0 {
-            self.fair.idle_balance(&mut self.core, platform, cpu);
+            self.fair.idle_balance_of_all(&mut self.core, &mut self.rt, platform, cpu);
         }
         if prev_class != ClassId::Idle {
             self.fair.task_put(&self.core, prev);
@@ -219,7 +225,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
     /// The whole turn of a migration thread: do what it was woken for, and sleep.
     fn migration_thread(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         if self.core.rqs[cpu.index()].active_balance {
-            self.fair.active_load_balance(&mut self.core, platform, cpu);
+            let Self { core: rqs, rt, fair, .. } = self;
+            fair.active_load_balance_of_all(rqs, rt, platform, cpu);
             self.core.rqs[cpu.index()].active_balance = false;
         }
         while let Some((task, to)) = self.core.rqs[cpu.index()].migration_queue.pop() {
@@ -267,7 +274,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.update_rq_clock(platform, cpu);
         if !self.core.thread(pid).on_rq {
             let select = Select::Wakeup { sync };
-            let chosen = class!(self, self.class_of(pid), select_task_rq(platform, pid, select));
+            let class = self.selecting_class(pid);
+            let chosen = class!(self, class, select_task_rq(platform, pid, select));
             if chosen != cpu {
                 platform.by_rule(Question::Migrate, chosen, PLACED);
                 self.set_task_cpu(platform, pid, chosen);
@@ -441,8 +449,8 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
         if let Parent::Task { .. } = parent {
-            let chosen =
-                class!(self, self.class_of(pid), select_task_rq(platform, pid, Select::Fork));
+            let class = self.selecting_class(pid);
+            let chosen = class!(self, class, select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
                 chosen
             } else {
@@ -546,7 +554,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let pid = self.core.pid(task);
         self.core.act_on(cpu);
-        if self.class_of(pid) != ClassId::Fair {
+        if self.selecting_class(pid) != ClassId::Fair {
             return;
         }
         let to = self.fair.select_for_exec(&mut self.core, platform, pid);
@@ -565,6 +573,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);
+        self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
         let nr = allowed.count(self.core.cpus());
         self.core.settings[pid.index()].allowed = allowed.clone();
@@ -656,7 +665,8 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
     }
 
     fn rules(&self) -> Vec<&'static RuleDoc> {
-        RULES.iter().chain(rt::rules::RULES).chain(self.fair.rules()).collect()
+        let fair = self.fair.rules().iter().chain(self.fair.more_rules());
+        RULES.iter().chain(rt::rules::RULES).chain(fair).collect()
     }
 
     /// Of the first class that has anybody.

@@ -282,6 +282,35 @@ pub trait FairClass: Class {
     /// set: push a task away.
     fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
+    /// As [`idle_balance`](FairClass::idle_balance), in a release that balances all classes' tasks.
+    #[inline]
+    fn idle_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        self.idle_balance(rqs, platform, cpu);
+    }
+
+    /// As [`active_load_balance`](FairClass::active_load_balance), in such a release.
+    fn active_load_balance_of_all(
+        &mut self,
+        rqs: &mut Rqs,
+        rt: &mut RealTime,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        self.active_load_balance(rqs, platform, cpu);
+    }
+
+    /// Whether it chooses the CPU of every woken or forked task, of whatever class.
+    #[inline]
+    fn selects_for_all(&self) -> bool {
+        false
+    }
+
     /// A timer that is not the real-time class's.
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
 
@@ -360,6 +389,11 @@ pub trait FairClass: Class {
 
     /// The rules by which the class decides: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
+        &[]
+    }
+
+    /// Those of balancing, if it shares it with other schedulers: 200 and later.
+    fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 

@@ -87,8 +87,8 @@ impl O1 {
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let own = self.tasks[p].cpu;
         let (mut cpu, mut rule) = self.affine_cpu(p, waker);
-        let allowed = self.tasks.allowed(self.tasks.task_id(p)).clone();
-        let idle = load_balance_2_6_22::wake_idle(self, cpu, &allowed);
+        let may_run_on = |sched: &O1, cpu| sched.tasks.may_run_on(p, cpu);
+        let idle = load_balance_2_6_22::wake_idle(self, cpu, may_run_on);
         if idle != cpu {
             (cpu, rule) = (idle, rules::IDLE_THREAD);
         }

@@ -1,7 +1,7 @@
 //! Where a forked task starts, where one goes that calls `execve(2)`, and where a woken one finds
 //! an idle CPU.
 
-use super::{Balanced, CpuLoad, Domains, SCHED_LOAD_SCALE};
+use super::{Balanced, CpuLoad, Domains};
 use schedlab_core::{CpuId, CpuSet};
 
 /// For what the idlest CPU is looked for.
@@ -60,7 +60,7 @@ impl Domains {
                 }
             };
             let load: u64 = cpus.iter().map(load_of_cpu).sum();
-            Some(load * SCHED_LOAD_SCALE / self.power(level, cpus[0]))
+            Some(load * self.scale / self.power(level, cpus[0]))
         };
         let mut least: Option<(u64, usize)> = None;
         for number in (own + 1..groups).chain(0..own) {
@@ -83,8 +83,13 @@ impl Domains {
 }
 
 /// `wake_idle`: where a task wakes for which `cpu` was chosen. If exactly one task is there, an
-/// idle thread of the same core is better; the lowest number, if there are several.
-pub fn wake_idle(queues: &mut impl Balanced, cpu: CpuId, allowed: &CpuSet) -> CpuId {
+/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the lowest
+/// number, if there are several. `may_run_on`: which CPUs it may use.
+pub fn wake_idle<Q: Balanced>(
+    queues: &mut Q,
+    cpu: CpuId,
+    may_run_on: impl Fn(&Q, CpuId) -> bool,
+) -> CpuId {
     if queues.domains().load(cpu).nr_running > 1 || queues.is_idle(cpu) {
         return cpu;
     }
@@ -95,7 +100,7 @@ pub fn wake_idle(queues: &mut impl Balanced, cpu: CpuId, allowed: &CpuSet) -> Cp
         }
         for place in 0..domain.span(cpu).cpus.len() {
             let other = queues.domains().tree.level(level).span(cpu).cpus[place];
-            if allowed.contains(other) && queues.is_idle(other) {
+            if queues.is_idle(other) && may_run_on(queues, other) {
                 return other;
             }
         }

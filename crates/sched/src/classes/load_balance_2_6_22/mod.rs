@@ -44,8 +44,25 @@ use levels::first_interval_ms;
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 
-/// Weight of one ordinary task, as the kernel's load arithmetic has it (`SCHED_LOAD_SCALE`).
-const SCHED_LOAD_SCALE: u64 = 128;
+/// Whose balancing it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// 2.6.22.
+    V2_6_22,
+    /// 2.6.24, whose loads are CFS's: groups whose CPUs differ much count as overloaded, any number
+    /// of tasks may move at a time, and a CPU is busy if anything is queued there.
+    V2_6_24,
+}
+
+impl Version {
+    /// `SCHED_LOAD_SCALE`: the weight of one ordinary task, and the power of one CPU.
+    const fn load_scale(self) -> u64 {
+        match self {
+            Version::V2_6_22 => 128,
+            Version::V2_6_24 => 1024,
+        }
+    }
+}
 /// `MAX_PINNED_INTERVAL`: up to here the interval doubles when affinity lets nothing move, ms.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
 /// `imbalance_pct` of the flat machine's domain: less than a quarter more than here is not worth
@@ -111,13 +128,13 @@ impl CpuLoad {
         self.cpu_load[average].max(self.raw_weighted_load)
     }
 
-    /// The mean weight of its tasks.
+    /// The mean weight of its tasks; `scale` if it has none.
     #[inline]
-    fn per_task(&self) -> u64 {
+    fn per_task(&self, scale: u64) -> u64 {
         if self.nr_running > 0 {
             self.raw_weighted_load / u64::from(self.nr_running)
         } else {
-            SCHED_LOAD_SCALE
+            scale
         }
     }
 }
@@ -162,8 +179,11 @@ struct Busiest {
 const AVERAGES_USED: usize = 2;
 
 /// The loads and domains of all CPUs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Domains {
+    version: Version,
+    /// Its `SCHED_LOAD_SCALE`.
+    scale: u64,
     hz: u64,
     /// How many CPUs are on line. One that is not has nothing on its queue, and so no part in the
     /// sums.
@@ -192,6 +212,9 @@ pub trait Balanced {
     /// Its loads and domains.
     fn domains(&mut self) -> &mut Domains;
 
+    /// Brings the loads up to date, where they are not kept so.
+    fn refresh_loads(&mut self) {}
+
     /// Moves up to `max_tasks` waiting tasks of together about `max_load` from the CPU `from` to
     /// the CPU `to`, and names `why` as the rule by which each moves.
     fn move_tasks(
@@ -218,13 +241,21 @@ pub trait Balanced {
 impl Domains {
     /// The idle CPUs of `topology`.
     pub fn new(topology: &Topology, hz: u32) -> Domains {
+        Domains::of(Version::V2_6_22, topology, hz)
+    }
+
+    /// The same of a version.
+    pub fn of(version: Version, topology: &Topology, hz: u32) -> Domains {
         let cpus = topology.cpus() as usize;
-        let tree = levels::build(topology);
+        let tree = levels::build(version, topology);
         let mut domains = Domains {
+            version,
+            scale: version.load_scale(),
             hz: u64::from(hz),
             online: cpus as u32,
             loads: alloc::vec![CpuLoad::default(); cpus],
-            is_flat: topology.levels().iter().all(|level| level.kind == LevelKind::Cpu),
+            is_flat: version == Version::V2_6_22
+                && topology.levels().iter().all(|level| level.kind == LevelKind::Cpu),
             domains: alloc::vec![Domain::default(); cpus * tree.levels()],
             cpus: alloc::vec![CpuState::default(); cpus],
             level: 0,
@@ -250,6 +281,19 @@ impl Domains {
         self.online += 1;
         self.cpus[cpu.index()].is_offline = false;
         self.rebuild(platform.jiffies());
+    }
+
+    /// CPUs have gone off line or come back.
+    pub fn set_online(&mut self, jiffies: u64, is_online: impl Fn(CpuId) -> bool) {
+        for (cpu, state) in (0..).map(CpuId).zip(&mut self.cpus) {
+            state.is_offline = !is_online(cpu);
+        }
+        self.rebuild(jiffies);
+    }
+
+    /// The domains, without what CPUs note about them.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     fn rebuild(&mut self, jiffies: u64) {
@@ -321,6 +365,17 @@ impl Domains {
         self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
     }
 
+    /// `cpu` has so many tasks of so much weight together. (For a scheduler that does not report
+    /// each coming and going.)
+    pub fn set_load(&mut self, cpu: CpuId, raw_weighted_load: u64, nr_running: u32) {
+        let load = &self.loads[cpu.index()];
+        if (load.raw_weighted_load, load.nr_running) != (raw_weighted_load, nr_running) {
+            self.change(cpu, |load| {
+                (load.raw_weighted_load, load.nr_running) = (raw_weighted_load, nr_running);
+            });
+        }
+    }
+
     /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the slower the later
     /// their number. What rises is rounded up, so that it gets there.
     #[inline]
@@ -362,6 +417,13 @@ impl Domains {
         Some(to)
     }
 
+    /// Whether the smallest domain of `this` that has `prev`, too, is one for affine wakeups.
+    pub fn is_affine(&self, this: CpuId, prev: CpuId) -> bool {
+        let mut levels = self.tree.of(this).map(|level| self.tree.level(level));
+        let smallest = levels.find(|level| level.share(this, prev));
+        smallest.is_some_and(|level| level.params.wake_affine)
+    }
+
     /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes on
     /// `this` CPU, its waker's, instead; none if it does not. `leaving` is the weight of the waker
     /// if it promises to sleep at once.
@@ -385,7 +447,7 @@ impl Domains {
         }
         let this_load = this_load.saturating_sub(leaving);
         let one_task_between_them =
-            this_load <= load && this_load + rather_high(there) <= here.per_task();
+            this_load <= load && this_load + rather_high(there) <= here.per_task(self.scale);
         if one_task_between_them {
             return Some(rules::WAKE_AFFINE_ONE_TASK);
         }
@@ -418,7 +480,7 @@ impl Domains {
         }
         let cpu = busiest?;
         let avg_load = total / u64::from(self.online);
-        let per_task = self.load(cpu).per_task();
+        let per_task = self.load(cpu).per_task(self.scale);
         if this_load >= max_load
             || this_load >= avg_load
             || 100 * max_load <= IMBALANCE_PCT * this_load
@@ -442,7 +504,7 @@ impl Domains {
     /// time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
-        let own_per_task = own.per_task();
+        let own_per_task = own.per_task(self.scale);
         let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         if max_load - this_load >= per_task * factor {
             return true;
@@ -588,7 +650,7 @@ fn is_its_turn(queues: &mut impl Balanced, cpu: CpuId, level: usize) -> bool {
 }
 
 /// Whether the domain that is being balanced is a core, and a CPU of it that the attempt looks at
-/// is busy.
+/// is busy. In 2.6.22 one that is about to idle still has its last task, and so counts itself.
 fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
     let domains = queues.domains();
     if !domains.params().share_cpupower {
@@ -599,7 +661,11 @@ fn has_busy_sibling(queues: &mut impl Balanced, cpu: CpuId) -> bool {
     (0..size).any(|place| {
         let domains = queues.domains();
         let other = domains.tree.level(level).span(cpu).cpus[place];
-        !domains.excluded[other.index()] && !queues.is_idle(other)
+        let is_busy = match domains.version {
+            Version::V2_6_22 => None,
+            Version::V2_6_24 => Some(domains.load(other).nr_running > 0),
+        };
+        !domains.excluded[other.index()] && is_busy.unwrap_or_else(|| !queues.is_idle(other))
     })
 }
 
@@ -617,6 +683,7 @@ fn load_balance(
     platform.work.balances += 1;
     let busiest = loop {
         platform.work.queues += queues.domains().loads.len() as u64;
+        queues.refresh_loads();
         busy_sibling = busy_sibling || has_busy_sibling(queues, cpu);
         let Some(busiest) = queues.domains().find_busiest(cpu, idle) else {
             break None;
@@ -723,8 +790,10 @@ fn newly_idle_balance_of(
 ) -> NewlyIdle {
     platform.work.balances += 1;
     platform.work.queues += queues.domains().loads.len() as u64;
-    let busy_sibling = has_busy_sibling(queues, cpu);
+    let mut busy_sibling = false;
     let found = loop {
+        queues.refresh_loads();
+        busy_sibling = busy_sibling || has_busy_sibling(queues, cpu);
         let Some(Busiest { cpu: from, imbalance }) =
             queues.domains().find_busiest(cpu, Idle::NewlyIdle)
         else {
@@ -739,9 +808,13 @@ fn newly_idle_balance_of(
             break NewlyIdle::Nothing;
         }
         let why = rules::NEWLY_IDLE_BALANCE;
-        if queues.move_tasks(platform, why, cpu, from, waiting, imbalance).tasks > 0 {
+        let moved = queues.move_tasks(platform, why, cpu, from, waiting, imbalance);
+        if moved.tasks > 0 && !(moved.all_pinned && queues.domains().version == Version::V2_6_24) {
             queues.domains().domain(cpu).nr_balance_failed = 0;
             break NewlyIdle::Pulled;
+        }
+        if !moved.all_pinned && queues.domains().version == Version::V2_6_24 {
+            break NewlyIdle::Nothing;
         }
         queues.domains().exclude(from);
     };
