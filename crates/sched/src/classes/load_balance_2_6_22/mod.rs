@@ -756,18 +756,25 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
         if queues.domains().params().balance_newidle {
             found = newly_idle_balance_of(queues, platform, cpu);
         }
-        match found {
-            NewlyIdle::Pulled => return true,
-            // When it looks next stays as it was for a busy CPU.
-            NewlyIdle::BusySibling => return false,
-            NewlyIdle::Nothing => {}
-        }
         let domains = queues.domains();
+        let is_early = domains.version == Version::V2_6_22;
+        if is_early && found != NewlyIdle::Nothing {
+            // When it looks next stays as it was for a busy CPU.
+            return found == NewlyIdle::Pulled;
+        }
         let interval = domains.interval(cpu, 1);
         next = next.min(domains.domain(cpu).last_balance + interval);
+        if found != NewlyIdle::Nothing {
+            domains.cpus[cpu.index()].next_balance = next;
+            return found == NewlyIdle::Pulled;
+        }
     }
-    // As an idle CPU it will look again soon.
-    queues.domains().cpus[cpu.index()].next_balance = next;
+    let domains = queues.domains();
+    let next_balance = &mut domains.cpus[cpu.index()].next_balance;
+    if domains.version == Version::V2_6_22 || jiffies > *next_balance {
+        // As an idle CPU it will look again soon.
+        *next_balance = next;
+    }
     false
 }
 
