@@ -29,6 +29,12 @@ impl Output {
         self.end_lines(text.as_bytes())
     }
 
+    /// Where documents are written, piece by piece, by writers that spell out control characters
+    /// themselves (JSON).
+    pub fn documents(&mut self) -> &mut impl Write {
+        &mut self.to
+    }
+
     fn end_lines(&mut self, written: &[u8]) -> io::Result<()> {
         if self.terminal && written.contains(&b'\n') {
             self.to.flush()?;

@@ -291,3 +291,21 @@ fn no_control_character_reaches_the_terminal() {
     let document = json(&schedlab(&["run", &named, "-s", "cfs", "--format", "json"]).good());
     assert_eq!(document["runs"][0]["tasks"][0]["key"], evil);
 }
+
+#[test]
+fn memory_stays_bounded_where_who_ran_when_is_recorded() {
+    // 4,000,000 slices are kept at most; here there would be more.
+    let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
+    let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
+    assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);
+    ran.error(&["who ran when was not recorded", "--from", "--timeline: the slices"]);
+    // A part of it can be drawn.
+    let part = ["-s", "cfs", "-c", "2", "--timeline", "--from", "0.5", "--to", "0.50001"];
+    let picture = run("many-slices.json", &part).good();
+    assert!(picture.contains("one column"), "{picture}");
+    let ran = run("many-slices.json", &[&long[..], &["--format", "json"]].concat());
+    assert!(ran.stderr.contains("who ran when was not recorded"), "{}", ran.stderr);
+    let run = json(&ran.good())["runs"][0].clone();
+    assert!(run["slices"].is_null() && run["spans"].is_null());
+    assert_eq!(run["end"]["at_ns"], 4_200_000_000_u64);
+}
