@@ -309,3 +309,26 @@ fn memory_stays_bounded_where_who_ran_when_is_recorded() {
     assert!(run["slices"].is_null() && run["spans"].is_null());
     assert_eq!(run["end"]["at_ns"], 4_200_000_000_u64);
 }
+
+#[test]
+fn messages_of_other_files_are_as_good_as_those_of_workloads() {
+    let machine = |file: &str, parts: &[&str]| {
+        let file = format!("tests/defects/{file}.machine.json");
+        run_error("two.json", &["-s", "cfs", "--machine", &file], parts);
+    };
+    machine("torn", &["topology.cpus: core 0 is in two packages: CPUs 0 and 1"]);
+    machine(
+        "bare-cost",
+        &[r#"1:74: invalid type: integer `5`, expected a number with its source"#],
+    );
+    machine("empty", &["empty.machine.json: the file is empty"]);
+    let mix = ["bench", "mix", "--file", "tests/defects/unfinished.mix", "--scheduler", "o_1"];
+    let parts = ["unfinished.mix:1: a quote (') is opened and not closed", "schedlab bench mix"];
+    schedlab(&mix).error(&parts);
+    let begun = std::time::Instant::now();
+    schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
+        .error(&["there is no figure \"foo\"; there are messages a second, time"]);
+    assert!(begun.elapsed().as_secs() < 2, "it is found before anything is simulated");
+    let table = run("phases-only.json", &["-s", "cfs"]).good();
+    assert!(table.contains("no task has finished a whole round"), "{table}");
+}
