@@ -498,7 +498,7 @@ mod tests {
         let torn_cache = refuse(&[place(0, 0, 0, 0), place(1, 0, 1, 0)]);
         assert!(torn_cache.starts_with("cache 0 is in two packages: CPUs 0 and 1"), "{torn_cache}");
         let overlap = refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 1), place(2, 2, 1, 1)]);
-        assert!(overlap.starts_with("package 0 is torn"), "{overlap}");
+        assert!(overlap.starts_with("package 0 is in two nodes"), "{overlap}");
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 1, 2)]),
             "no CPU is in node 1: nodes are numbered from 0 without gaps"
