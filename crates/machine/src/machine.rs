@@ -515,6 +515,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
                     }
                 },
+                Op::SetAffinity { task: target, allowed } if target == task => {
+                    if newborn.is_some() {
+                        self.settings[task.index()].reported.clone_from(&allowed);
+                    }
+                    let _ = self.set_affinity(task, &allowed);
+                }
+                Op::SetGroup { task: target, group } if target == task => {
+                    let _ = self.set_group(task, group);
+                }
                 Op::Exit => {
                     if newborn.is_none() {
                         self.scheduler.kill(&mut self.platform, task);
@@ -701,13 +710,30 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                     self.wake(other, Waker::Task { task, cpu, sync });
                 }
-                Op::Fork { attr, delay_ns } => match self.scheduler.may_fork(task) {
-                    Ok(()) => self.fork(task, cpu, attr, delay_ns),
+                Op::Fork { mut attr, inherits, delay_ns } => match self.scheduler.may_fork(task) {
+                    Ok(()) => {
+                        if inherits {
+                            let parent = &self.settings[task.index()];
+                            attr.sched = parent.attr;
+                            attr.allowed.clone_from(&parent.allowed);
+                            attr.group = parent.group;
+                        }
+                        self.fork(task, cpu, attr, delay_ns);
+                    }
                     Err(errno) => {
                         self.workload.fork_refused(self.now_ns, task);
                         self.refused(task, Request::Fork, errno);
                     }
                 },
+                Op::Exec => {
+                    self.enter_kernel(cpu);
+                    self.scheduler.exec(&mut self.platform, cpu, task);
+                    self.apply_requests();
+                    if self.platform.resched_pending(cpu) {
+                        // The next operation is for when it has a CPU again.
+                        return Ok(());
+                    }
+                }
                 Op::Yield => {
                     self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);

@@ -427,6 +427,7 @@ impl Workload for Chaos {
                         address_space: task.0 / 2,
                         ..TaskAttr::default()
                     }),
+                    inherits: false,
                     delay_ns: 0,
                 }
             }

@@ -19,7 +19,7 @@ extern crate alloc;
 pub mod bfs;
 pub mod cfs;
 pub mod classes;
-pub mod eevdf;
+pub mod fair_6;
 pub mod o_1;
 pub mod o_n;
 #[cfg(test)]
@@ -28,3 +28,5 @@ pub mod registry;
 pub mod round_robin;
 pub mod staircase;
 pub mod textbook;
+
+pub use fair_6::eevdf;

@@ -89,6 +89,7 @@ impl Workload for World {
                     self.computed.push(false);
                     Op::Fork {
                         attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }),
+                        inherits: false,
                         delay_ns: 0,
                     }
                 }

@@ -292,8 +292,8 @@ pub trait FairClass6 {
     /// What holds for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
 
-    /// The rules by which the class decides.
-    fn rules(&self) -> &'static [RuleDoc];
+    /// The rules by which the class decides: those of picking, and the others.
+    fn rules(&self) -> [&'static [RuleDoc]; 2];
 
     /// Adds those among whom the class would choose on `cpu` now.
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>);
@@ -1021,7 +1021,7 @@ impl<F: FairClass6> Inspect for Core6<F> {
 
     fn rules(&self) -> Vec<&'static RuleDoc> {
         let urgent = rules::RULES.iter().chain(rt::rules::RULES).chain(deadline::rules::RULES);
-        urgent.chain(self.fair.rules()).collect()
+        urgent.chain(self.fair.rules().into_iter().flatten()).collect()
     }
 
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {

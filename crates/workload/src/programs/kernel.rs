@@ -521,6 +521,10 @@ impl Workload for Kernel {
                     }
                 }
             }
+            Instr::Cpus { set } if renice_before_wake => Some(self.set_script_cpus(number, set)),
+            Instr::Group { group } if renice_before_wake => {
+                Some(self.set_script_group(number, group))
+            }
             _ => None,
         }
     }

@@ -1,0 +1,112 @@
+//! Whether the books add up.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::pick_rule::PickRule;
+use super::timeline;
+use crate::classes::{ClassId, Pid, Rqs};
+use alloc::string::String;
+use schedlab_core::Policy;
+use schedlab_core::index::{IndexVec, TypedIndex};
+
+impl<R: PickRule> Fair<R> {
+    /// Recounts everything.
+    pub(super) fn recount(&self, rqs: &Rqs) -> Result<(), String> {
+        for q in self.cfs_rqs.indices() {
+            self.audit_queue(q).map_err(|wrong| alloc::format!("queue {}: {wrong}", q.index()))?;
+        }
+        self.limits.audit()?;
+        self.audit_tasks(rqs)?;
+        if self.cpus > 1 {
+            let queued = self.entity_of.iter().flatten().filter(|&&e| self.se[e].on_rq);
+            self.cfs_tasks.audit(queued.map(|&e| (e, self.cfs_rqs[self.cfs_rq_of(e)].cpu)))?;
+        }
+        if !self.is_lb_cache_right(rqs) {
+            return Err("the balancing statistics kept of all CPUs are out of date".into());
+        }
+        Ok(())
+    }
+
+    /// Whether the cache of all CPUs' statistics says what a look at each of them says.
+    pub(super) fn is_lb_cache_right(&self, rqs: &Rqs) -> bool {
+        self.lb_cache.audit(rqs, &self.cfs_rqs, &self.balance.dropped)
+    }
+
+    fn audit_queue(&self, q: CfsRqId) -> Result<(), String> {
+        let queue = &self.cfs_rqs[q];
+        let waiting = timeline::audit(&queue.tree, &self.se, self.order)?;
+        let curr = queue.competing_curr(&self.se);
+        if waiting + usize::from(curr.is_some()) != queue.nr_queued as usize {
+            return Err(alloc::format!("{} queued, found {waiting}", queue.nr_queued));
+        }
+        let all = || timeline::iter(&self.se, &queue.tree).chain(curr);
+        if all().map(|e| self.info[e].load).sum::<u64>() != queue.load {
+            return Err("its weight is not that of those queued".into());
+        }
+        if let Some(e) = all().find(|&e| self.cfs_rq_of(e) != q || !self.se[e].on_rq) {
+            return Err(alloc::format!("{e:?} does not know that it is here"));
+        }
+        if queue.next.is_some_and(|buddy| !self.se[buddy].on_rq) {
+            return Err("its next buddy is not queued".into());
+        }
+        R::audit_queue(self, q)?;
+        if let Some(owner) = queue.owner {
+            let owner = &self.se[owner];
+            // A group is queued while it has members, and may be a while longer.
+            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            if owner.on_rq != competes && !owner.sched_delayed {
+                return Err("its group's entity is queued and it is empty, or the reverse".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
+        let none = self.cfs_rqs.iter().map(|_| [0; 3]);
+        let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
+        for (number, &e) in self.entity_of.iter().enumerate() {
+            let thread = &rqs.threads[number];
+            let Some(e) = e.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
+                continue;
+            };
+            let entity = &self.se[e];
+            let fair = thread.class == ClassId::Fair;
+            if entity.on_rq != (thread.on_rq && fair) {
+                return Err(alloc::format!("thread {number}: queued or not?"));
+            }
+            if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
+                return Err(alloc::format!("thread {number} is delayed, and awake or not queued"));
+            }
+            if !entity.on_rq {
+                continue;
+            }
+            let mut q = self.cfs_rq_of(e);
+            if self.cfs_rqs[q].cpu != thread.cpu {
+                return Err(alloc::format!(
+                    "thread {number} is queued on another CPU than its own"
+                ));
+            }
+            let mut idle = thread.policy == Policy::Idle;
+            loop {
+                let count = &mut counted[q];
+                count[0] += 1;
+                count[1] += u32::from(!entity.sched_delayed);
+                count[2] += u32::from(idle);
+                idle |= self.groups[self.cfs_rqs[q].group.index()].idle;
+                if self.limits.is_throttled(q) {
+                    break;
+                }
+                match self.cfs_rqs[q].owner {
+                    None => break,
+                    Some(owner) => q = self.cfs_rq_of(owner),
+                }
+            }
+        }
+        for (q, queue) in self.cfs_rqs.enumerate() {
+            if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != counted[q] {
+                return Err(alloc::format!("queue {}: its tasks were miscounted", q.index()));
+            }
+        }
+        Ok(())
+    }
+}

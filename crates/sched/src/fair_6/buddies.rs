@@ -1,0 +1,36 @@
+//! Buddies: the entity that a queue picks next if it is eligible (`NEXT_BUDDY`; within a group the
+//! one that goes on when another has left).
+
+use super::class::Fair;
+use super::entity::EntityId;
+use super::pick_rule::PickRule;
+
+impl<R: PickRule> Fair<R> {
+    /// Makes `e` and its ancestors next buddies, as far up as they are queued and not idle.
+    pub(super) fn set_next_buddy(&mut self, first: Option<EntityId>) {
+        let mut next = first;
+        while let Some(e) = next {
+            if !self.se[e].on_rq || self.info[e].idle {
+                return;
+            }
+            let info = &self.info[e];
+            self.cfs_rqs[info.cfs_rq].next = Some(e);
+            next = info.parent;
+        }
+    }
+
+    /// `e` is no longer next buddy, and neither are those of its ancestors that became so with it.
+    #[inline]
+    pub(super) fn clear_next_buddy(&mut self, e: EntityId) {
+        let mut next = Some(e);
+        while let Some(e) = next {
+            let info = &self.info[e];
+            let queue = &mut self.cfs_rqs[info.cfs_rq];
+            if queue.next != Some(e) {
+                return;
+            }
+            queue.next = None;
+            next = info.parent;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What an administrator sets of task groups, and reads of them: shares, `cpu.idle`, quotas,
+//! statistics.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::flags::Attach;
+use super::pick_rule::PickRule;
+use super::task_group::{TaskGroup, stored_shares};
+use crate::classes::Rqs;
+use crate::classes::bandwidth::Quota;
+use crate::classes::weights::WEIGHT_IDLEPRIO;
+use schedlab_core::{CpuId, GroupId, GroupStats, Platform, Refused};
+
+impl<R: PickRule> Fair<R> {
+    /// A new group below `parent`.
+    pub(super) fn new_group(&mut self, parent: GroupId, shares: u64) -> GroupId {
+        self.limits.group_made(parent);
+        self.order.uniform_slices = false;
+        self.groups.push(TaskGroup::new(self.cpus, Some(parent), shares));
+        GroupId(self.groups.len() as u32 - 1)
+    }
+
+    /// `sched_group_set_shares`: writes a group's shares; its entities get their new weights at
+    /// once.
+    pub(super) fn set_shares(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) {
+        self.groups[group.index()].shares = stored_shares(shares);
+        for cpu in (0..self.cpus).map(CpuId) {
+            if let Some(q) = self.groups[group.index()].cfs_rq_on(cpu)
+                && let Some(e) = self.cfs_rqs[q].owner
+            {
+                self.update_load_avg(platform.now_ns(), e, Attach::No);
+                self.update_cfs_group(rqs, platform, e);
+            }
+        }
+    }
+
+    /// `sched_group_set_idle`: the group counts as `SCHED_IDLE` beside its siblings, or no longer
+    /// does.
+    pub(super) fn set_idle(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) {
+        if core::mem::replace(&mut self.groups[group.index()].idle, idle) == idle {
+            return;
+        }
+        for cpu in (0..self.cpus).map(CpuId) {
+            if let Some(q) = self.groups[group.index()].cfs_rq_on(cpu)
+                && let Some(owner) = self.cfs_rqs[q].owner
+            {
+                self.info[owner].idle = idle;
+                self.recount_idle(q, idle);
+            }
+        }
+        let weight = if idle { u64::from(WEIGHT_IDLEPRIO) } else { 1024 };
+        self.set_shares(rqs, platform, group, weight);
+    }
+
+    /// The tasks below queue `q` that are not idle by themselves count as idle above it, or no
+    /// longer do; as far up as they did not count so already.
+    fn recount_idle(&mut self, q: CfsRqId, idle: bool) {
+        let queue = &self.cfs_rqs[q];
+        let others = queue.h_nr_queued - queue.h_nr_idle;
+        let mut next = queue.owner;
+        while let Some(e) = next
+            && self.se[e].on_rq
+        {
+            let above = self.cfs_rq_of(e);
+            let queue = &mut self.cfs_rqs[above];
+            if idle {
+                queue.h_nr_idle += others;
+            } else {
+                queue.h_nr_idle -= others;
+            }
+            if self.groups[queue.group.index()].idle || self.limits.is_throttled(above) {
+                return;
+            }
+            next = self.parent_of(e);
+        }
+    }
+
+    /// `tg_set_cfs_bandwidth`.
+    pub(super) fn set_quota(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), Refused> {
+        self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
+        while let Some(q) = self.limits.first_throttled(group) {
+            self.unthrottle(rqs, platform, q);
+        }
+        Ok(())
+    }
+
+    /// What a group has used and suffered.
+    pub(super) fn stats_of_group(&self, group: GroupId) -> GroupStats {
+        let queues = self.groups[group.index()].cfs_rqs();
+        let usage_ns = queues.map(|q| self.cfs_rqs[q].exec_clock).sum();
+        GroupStats { usage_ns, ..self.limits.stats(group) }
+    }
+}

@@ -1,0 +1,165 @@
+//! Load balancing: which tasks are moved.
+
+use super::class::Fair;
+use super::flags::{DequeueFlags, EnqueueFlags};
+use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::pick_rule::{FairTunables as _, PickRule};
+use super::rules;
+use crate::classes::{Pid, Rqs};
+use schedlab_core::{CpuId, Platform, Policy, Question};
+
+impl<R: PickRule> Fair<R> {
+    /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, those first that have
+    /// been there for longest. Whether anything was.
+    pub(super) fn move_tasks(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        source: CpuId,
+        env: &mut LbEnv,
+    ) -> bool {
+        let mut taken = core::mem::take(&mut self.balance.taken);
+        taken.clear();
+        let looks = self.tunables.nr_migrate().min(rqs.nr_running[source.index()]);
+        for _ in 0..looks {
+            if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
+                break;
+            }
+            let Some(e) = self.cfs_tasks.oldest(source) else {
+                break;
+            };
+            let Some(task) = self.info[e].task else {
+                break;
+            };
+            let amount = self.can_migrate(rqs, platform, task, source, env);
+            let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
+                self.cfs_tasks.to_head(source, e);
+                continue;
+            };
+            self.pulls(platform, rqs, source, env);
+            env.imbalance -= amount;
+            self.detach(rqs, platform, task, env.here);
+            taken.push(task);
+            if env.why == CpuIdleType::NewlyIdle || env.imbalance <= 0 {
+                break;
+            }
+        }
+        let moved = !taken.is_empty();
+        while let Some(task) = taken.pop() {
+            self.attach(rqs, platform, task, env.here);
+        }
+        self.balance.taken = taken;
+        moved
+    }
+
+    /// By how much moving `task` evens things out. None: by too much; the more attempts have failed
+    /// the less that counts.
+    fn amount(&mut self, platform: &Platform, task: Pid, env: &LbEnv) -> Option<i64> {
+        let amount = match env.kind {
+            MigrationType::Task => return Some(1),
+            MigrationType::Load => self.task_h_load(platform.jiffies(), task).max(1),
+            MigrationType::Util => self.task_util(task),
+        };
+        let failures = self.balance.failures(env.here, env.level).min(63);
+        ((amount >> failures) as i64 <= env.imbalance).then_some(amount as i64)
+    }
+
+    /// `can_migrate_task`: some if it may be moved.
+    fn can_migrate(
+        &mut self,
+        rqs: &Rqs,
+        platform: &Platform,
+        task: Pid,
+        source: CpuId,
+        env: &mut LbEnv,
+    ) -> Option<()> {
+        let here = env.here;
+        let failures = self.balance.failures(here, env.level);
+        if self.is_throttled_pair(task, here)
+            || (env.kind != MigrationType::Load && self.is_delayed_task(task))
+            || (failures == 0 && R::is_ineligible_beside_others(self, task, here))
+        {
+            return None;
+        }
+        if !rqs.is_allowed(task, here) {
+            env.some_pinned = true;
+            return None;
+        }
+        env.all_pinned = false;
+        let params = &rqs.domains.level(env.level).params;
+        // Threads of a core have the same caches.
+        let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
+        let stays = rqs.curr(source) == task
+            || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
+        (!stays).then_some(())
+    }
+
+    /// `task_hot`.
+    fn is_cache_hot(&self, rqs: &Rqs, platform: &Platform, task: Pid, target: CpuId) -> bool {
+        if rqs.thread(task).policy == Policy::Idle {
+            return false;
+        }
+        let e = self.se_of(task);
+        if rqs.nr_running[target.index()] > 0 && R::is_buddy(self, e) {
+            return true;
+        }
+        let ago = platform.now_ns() - self.info[e].exec_start;
+        ago < self.tunables.migration_cost_ns()
+    }
+
+    /// Takes `task` off its CPU; it belongs to `to` from now on.
+    pub(super) fn detach(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, to: CpuId) {
+        platform.work.moves += 1;
+        self.dequeue(rqs, platform, task, DequeueFlags::MIGRATE);
+        self.move_to_cpu(rqs, platform, task, to, false);
+    }
+
+    /// Queues `task`, which has come to `here`.
+    pub(super) fn attach(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        here: CpuId,
+    ) {
+        self.enqueue(rqs, platform, task, EnqueueFlags::MIGRATE);
+        self.check_preempt(rqs, platform, here, task, false);
+    }
+
+    /// `active_load_balance_cpu_stop`: the stopper of `source` runs, and pushes one of its tasks
+    /// away.
+    pub(super) fn push_running_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        source: CpuId,
+    ) {
+        let here = rqs.rqs[source.index()].push_cpu;
+        if rqs.nr_running[source.index()] <= 1 {
+            return;
+        }
+        // The smallest domain that has both.
+        let Some(level) =
+            rqs.domains.of(here).find(|&level| rqs.domains.level(level).share(here, source))
+        else {
+            return;
+        };
+        let failures = self.balance.failures(here, level);
+        let mut next = self.cfs_tasks.oldest(source);
+        while let Some(e) = next
+            && let Some(pid) = self.info[e].task
+        {
+            if rqs.is_allowed(pid, here)
+                && !self.is_throttled_pair(pid, here)
+                && (failures > 0 || !R::is_ineligible_beside_others(self, pid, here))
+            {
+                platform.by_rule(Question::Migrate, here, rules::ACTIVE_BALANCE);
+                self.detach(rqs, platform, pid, here);
+                self.push_succeeded(here, level);
+                self.attach(rqs, platform, pid, here);
+                return;
+            }
+            next = self.cfs_tasks.newer(e);
+        }
+    }
+}

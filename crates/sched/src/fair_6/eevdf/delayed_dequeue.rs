@@ -1,0 +1,78 @@
+//! Delayed dequeue (6.12).
+//!
+//! A task that goes to sleep while it has had too much is **not** taken off. It goes on competing
+//! as if it were awake, so that time passes for it, and when it would be picked (it is eligible
+//! again then) it is removed instead. So nobody escapes what it owes by a short sleep. If it is
+//! woken before that, it simply goes on where it stands; what it gained beyond 0 is cut off. To the
+//! rest of the kernel it sleeps, but `nr_running` counts it.
+//!
+//! Groups do the same: a group entity whose queue has become empty may stay a while, with nothing
+//! below it.
+
+use super::EarliestDeadline;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::flags::{Attach, DequeueFlags};
+use schedlab_core::Platform;
+
+impl Fair<EarliestDeadline> {
+    /// Whether such a dequeue is delayed if the entity has had too much.
+    #[inline]
+    pub(super) fn may_delay(&self, how: DequeueFlags) -> bool {
+        self.features().delay_dequeue && how.sleep && !how.special && !how.finish
+    }
+
+    /// `e` goes to sleep, and stays queued until it is eligible again.
+    pub(super) fn delay_dequeue(&mut self, platform: &Platform, e: EntityId) {
+        self.update_load_avg(platform.now_ns(), e, Attach::No);
+        self.se[e].sched_delayed = true;
+        if self.is_task(e) {
+            self.count_runnable(e, false);
+        }
+    }
+
+    /// `requeue_delayed_entity`: a delayed entity is wanted again before its dequeue was finished.
+    /// If it is owed something by now it is placed afresh, with nothing. Nobody is charged first: V
+    /// is as of the last charge.
+    pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: EntityId) {
+        let q = self.cfs_rq_of(e);
+        if self.features().delay_zero {
+            let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+            if v.since(self.se[e].vruntime) > 0 {
+                let is_curr = self.cfs_rqs[q].curr == Some(e);
+                self.cfs_rqs[q].nr_queued -= 1;
+                if !is_curr {
+                    self.tree_remove(q, e);
+                }
+                self.se[e].vlag = 0;
+                self.place_entity(q, e, false);
+                if !is_curr {
+                    self.tree_insert(q, e);
+                }
+                self.cfs_rqs[q].nr_queued += 1;
+            }
+        }
+        self.update_load_avg(platform.now_ns(), e, Attach::No);
+        self.se[e].sched_delayed = false;
+        if self.is_task(e) {
+            self.count_runnable(e, true);
+        }
+    }
+
+    /// A task that is queued becomes runnable, or no longer is, which all queues above it count, up
+    /// to a throttled one.
+    fn count_runnable(&mut self, e: EntityId, up: bool) {
+        let mut next = Some(e);
+        while let Some(e) = next {
+            let q = self.cfs_rq_of(e);
+            self.invalidate(q);
+            let queue = &mut self.cfs_rqs[q];
+            queue.h_nr_runnable =
+                if up { queue.h_nr_runnable + 1 } else { queue.h_nr_runnable - 1 };
+            if self.limits.is_throttled(q) {
+                return;
+            }
+            next = self.parent_of(e);
+        }
+    }
+}

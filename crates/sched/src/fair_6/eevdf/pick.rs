@@ -1,0 +1,63 @@
+//! Whose turn it is.
+
+use super::EarliestDeadline;
+use super::rules;
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::rules::ONLY_ENTITY;
+use crate::fair_6::timeline;
+use schedlab_core::Rule;
+
+impl Fair<EarliestDeadline> {
+    /// Whose turn it is on queue `q` (without regard to buddies): the running entity while it is
+    /// eligible and protected, else the earliest deadline among the eligible. `protect`: whether
+    /// protection counts. And by which rule.
+    pub(super) fn pick_eevdf(&self, q: CfsRqId, protect: bool) -> Option<(EntityId, Rule)> {
+        let queue = &self.cfs_rqs[q];
+        let curr = queue.competing_curr(&self.se);
+        if queue.nr_queued == 1 {
+            return Some((curr.or(queue.tree.leftmost())?, ONLY_ENTITY));
+        }
+        let sums = queue.sums(&self.se);
+        let curr = curr.filter(|&curr| sums.eligible(self.se[curr].vruntime));
+        if let Some(curr) = curr
+            && protect
+            && self.protection_counts()
+            && self.is_protected(curr)
+        {
+            return Some((curr, rules::PROTECTED));
+        }
+        let eligible = |vruntime| sums.eligible(vruntime);
+        let best = if self.version.tree_by_deadline() {
+            let best = timeline::earliest_eligible(&queue.tree, &self.se, eligible);
+            let deadline = |e: EntityId| self.se[e].deadline;
+            match (curr, best) {
+                (Some(curr), Some(best)) if deadline(curr).is_before(deadline(best)) => Some(curr),
+                (_, Some(best)) => Some(best),
+                (curr, None) => curr,
+            }
+        } else {
+            timeline::earliest_eligible_by_vruntime(&queue.tree, &self.se, curr, eligible)
+        };
+        // The smallest vruntime is never above the average, so there is one, unless a product has
+        // wrapped.
+        match best {
+            Some(best) => Some((best, rules::EARLIEST_ELIGIBLE)),
+            None => Some((queue.tree.leftmost()?, rules::LEFTMOST)),
+        }
+    }
+
+    /// The next buddy if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).
+    #[inline]
+    pub(super) fn buddy_or_eevdf(&self, q: CfsRqId) -> Option<(EntityId, Rule)> {
+        let queue = &self.cfs_rqs[q];
+        if let Some(buddy) = queue.next
+            && self.next_buddy_counts()
+            && queue.eligible(&self.se, self.se[buddy].vruntime)
+        {
+            return Some((buddy, rules::NEXT_BUDDY));
+        }
+        self.pick_eevdf(q, true)
+    }
+}

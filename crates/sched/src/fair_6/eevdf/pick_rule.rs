@@ -1,0 +1,228 @@
+//! EEVDF's answers to the shared half: each is done elsewhere.
+
+use super::releases::{Features, Version};
+use super::rules;
+use super::tunables::Tunables;
+use crate::classes::{Pid, Rqs};
+use crate::fair_6::cfs_rq::{CfsRq, CfsRqId};
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::{Entity, EntityId};
+use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
+use crate::fair_6::pick_rule::{FairTunables, FairVersion, PickRule};
+use crate::fair_6::timeline::Order;
+use alloc::string::String;
+use alloc::vec::Vec;
+use schedlab_core::{
+    Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, Tunable,
+};
+
+/// The earliest virtual deadline of those that are eligible.
+#[derive(Default, Debug)]
+pub struct EarliestDeadline {
+    /// The longest slice that anybody has asked for, ns.
+    pub(super) longest_slice: u32,
+}
+
+impl FairVersion for Version {
+    #[inline]
+    fn custom_slices(self) -> bool {
+        Version::custom_slices(self)
+    }
+
+    fn has_fair_server(self) -> bool {
+        Version::has_fair_server(self)
+    }
+}
+
+impl FairTunables for Tunables {
+    type Version = Version;
+
+    fn new(version: Version, cpus: u32) -> Tunables {
+        Tunables::new(version, cpus)
+    }
+
+    fn base_slice(&self) -> u32 {
+        self.base_slice
+    }
+
+    #[inline]
+    fn migration_cost_ns(&self) -> u64 {
+        self.migration_cost_ns
+    }
+
+    #[inline]
+    fn nr_migrate(&self) -> u32 {
+        self.nr_migrate
+    }
+
+    fn rescale(&mut self, online: u32) {
+        Tunables::rescale(self, online);
+    }
+
+    fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
+        Tunables::list(self, quota_slice_us)
+    }
+}
+
+impl Fair<EarliestDeadline> {
+    /// The switches.
+    #[inline]
+    pub(super) fn features(&self) -> &Features {
+        &self.tunables.features
+    }
+}
+
+impl PickRule for EarliestDeadline {
+    type Version = Version;
+    type Tunables = Tunables;
+
+    const RULES: &'static [RuleDoc] = rules::RULES;
+
+    fn order(version: Version) -> Order {
+        Order { by_deadline: version.tree_by_deadline(), exact_slices: false, uniform_slices: true }
+    }
+
+    fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {
+        fair.tunables.write(name, value, fair.online);
+        fair.order.exact_slices = fair.tunables.exact_min_slice;
+        fair.order.uniform_slices &= name != "base_slice_ns" || fair.se.is_empty();
+    }
+
+    fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr) {
+        if fair.version.custom_slices() {
+            fair.set_slice(e, attr);
+        }
+    }
+
+    #[inline]
+    fn enters_tree(queue: &mut CfsRq, entity: &Entity) {
+        queue.count_in(entity);
+    }
+
+    #[inline]
+    fn leaves_tree(queue: &mut CfsRq, entity: &Entity) {
+        queue.count_out(entity);
+    }
+
+    #[inline]
+    fn place_curr(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags) {
+        fair.place_entity(q, e, why.initial);
+    }
+
+    #[inline]
+    fn place(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags, is_curr: bool) {
+        if !is_curr {
+            fair.place_entity(q, e, why.initial);
+        }
+    }
+
+    #[inline]
+    fn delays(
+        fair: &mut Fair<Self>,
+        platform: &mut Platform,
+        q: CfsRqId,
+        e: EntityId,
+        how: DequeueFlags,
+    ) -> bool {
+        let delays =
+            fair.may_delay(how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
+        if delays {
+            fair.delay_dequeue(platform, e);
+        }
+        delays
+    }
+
+    #[inline]
+    fn leaves(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, how: DequeueFlags) {
+        fair.keep_lag(q, e, how);
+    }
+
+    #[inline]
+    fn left(_: &mut Fair<Self>, _: CfsRqId, _: EntityId, _: DequeueFlags) {}
+
+    fn requeue_delayed(fair: &mut Fair<Self>, platform: &mut Platform, e: EntityId) {
+        fair.requeue_delayed(platform, e);
+    }
+
+    fn reweight(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        weight: u64,
+        inverse: Option<u32>,
+    ) {
+        fair.reweight(rqs, platform, e, weight, inverse);
+    }
+
+    #[inline]
+    fn update_curr(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        fair.update_curr(rqs, platform, q);
+    }
+
+    #[inline]
+    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId) {
+        fair.set_protection(q, e);
+    }
+
+    #[inline]
+    fn entity_tick(_: &mut Fair<Self>, _: &mut Rqs, _: &mut Platform, _: CfsRqId, _: EntityId) {}
+
+    #[inline]
+    fn clear_buddies(fair: &mut Fair<Self>, e: EntityId) {
+        fair.clear_next_buddy(e);
+    }
+
+    fn member_sleeps(fair: &mut Fair<Self>, parent: EntityId) {
+        fair.set_next_buddy(Some(parent));
+    }
+
+    #[inline]
+    fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)> {
+        fair.buddy_or_eevdf(q)
+    }
+
+    fn throttled_in_pick(_: &mut Fair<Self>, _: &mut Rqs, _: &mut Platform, _: CpuId) {}
+
+    #[inline]
+    fn check_preempt_wakeup(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        task: Pid,
+        fork: bool,
+    ) {
+        fair.check_preempt_wakeup(rqs, platform, curr, task, fork);
+    }
+
+    fn yield_fair(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        fair.yield_fair(rqs, platform, task);
+    }
+
+    #[inline]
+    fn is_ineligible_beside_others(fair: &Fair<Self>, task: Pid, target: CpuId) -> bool {
+        fair.is_ineligible_beside_others(task, target)
+    }
+
+    #[inline]
+    fn is_buddy(fair: &Fair<Self>, e: EntityId) -> bool {
+        fair.cfs_rqs[fair.cfs_rq_of(e)].next == Some(e)
+    }
+
+    fn promises(fair: &Fair<Self>, load: &Load) -> Promises {
+        fair.fair_promises(load)
+    }
+
+    fn candidates_of(fair: &Fair<Self>, rqs: &Rqs, q: CfsRqId, out: &mut Vec<Candidate>) {
+        fair.candidates_on(rqs, q, out);
+    }
+
+    fn terms_of_pick(fair: &Fair<Self>, q: CfsRqId, evidence: &mut Evidence) {
+        evidence.term("avg_vruntime_ns", fair.cfs_rqs[q].avg_vruntime(&fair.se).0 as i64);
+    }
+
+    fn audit_queue(fair: &Fair<Self>, q: CfsRqId) -> Result<(), String> {
+        fair.audit_eligible(q)
+    }
+}

@@ -1,0 +1,157 @@
+//! Where an entity stands in virtual time: its lag, its place on entering a queue, and what becomes
+//! of both when its weight changes.
+
+use super::EarliestDeadline;
+use crate::classes::{ClassId, Pid, Rqs};
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::flags::DequeueFlags;
+use schedlab_core::{CpuId, Platform, SchedAttr};
+
+impl Fair<EarliestDeadline> {
+    /// `entity_lag`: V - vruntime, within what is remembered: two slices or a tick of real time,
+    /// whichever is longer.
+    pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
+        let entity = &self.se[e];
+        let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
+        let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
+        lag.clamp(-limit, limit)
+    }
+
+    /// `e` leaves queue `q`, and keeps its lag; if it is only moved, its distance to the deadline,
+    /// too.
+    #[inline]
+    pub(super) fn keep_lag(&mut self, q: CfsRqId, e: EntityId, how: DequeueFlags) {
+        let mut lag = self.entity_lag(q, e);
+        if how.finish && self.features().delay_zero {
+            lag = lag.min(0);
+        }
+        let keeps_distance = self.features().place_rel_deadline && !how.sleep;
+        let entity = &mut self.se[e];
+        entity.vlag = lag;
+        if keeps_distance {
+            entity.deadline.0 = entity.deadline.since(entity.vruntime) as u64;
+            self.info[e].rel_deadline = true;
+        }
+        if how.finish {
+            entity.sched_delayed = false;
+        }
+    }
+
+    /// 6.18: one that has had too much where it is would be put behind those that are there
+    /// already.
+    pub(super) fn is_ineligible_beside_others(&self, task: Pid, target: CpuId) -> bool {
+        if !self.version.balance_asks_eligibility() || !self.features().place_lag {
+            return false;
+        }
+        let group = &self.groups[self.group_of(task).index()];
+        let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
+        let e = self.se_of(task);
+        others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
+    }
+
+    /// `place_entity`: where on the queue `e` enters. Its lag is inflated so that, when it has
+    /// entered and moved V by that, it is again what it was.
+    pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
+        let queue = &self.cfs_rqs[q];
+        let info = &mut self.info[e];
+        if !info.custom_slice {
+            self.se[e].slice = self.tunables.base_slice;
+        }
+        let features = &self.tunables.features;
+        let sums = queue.sums(&self.se);
+        let entity = &mut self.se[e];
+        let mut lag = 0;
+        if features.place_lag && queue.nr_queued > 0 {
+            let load = sums.weight().max(1);
+            lag = entity.vlag.wrapping_mul(load + i64::from(entity.weight)) / load;
+        }
+        let mut request = entity.vslice();
+        entity.vruntime = sums.avg_vruntime().shifted(lag.wrapping_neg());
+        if features.place_rel_deadline && info.rel_deadline {
+            entity.deadline = entity.vruntime.plus(entity.deadline.0);
+            info.rel_deadline = false;
+            return;
+        }
+        if initial && features.place_deadline_initial && self.version.first_request_is_half() {
+            request /= 2;
+        }
+        entity.deadline = entity.vruntime.plus(request);
+    }
+
+    /// The slice that a task's attributes ask for.
+    pub(super) fn set_slice(&mut self, e: EntityId, attr: &SchedAttr) {
+        let custom = attr.runtime_ns != 0 && ClassId::of(attr.policy) == ClassId::Fair;
+        self.info[e].custom_slice = custom;
+        self.order.uniform_slices &= !custom;
+        self.se[e].slice = if custom {
+            attr.runtime_ns.clamp(100_000, 100_000_000) as u32
+        } else {
+            self.tunables.base_slice
+        };
+        self.rule.longest_slice = self.rule.longest_slice.max(self.se[e].slice);
+    }
+
+    /// `reweight_entity`: `e` gets another weight and keeps its lag in real time, and its distance
+    /// to the deadline, which are so much more or less in virtual time.
+    pub(super) fn reweight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        weight: u64,
+        inverse: Option<u32>,
+    ) {
+        let old = self.info[e].load;
+        let scale =
+            |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
+        if !self.se[e].on_rq {
+            let entity = &mut self.se[e];
+            entity.vlag = scale(entity.vlag);
+            if self.info[e].rel_deadline && self.version.reweight_places() {
+                entity.deadline.0 = scale(entity.deadline.0 as i64) as u64;
+            }
+            self.take_weight(e, weight, inverse);
+            return;
+        }
+        let q = self.cfs_rq_of(e);
+        self.update_curr(rqs, platform, q);
+        let waiting = self.cfs_rqs[q].curr != Some(e);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        let lag = self.entity_lag(q, e);
+        if waiting {
+            self.tree_remove(q, e);
+        }
+        let queue = &mut self.cfs_rqs[q];
+        queue.load -= old;
+        queue.nr_queued -= 1;
+        let entity = &mut self.se[e];
+        if self.version.reweight_places() {
+            // This overwrites the protection of a running entity with a small number: it is gone.
+            // (V and the total that the place is found by count a running entity already with its
+            // new weight, at its old vruntime.)
+            entity.vlag = scale(lag);
+            let ahead = scale(entity.deadline.since(entity.vruntime));
+            self.take_weight(e, weight, inverse);
+            self.place_entity(q, e, false);
+            let entity = &mut self.se[e];
+            entity.deadline = entity.vruntime.shifted(ahead);
+        } else {
+            let ahead = scale(entity.deadline.since(v));
+            if entity.vruntime != v {
+                entity.vruntime = v.shifted(scale(lag).wrapping_neg());
+            }
+            entity.deadline = v.shifted(ahead);
+            self.take_weight(e, weight, inverse);
+        }
+        let queue = &mut self.cfs_rqs[q];
+        queue.load += weight;
+        queue.nr_queued += 1;
+        if waiting {
+            self.tree_insert(q, e);
+        } else {
+            queue.follow_curr(&self.se);
+        }
+    }
+}

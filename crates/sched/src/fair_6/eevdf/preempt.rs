@@ -1,0 +1,172 @@
+//! Who may interrupt whom: protection of the running entity, wakeup preemption, yielding.
+
+use super::EarliestDeadline;
+use super::releases::Version;
+use super::rules;
+use crate::classes::{Pid, Rqs};
+use crate::fair_6::cfs_rq::CfsRqId;
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::rules as fair_rules;
+use schedlab_core::{Platform, Policy, Question, Rule};
+
+impl Fair<EarliestDeadline> {
+    // ---- protection ----
+
+    /// Protects `e`, which is about to run, from being passed before its request is served (6.18:
+    /// or before the shortest of the others' requests would be).
+    #[inline]
+    pub(super) fn set_protection(&mut self, q: CfsRqId, e: EntityId) {
+        if !self.version.protects_until() {
+            let entity = &mut self.se[e];
+            entity.set_vprot(entity.deadline);
+            return;
+        }
+        let others = if self.features().run_to_parity {
+            self.cfs_rqs[q].min_slice_waiting(&self.se)
+        } else {
+            self.tunables.base_slice_unscaled
+        };
+        let entity = &mut self.se[e];
+        let mut until = entity.deadline;
+        if others < entity.slice {
+            until = until.earlier(entity.vruntime.plus(entity.vt(u64::from(others))));
+        }
+        entity.set_vprot(until);
+    }
+
+    /// Whether the running `e` is protected.
+    #[inline]
+    pub(super) fn is_protected(&self, e: EntityId) -> bool {
+        let entity = &self.se[e];
+        if self.version.protects_until() {
+            entity.vruntime.is_before(entity.vprot())
+        } else {
+            entity.vprot() == entity.deadline
+        }
+    }
+
+    /// Ends the protection of the running `e`.
+    fn cancel_protection(&mut self, e: EntityId) {
+        if self.is_protected(e) {
+            let until_now = self.version.protects_until();
+            let entity = &mut self.se[e];
+            entity.set_vprot(if until_now { entity.vruntime } else { entity.deadline.plus(1) });
+        }
+    }
+
+    /// 6.18 protects without `RUN_TO_PARITY` too, if for less.
+    #[inline]
+    pub(super) fn protection_counts(&self) -> bool {
+        self.features().run_to_parity || self.version.protects_until()
+    }
+
+    // ---- wakeup preemption ----
+
+    /// `check_preempt_wakeup_fair`: `task` has become runnable on a CPU where `curr` runs, both
+    /// fair.
+    pub(super) fn check_preempt_wakeup(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        task: Pid,
+        fork: bool,
+    ) {
+        let cpu = rqs.cpu_of(curr);
+        if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
+            let pending = curr == task || rqs.resched_pending(cpu);
+            let rule = if pending { fair_rules::RESCHED_PENDING } else { rules::NEVER_PREEMPTS };
+            platform.by_rule(Question::Preempt, cpu, rule);
+            return;
+        }
+        if self.is_throttled_hierarchy(task) {
+            platform.by_rule(Question::Preempt, cpu, fair_rules::THROTTLED);
+            return;
+        }
+        if self.features().next_buddy && !fork && !self.is_delayed_task(task) {
+            self.set_next_buddy(Some(self.se_of(task)));
+        }
+        let (c, p) = self.find_matching(self.se_of(curr), self.se_of(task));
+        let (c_idle, p_idle) = (self.info[c].idle, self.info[p].idle);
+        if c_idle && !p_idle {
+            if self.version > Version::V6_6 {
+                self.cancel_protection(c);
+            }
+            platform.by_rule(Question::Preempt, cpu, rules::IDLE_GIVES_WAY);
+            rqs.resched_curr(platform, cpu);
+            return;
+        }
+        if c_idle != p_idle || rqs.thread(task).policy != Policy::Other {
+            platform.by_rule(Question::Preempt, cpu, rules::NEVER_PREEMPTS);
+            return;
+        }
+        let q = self.cfs_rq_of(c);
+        self.update_curr(rqs, platform, q);
+        let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
+        let (wins, picked_by) = match self.version {
+            Version::V6_6 => self.would_pick(q, p, true),
+            Version::V6_12 => {
+                let sums = self.cfs_rqs[q].sums(&self.se);
+                let [pe, ce] = [p, c].map(|e| &self.se[e]);
+                if short
+                    && sums.eligible(pe.vruntime)
+                    && (pe.deadline.is_before(ce.deadline) || !sums.eligible(ce.vruntime))
+                {
+                    self.cancel_protection(c);
+                }
+                self.would_pick(q, p, true)
+            }
+            Version::V6_18 => {
+                let (wins, picked_by) = self.would_pick(q, p, !short);
+                if short && wins {
+                    self.cancel_protection(c);
+                } else if short {
+                    // Protected still, but no longer than the shortest request would take.
+                    let shortest = self.cfs_rqs[q].min_slice(&self.se);
+                    let curr = &mut self.se[c];
+                    let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
+                    curr.set_vprot(curr.vprot().earlier(until));
+                }
+                (wins, picked_by)
+            }
+        };
+        let rule = self.rule_of_preemption(q, [c, p], short, picked_by, wins);
+        platform.because(Question::Preempt, cpu, rule, |evidence| {
+            self.account_of_preemption(q, [c, p], evidence);
+        });
+        if wins {
+            rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    /// Whether `p` would be picked on queue `q`, and by which rule whoever would be.
+    #[inline]
+    fn would_pick(&self, q: CfsRqId, p: EntityId, protect: bool) -> (bool, Rule) {
+        match self.pick_eevdf(q, protect) {
+            Some((picked, rule)) => (picked == p, rule),
+            None => (false, Rule::NONE),
+        }
+    }
+
+    // ---- yielding ----
+
+    /// `yield_task_fair`: the running `task` forfeits what is left of its request (6.6: only puts
+    /// its deadline off).
+    pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let e = self.se_of(task);
+        let q = self.cfs_rq_of(e);
+        self.clear_next_buddy(e);
+        self.update_curr(rqs, platform, q);
+        let request = self.se[e].vslice();
+        if !self.version.yield_forfeits() {
+            let entity = &mut self.se[e];
+            entity.deadline = entity.deadline.plus(request);
+        } else if self.cfs_rqs[q].eligible(&self.se, self.se[e].vruntime) {
+            let entity = &mut self.se[e];
+            entity.vruntime = entity.deadline;
+            entity.deadline = entity.vruntime.plus(request);
+            self.cfs_rqs[q].follow_curr(&self.se);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The releases, and what they do differently: each difference has a name here.
+
+use super::Eevdf;
+use alloc::boxed::Box;
+use schedlab_core::{Capabilities, Entry, Origin, Policy, Release};
+
+/// The default release. The others are described by what differs.
+const DEFAULT: Release = Release {
+    version: "6.18",
+    also: &["6.18.15"],
+    summary: "the running task is protected up to a point in virtual time",
+    golden: &[("eevdf", "6.18.15"), ("eevdf", "6.18.2"), ("deadline", "6.18.15")],
+    hz_default: 1000,
+    hz_range: (100, 1000),
+    cpus_max: 4096,
+    policies: &Policy::ALL,
+    can: Capabilities {
+        groups: true,
+        quotas: true,
+        idle_groups: true,
+        nohz: true,
+        ..Capabilities::BASIC
+    },
+    kernel: None,
+    build: |config| Box::new(Eevdf::new(Version::V6_18, config)),
+};
+
+/// This scheduler in the registry.
+pub static ENTRY: Entry = Entry {
+    name: "eevdf",
+    title: "Earliest eligible virtual deadline first",
+    summary: "of the tasks that are owed time, the one whose request is due first runs",
+    origin: Origin::Linux,
+    releases: &[
+        DEFAULT,
+        Release {
+            version: "6.12",
+            also: &["6.12.117"],
+            summary: "delayed dequeue, custom slices",
+            golden: &[("eevdf", "6.12.117")],
+            build: |config| Box::new(Eevdf::new(Version::V6_12, config)),
+            ..DEFAULT
+        },
+        Release {
+            version: "6.6",
+            also: &["6.6.93"],
+            summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
+            golden: &[("eevdf", "6.6.93")],
+            build: |config| Box::new(Eevdf::new(Version::V6_6, config)),
+            ..DEFAULT
+        },
+    ],
+};
+
+/// A state of the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Version {
+    /// 6.6: the first one (read in longterm 6.6.93).
+    V6_6,
+    /// 6.12: delayed dequeue, custom slices (read in longterm 6.12.117).
+    V6_12,
+    /// 6.18: protection is a point in virtual time (read in 6.18.15).
+    V6_18,
+}
+
+impl Version {
+    /// The tree is ordered by deadline and knows the smallest vruntimes, not the other way round.
+    pub const fn tree_by_deadline(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// Tasks may ask for a slice of their own, and groups take the smallest of their members.
+    pub const fn custom_slices(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In 6.6 the
+    /// deadline only moves away.
+    pub const fn yield_forfeits(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// The running task is protected up to a virtual time (`vprot`), not by the mark "vlag =
+    /// deadline".
+    pub const fn protects_until(self) -> bool {
+        matches!(self, Version::V6_18)
+    }
+
+    /// Changing an entity's weight keeps its lag by placing it anew, with inflation.
+    pub const fn reweight_places(self) -> bool {
+        matches!(self, Version::V6_18)
+    }
+
+    /// A task that is ineligible on its own queue is not moved at first to a CPU that has others.
+    pub const fn balance_asks_eligibility(self) -> bool {
+        matches!(self, Version::V6_18)
+    }
+
+    /// A child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half is set
+    /// when the child is prepared, and lost when it is placed again as it is queued.
+    pub const fn first_request_is_half(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// Fair servers, in place of real-time throttling, keep real-time tasks from starving the
+    /// others.
+    pub const fn has_fair_server(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+
+    /// Tasks that go to sleep with too much stay queued, moves keep the distance to the deadline,
+    /// and nominations count.
+    pub const fn has_delayed_dequeue(self) -> bool {
+        !matches!(self, Version::V6_6)
+    }
+}
+
+/// `/sys/kernel/debug/sched/features`: switches under the kernel's names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// A task keeps its lag over a sleep.
+    pub place_lag: bool,
+    /// A forked task's first deadline is half a slice away.
+    pub place_deadline_initial: bool,
+    /// A queued task that is moved elsewhere keeps its distance to the deadline.
+    pub place_rel_deadline: bool,
+    /// The running task is protected from being passed.
+    pub run_to_parity: bool,
+    /// A waking task with a shorter slice may break the protection.
+    pub preempt_short: bool,
+    /// A task that goes to sleep while ineligible stays queued until it is eligible.
+    pub delay_dequeue: bool,
+    /// What such a task has gained in the meantime is cut off.
+    pub delay_zero: bool,
+    /// A woken task is nominated.
+    pub next_buddy: bool,
+    /// A nominated entity is picked if it is eligible.
+    pub pick_buddy: bool,
+    /// Wakeups may preempt at all.
+    pub wakeup_preemption: bool,
+}
+
+/// A feature: its name, whether a release has it, and its place.
+pub struct Feature {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// The first release that has it.
+    pub since: Version,
+    /// What it does, in a line.
+    pub help: &'static str,
+    /// Its place.
+    pub switch: fn(&mut Features) -> &mut bool,
+}
+
+/// All of them.
+pub static FEATURES: [Feature; 10] = [
+    Feature {
+        name: "PLACE_LAG",
+        since: Version::V6_6,
+        help: "a task keeps its lag over a sleep",
+        switch: |features| &mut features.place_lag,
+    },
+    Feature {
+        name: "PLACE_DEADLINE_INITIAL",
+        since: Version::V6_6,
+        help: "a forked task's first deadline is half a slice away",
+        switch: |features| &mut features.place_deadline_initial,
+    },
+    Feature {
+        name: "PLACE_REL_DEADLINE",
+        since: Version::V6_12,
+        help: "a queued task that is moved keeps its distance to the deadline",
+        switch: |features| &mut features.place_rel_deadline,
+    },
+    Feature {
+        name: "RUN_TO_PARITY",
+        since: Version::V6_6,
+        help: "the running task is protected from being passed",
+        switch: |features| &mut features.run_to_parity,
+    },
+    Feature {
+        name: "PREEMPT_SHORT",
+        since: Version::V6_12,
+        help: "a waking task with a shorter slice may break the protection",
+        switch: |features| &mut features.preempt_short,
+    },
+    Feature {
+        name: "DELAY_DEQUEUE",
+        since: Version::V6_12,
+        help: "a task that goes to sleep while ineligible stays queued until it is eligible",
+        switch: |features| &mut features.delay_dequeue,
+    },
+    Feature {
+        name: "DELAY_ZERO",
+        since: Version::V6_12,
+        help: "what a delayed task has gained by waiting is cut off",
+        switch: |features| &mut features.delay_zero,
+    },
+    Feature {
+        name: "NEXT_BUDDY",
+        since: Version::V6_6,
+        help: "a woken task is nominated to run next",
+        switch: |features| &mut features.next_buddy,
+    },
+    Feature {
+        name: "PICK_BUDDY",
+        since: Version::V6_12,
+        help: "a nominated entity is picked if it is eligible",
+        switch: |features| &mut features.pick_buddy,
+    },
+    Feature {
+        name: "WAKEUP_PREEMPTION",
+        since: Version::V6_6,
+        help: "wakeups may preempt",
+        switch: |features| &mut features.wakeup_preemption,
+    },
+];
+
+impl Features {
+    /// What the release has switched on.
+    pub const fn of(version: Version) -> Features {
+        let later = version.has_delayed_dequeue();
+        Features {
+            place_lag: true,
+            place_deadline_initial: true,
+            place_rel_deadline: later,
+            run_to_parity: true,
+            preempt_short: later,
+            delay_dequeue: later,
+            delay_zero: later,
+            next_buddy: false,
+            pick_buddy: later,
+            wakeup_preemption: true,
+        }
+    }
+}

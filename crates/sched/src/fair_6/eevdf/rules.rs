@@ -1,0 +1,188 @@
+//! By which rules EEVDF picks and preempts, and on what grounds.
+//!
+//! The account of a pick looks at every entity of a queue by itself, and not through the search in
+//! the tree that picks: eligible or not, then the deadline. Only what the keys leave open, the
+//! order of equals, is the tree's.
+
+use super::EarliestDeadline;
+use super::releases::Version;
+use crate::classes::Rqs;
+use crate::fair_6::cfs_rq::{CfsRqId, Sums};
+use crate::fair_6::class::Fair;
+use crate::fair_6::entity::EntityId;
+use crate::fair_6::timeline;
+use alloc::vec::Vec;
+use schedlab_core::{Candidate, Evidence, Rule, Who};
+
+schedlab_core::define_rules! {
+    /// The rules of picking: 121 to 137.
+    pub static RULES {
+        121 NEXT_BUDDY Pick "next_buddy":
+            "The next buddy runs, as it is eligible.";
+        122 PROTECTED Pick "protected":
+            "The current entity is eligible and protected (RUN_TO_PARITY): it runs on until its \
+             request is served; from 6.18 on, until the shortest of the others' would be.";
+        123 EARLIEST_ELIGIBLE Pick "earliest_eligible_deadline":
+            "Of the entities that are eligible the one with the earliest virtual deadline runs.";
+        124 LEFTMOST Pick "leftmost":
+            "Nobody seems eligible: the leftmost entity of the tree runs.";
+        130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
+            "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
+        131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
+            "The current entity has had too much and is no longer eligible: the woken one has the \
+             earliest virtual deadline of those that are, and preempts.";
+        132 PREEMPT_SHORT Preempt "preempt_short":
+            "The slice of the woken entity is shorter, which ends the protection of the current \
+             one: it preempts.";
+        133 EARLIER_DEADLINE Preempt "earlier_deadline":
+            "The woken entity is eligible, the current one is not protected, and of all that are \
+             eligible the woken one has the earliest virtual deadline: it preempts.";
+        134 CURR_PROTECTED Preempt "current_protected":
+            "The current entity is eligible and protected: the woken one waits.";
+        135 NOT_ELIGIBLE Preempt "not_eligible":
+            "The woken entity is not eligible: it waits.";
+        136 NOT_EARLIEST Preempt "not_earliest":
+            "The woken entity is eligible, but another has an earlier virtual deadline: it waits.";
+        137 NEVER_PREEMPTS Preempt "never_preempts":
+            "The woken task is SCHED_BATCH or SCHED_IDLE, or the switch WAKEUP_PREEMPTION is off: \
+             it never preempts.";
+    }
+}
+
+/// How a candidate stands with a pick, the best first: the leading number of its rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Standing {
+    NextBuddy,
+    ProtectedCurr,
+    Eligible,
+    NotEligible,
+}
+
+impl Fair<EarliestDeadline> {
+    /// The members of queue `q` as candidates.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn candidates_on(&self, rqs: &Rqs, q: CfsRqId, out: &mut Vec<Candidate>) {
+        let sums = self.cfs_rqs[q].sums(&self.se);
+        let members = self.queued_on(q);
+        let first_of_equals = self.first_of_equals(q, &sums);
+        for (place, &e) in members.iter().enumerate() {
+            let standing = self.standing(q, e, &sums);
+            let deadline = match standing {
+                Standing::NotEligible => 0,
+                // Virtual times wrap: compared by how far from V they are.
+                _ => self.se[e].deadline.since(sums.avg_vruntime()),
+            };
+            let in_order = if first_of_equals == Some(e) { -1 } else { place as i64 };
+            out.push(self.candidate(rqs, e, &sums, [standing as i64, deadline, in_order, 0]));
+        }
+    }
+
+    fn standing(&self, q: CfsRqId, e: EntityId, sums: &Sums) -> Standing {
+        let queue = &self.cfs_rqs[q];
+        if !sums.eligible(self.se[e].vruntime) {
+            Standing::NotEligible
+        } else if queue.next == Some(e) && self.next_buddy_counts() {
+            Standing::NextBuddy
+        } else if queue.curr == Some(e) && self.protection_counts() && self.is_protected(e) {
+            Standing::ProtectedCurr
+        } else {
+            Standing::Eligible
+        }
+    }
+
+    /// 6.6: whom the shape of the tree puts first among equal deadlines. (From 6.12 on that is the
+    /// order of the tree, in which the current entity is last.)
+    fn first_of_equals(&self, q: CfsRqId, sums: &Sums) -> Option<EntityId> {
+        if self.version.tree_by_deadline() {
+            return None;
+        }
+        let queue = &self.cfs_rqs[q];
+        let curr = queue.competing_curr(&self.se);
+        let curr = curr.filter(|&curr| sums.eligible(self.se[curr].vruntime));
+        let eligible = |vruntime| sums.eligible(vruntime);
+        timeline::earliest_eligible_by_vruntime(&queue.tree, &self.se, curr, eligible)
+    }
+
+    fn candidate(&self, rqs: &Rqs, e: EntityId, sums: &Sums, rank: [i64; 4]) -> Candidate {
+        let (entity, info) = (&self.se[e], &self.info[e]);
+        let within = self.cfs_rqs[info.cfs_rq].group;
+        let who = match (info.task, info.my_q) {
+            (Some(task), _) => rqs.who(task),
+            (None, Some(q)) => Who::Group(self.cfs_rqs[q].group),
+            (None, None) => Who::Kernel("entity"),
+        };
+        let runs = self.cfs_rqs[info.cfs_rq].curr == Some(e);
+        let mut candidate = Candidate { who, within, rank, terms: Vec::new() }
+            .with("eligible", i64::from(sums.eligible(entity.vruntime)))
+            .with("deadline_ns", entity.deadline.0 as i64)
+            .with("vruntime_ns", entity.vruntime.0 as i64)
+            .with("lag_ns", sums.avg_vruntime().since(entity.vruntime))
+            .with("slice_ns", i64::from(entity.slice))
+            .with("weight", i64::from(entity.weight));
+        if runs && self.version.protects_until() {
+            candidate = candidate.with("vprot_ns", entity.vprot().0 as i64);
+        }
+        if entity.sched_delayed {
+            candidate = candidate.with("sched_delayed", 1);
+        }
+        candidate
+    }
+
+    /// Of a wakeup check that looked at the queue: by which rule `p` preempts `c`, the current
+    /// entity, or does not; `picked` by `rule` is who would be picked.
+    #[inline]
+    pub(super) fn rule_of_preemption(
+        &self,
+        q: CfsRqId,
+        [c, p]: [EntityId; 2],
+        short: bool,
+        picked_by: Rule,
+        wins: bool,
+    ) -> Rule {
+        if !wins && picked_by == PROTECTED {
+            return CURR_PROTECTED;
+        }
+        if wins && short {
+            return PREEMPT_SHORT;
+        }
+        let asked = if wins { c } else { p };
+        match (wins, self.cfs_rqs[q].eligible(&self.se, self.se[asked].vruntime)) {
+            (true, true) => EARLIER_DEADLINE,
+            (true, false) => CURR_NOT_ELIGIBLE,
+            (false, true) => NOT_EARLIEST,
+            (false, false) => NOT_ELIGIBLE,
+        }
+    }
+
+    /// The grounds of a wakeup check of `p` against the current `c`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn account_of_preemption(
+        &self,
+        q: CfsRqId,
+        [c, p]: [EntityId; 2],
+        evidence: &mut Evidence,
+    ) {
+        let sums = self.cfs_rqs[q].sums(&self.se);
+        let [curr, woken] = [c, p].map(|e| &self.se[e]);
+        evidence
+            .term("avg_vruntime_ns", sums.avg_vruntime().0 as i64)
+            .term("eligible", i64::from(sums.eligible(woken.vruntime)))
+            .term("deadline_ns", woken.deadline.0 as i64)
+            .term("vruntime_ns", woken.vruntime.0 as i64)
+            .term("slice_ns", i64::from(woken.slice))
+            .term("curr_eligible", i64::from(sums.eligible(curr.vruntime)))
+            .term("curr_protected", i64::from(self.is_protected(c)))
+            .term("curr_deadline_ns", curr.deadline.0 as i64)
+            .term("curr_vruntime_ns", curr.vruntime.0 as i64)
+            .term("curr_slice_ns", i64::from(curr.slice));
+    }
+
+    /// Whether a next buddy is looked at.
+    #[inline]
+    pub(super) fn next_buddy_counts(&self) -> bool {
+        let features = self.features();
+        features.pick_buddy || (self.version == Version::V6_6 && features.next_buddy)
+    }
+}

@@ -1,0 +1,271 @@
+//! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
+//! not go at once: [`delayed_dequeue`](super::delayed_dequeue).)
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::entity::EntityId;
+use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairVersion as _, PickRule};
+use super::timeline;
+use crate::classes::{Pid, Rqs};
+use schedlab_core::{Platform, Policy};
+
+impl<R: PickRule> Fair<R> {
+    /// `enqueue_entity`.
+    pub(super) fn enqueue_entity(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        e: EntityId,
+        why: EnqueueFlags,
+    ) {
+        let is_curr = self.cfs_rqs[q].curr == Some(e);
+        if is_curr {
+            R::place_curr(self, q, e, why);
+        }
+        R::update_curr(self, rqs, platform, q);
+        self.update_load_avg(platform.now_ns(), e, Attach::Attach);
+        self.update_runnable(e);
+        self.update_cfs_group(rqs, platform, e);
+        R::place(self, q, e, why, is_curr);
+        let queue = &mut self.cfs_rqs[q];
+        queue.load += self.info[e].load;
+        queue.nr_queued += 1;
+        platform.work.enqueues += 1;
+        if !is_curr {
+            platform.work.tree(queue.nr_queued);
+            self.tree_insert(q, e);
+        }
+        self.se[e].on_rq = true;
+        self.check_enqueue_throttle(rqs, platform, q);
+    }
+
+    /// `dequeue_entity`. False: it goes to sleep while it has had too much, and stays queued until
+    /// that is no longer so.
+    pub(super) fn dequeue_entity(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        e: EntityId,
+        how: DequeueFlags,
+    ) -> bool {
+        R::update_curr(self, rqs, platform, q);
+        R::clear_buddies(self, e);
+        if R::delays(self, platform, q, e, how) {
+            return false;
+        }
+        let detach = how.migrate && self.is_task(e);
+        let attach = if detach { Attach::Detach } else { Attach::No };
+        self.update_load_avg(platform.now_ns(), e, attach);
+        self.update_runnable(e);
+        R::leaves(self, q, e, how);
+        platform.work.dequeues += 1;
+        if self.cfs_rqs[q].curr != Some(e) {
+            platform.work.tree(self.cfs_rqs[q].nr_queued);
+            self.tree_remove(q, e);
+        }
+        self.se[e].on_rq = false;
+        let queue = &mut self.cfs_rqs[q];
+        queue.load -= self.info[e].load;
+        queue.nr_queued -= 1;
+        if queue.nr_queued == 0 {
+            self.limits.return_slack(platform, q);
+        }
+        self.update_cfs_group(rqs, platform, e);
+        R::left(self, q, e, how);
+        true
+    }
+
+    /// `e` is queued and stays so, while something below it came or went: its averages, its weight
+    /// and its slice anew. Returns the smallest slice of the queue it is on.
+    pub(super) fn refresh(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        slice: u32,
+    ) -> u32 {
+        let q = self.cfs_rq_of(e);
+        self.update_load_avg(platform.now_ns(), e, Attach::No);
+        self.update_runnable(e);
+        self.update_cfs_group(rqs, platform, e);
+        if self.version.custom_slices() {
+            self.se[e].slice = slice;
+            if self.cfs_rqs[q].curr != Some(e) {
+                timeline::slice_changed(&mut self.se, self.order, e);
+            }
+        }
+        self.cfs_rqs[q].min_slice(&self.se)
+    }
+
+    /// `enqueue_task_fair`: `task` and those of its ancestors that are not yet queued. Above a
+    /// throttled queue nobody hears of it.
+    pub(super) fn enqueue(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        why: EnqueueFlags,
+    ) {
+        let first = self.se_of(task);
+        let cpu = rqs.cpu_of(task);
+        let runnable = u32::from(!self.se[first].sched_delayed);
+        if runnable == 1 {
+            self.util_est_enqueue(cpu, task);
+        }
+        let mut count =
+            Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
+        let mut throttled = false;
+        let mut why = why;
+        let mut next = Some(first);
+        let mut slice = u32::MAX;
+        while let Some(e) = next {
+            if self.se[e].on_rq {
+                if self.se[e].sched_delayed {
+                    R::requeue_delayed(self, platform, e);
+                }
+                break;
+            }
+            let q = self.cfs_rq_of(e);
+            if e != first && self.version.custom_slices() {
+                self.se[e].slice = slice;
+                self.info[e].custom_slice = true;
+            }
+            self.enqueue_entity(rqs, platform, q, e, why);
+            throttled = self.count_in(q, &mut count);
+            if throttled {
+                break;
+            }
+            next = self.parent_of(e);
+            if next.is_some() {
+                slice = self.cfs_rqs[q].min_slice(&self.se);
+            }
+            // Only the task is new, not the groups it brings onto their queues.
+            why = EnqueueFlags::WAKEUP;
+        }
+        while let Some(e) = next
+            && !throttled
+        {
+            slice = self.refresh(rqs, platform, e, slice);
+            throttled = self.count_in(self.cfs_rq_of(e), &mut count);
+            next = self.parent_of(e);
+        }
+        rqs.thread_mut(task).on_rq = true;
+        if !throttled {
+            self.count_running(rqs, cpu, 1);
+        }
+        if self.cpus > 1 {
+            self.cfs_tasks.add(cpu, first);
+        }
+    }
+
+    /// `dequeue_task_fair`. False: the dequeue is delayed, and the task still queued.
+    pub(super) fn dequeue(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        how: DequeueFlags,
+    ) -> bool {
+        let e = self.se_of(task);
+        if !self.se[e].sched_delayed {
+            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
+        }
+        self.dequeue_entities(rqs, platform, e, how)
+    }
+
+    /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
+    /// throttled queue.
+    pub(super) fn dequeue_entities(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        first: EntityId,
+        how: DequeueFlags,
+    ) -> bool {
+        let task = self.info[first].task;
+        let cpu = self.cfs_rqs[self.cfs_rq_of(first)].cpu;
+        let mut count = Count {
+            queued: u32::from(task.is_some()),
+            runnable: u32::from(task.is_some() && !self.se[first].sched_delayed),
+            idle: u32::from(task.is_some_and(|task| rqs.thread(task).policy == Policy::Idle)),
+        };
+        let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
+        let mut throttled = false;
+        let mut reason = how;
+        let mut slice = u32::MAX;
+        let mut next = Some(first);
+        while let Some(e) = next {
+            let q = self.cfs_rq_of(e);
+            if !self.dequeue_entity(rqs, platform, q, e, reason) {
+                if e == first && task.is_some() {
+                    return false;
+                }
+                // A group that has had too much stays, with an empty queue, and takes a slice from
+                // its own neighbours.
+                slice = self.cfs_rqs[q].min_slice(&self.se);
+                break;
+            }
+            throttled = self.count_out(q, &mut count);
+            if throttled {
+                break;
+            }
+            next = self.parent_of(e);
+            if next.is_none() {
+                break;
+            }
+            slice = self.cfs_rqs[q].min_slice(&self.se);
+            if self.cfs_rqs[q].load != 0 {
+                // So that the group goes on, if it may, with another of its own.
+                if how.sleep
+                    && let Some(parent) = next
+                {
+                    R::member_sleeps(self, parent);
+                }
+                break;
+            }
+            reason = DequeueFlags::SLEEP;
+        }
+        while let Some(e) = next
+            && !throttled
+        {
+            slice = self.refresh(rqs, platform, e, slice);
+            throttled = self.count_out(self.cfs_rq_of(e), &mut count);
+            next = self.parent_of(e);
+        }
+        if let Some(task) = task {
+            rqs.thread_mut(task).on_rq = false;
+            if how.finish && self.tasks[task.index()].reaped {
+                self.free.extend(self.entity_of[task.index()].take());
+            }
+            if !throttled {
+                rqs.sub_nr_running(cpu, 1);
+            }
+            if self.cpus > 1 {
+                self.cfs_tasks.remove(cpu, first);
+            }
+            if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
+                self.balance_soon(platform, cpu);
+            }
+        }
+        true
+    }
+
+    /// A task that is queued, asleep in fact, is woken.
+    pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.util_est_enqueue(rqs.cpu_of(task), task);
+        R::requeue_delayed(self, platform, self.se_of(task));
+    }
+
+    /// The dequeue of a delayed task is finished before it comes up.
+    pub(super) fn finish_delayed_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+    ) {
+        self.dequeue_entities(rqs, platform, self.se_of(task), DequeueFlags::FINISH);
+    }
+}

@@ -1,0 +1,375 @@
+//! Load balancing: which group of a domain is busiest, and how much of what should come from there.
+//!
+//! # The rules
+//!
+//! Each group is classed, the best first: it has **spare** capacity; it is **fully busy**; it is a
+//! core whose threads share what one could have alone (**smt**); it is **imbalanced**, affinity
+//! having kept it from being balanced within; it is **overloaded**, with more tasks than CPUs and
+//! no time to spare. The worst is the source.
+//!
+//! What is moved depends on both sides. A group with spare capacity evens out the *number of
+//! tasks*, or, if the other is overloaded and has another cache, fills itself up with
+//! *utilisation*. When all are overloaded it is *load* (weight times time) that is evened out.
+//! Between nodes two tasks are let be, so that they stay near their memory and each other.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::domains::is_numa;
+use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
+use super::pick_rule::PickRule;
+use crate::classes::Rqs;
+use crate::classes::domains::DomainLevel;
+use schedlab_core::CpuId;
+
+/// Between nodes so many tasks too many do no harm.
+const NUMA_IMBALANCE_MIN: u64 = 2;
+
+/// The busiest group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Busiest {
+    group: usize,
+    stats: Stats,
+}
+
+impl<R: PickRule> Fair<R> {
+    /// What these CPUs do together. CPUs that are left out count as empty.
+    fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
+        Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
+    }
+
+    /// Brings the cache of all CPUs' statistics up to date.
+    pub(super) fn refresh_lb_cache(&mut self, rqs: &mut Rqs) {
+        self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
+    }
+
+    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
+    /// classed.
+    fn class(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        level: &DomainLevel,
+        cpus: &[CpuId],
+        mut stats: Stats,
+        is_local: bool,
+    ) -> Stats {
+        let of_threads = env.level.checked_sub(1).map(|below| rqs.domains.level(below));
+        stats.is_core =
+            cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
+        let mark = env.level + cpus[0].index() * rqs.domains.levels();
+        let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
+        stats.kind = if by_numbers == GroupType::Overloaded {
+            GroupType::Overloaded
+        } else if self.balance.imbalanced[mark] {
+            GroupType::Imbalanced
+        } else if !is_local
+            && stats.is_core
+            && env.why != CpuIdleType::NotIdle
+            && stats.h_nr_runnable > 1
+        {
+            GroupType::SmtBalance
+        } else {
+            by_numbers
+        };
+        stats
+    }
+
+    /// `sched_balance_find_src_group` and `sched_balance_find_src_rq`: the CPU to take from; what
+    /// to even out, and how much, goes into the pass. None: all is well.
+    pub(super) fn find_source(&mut self, rqs: &mut Rqs, env: &mut LbEnv) -> Option<CpuId> {
+        self.refresh_lb_cache(rqs);
+        let rqs = &*rqs;
+        let Survey { local, whole, busiest } = match self.lb_cache.knows(env.level) {
+            true => self.lb_cache.survey(env.here),
+            false => self.survey(rqs, env),
+        };
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        if rqs.domains.is_top(env.here, env.level) {
+            self.balance.overloaded = whole.has_waiting;
+        }
+        if env.why != CpuIdleType::NewlyIdle && self.near.llc_level(env.here) == Some(env.level) {
+            let llc = self.near.llc_id(env.here);
+            self.balance.nr_idle_scan[llc] = idle_scan(
+                span.cpus.len() as u64,
+                whole.util,
+                u64::from(level.params.imbalance_pct),
+            );
+        }
+        let (group, stats) = busiest?;
+        let busiest = Busiest { group, stats };
+        let average = whole.load / whole.weight;
+        if !self.is_worth_while(rqs, env, &local, &busiest, average) {
+            return None;
+        }
+        let (kind, imbalance) = self.calculate_imbalance(rqs, env, &local, &busiest, average)?;
+        env.kind = kind;
+        env.imbalance = imbalance as i64;
+        self.busiest_queue(span.group(busiest.group), kind, imbalance)
+    }
+
+    /// Looks at all groups of the pass's domain.
+    pub(super) fn survey(&self, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
+        let own = level.group_of(env.here);
+        let local = span.group(own);
+        let local = self.class(rqs, env, level, local, self.sum_up(rqs, local), true);
+        let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
+        let mut busiest: Option<(usize, Stats)> = None;
+        // The ring of groups begins with the own one.
+        for group in (own + 1..groups).chain(0..own) {
+            let cpus = span.group(group);
+            let stats = self.sum_up(rqs, cpus);
+            whole.add(&stats);
+            if stats.h_nr_runnable == 0 {
+                // Of one that has nothing to give nobody need know the class.
+                continue;
+            }
+            let stats = self.class(rqs, env, level, cpus, stats, false);
+            if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
+                busiest = Some((group, stats));
+            }
+        }
+        Survey { local, whole, busiest }
+    }
+
+    /// The verdict of `sched_balance_find_src_group`.
+    fn is_worth_while(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        local: &Stats,
+        busiest: &Busiest,
+        average: u64,
+    ) -> bool {
+        let pct = u64::from(rqs.domains.level(env.level).params.imbalance_pct);
+        let (number, busiest) = (busiest.group, &busiest.stats);
+        if busiest.kind == GroupType::Imbalanced {
+            return true;
+        }
+        if local.kind > busiest.kind {
+            return false;
+        }
+        if local.kind == GroupType::Overloaded {
+            let (own, other) = (local.avg_load(), busiest.avg_load());
+            return own < other && own < average && 100 * other > pct * own;
+        }
+        if local.kind == GroupType::HasSpare
+            && self.prefers_sibling(rqs, env)
+            && self.sibling_imbalance(rqs, env, local, number, busiest) > 1
+        {
+            return true;
+        }
+        busiest.kind == GroupType::Overloaded
+            || (env.why != CpuIdleType::NotIdle
+                && (busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
+                && busiest.h_nr_runnable > 1)
+    }
+
+    /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
+    fn calculate_imbalance(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        local: &Stats,
+        busiest: &Busiest,
+        average: u64,
+    ) -> Option<(MigrationType, u64)> {
+        let (number, busiest) = (busiest.group, &busiest.stats);
+        if matches!(busiest.kind, GroupType::SmtBalance | GroupType::Imbalanced) {
+            return Some((MigrationType::Task, 1));
+        }
+        if local.kind == GroupType::HasSpare {
+            if busiest.kind == GroupType::Overloaded
+                && self.near.llc_level(env.here) < Some(env.level)
+            {
+                let room = (CAPACITY * local.weight).saturating_sub(local.util);
+                return match room {
+                    0 => (env.why != CpuIdleType::NotIdle).then_some((MigrationType::Task, 1)),
+                    room => Some((MigrationType::Util, room)),
+                };
+            }
+            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, env) {
+                self.sibling_imbalance(rqs, env, local, number, busiest)
+            } else {
+                local.idle_cpus.saturating_sub(busiest.idle_cpus)
+            };
+            if is_numa(rqs.domains.level(env.level).kind) {
+                let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+                tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
+            }
+            return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
+        }
+        let (own, other) = (local.avg_load(), busiest.known_load());
+        if own >= other || own >= average {
+            return None;
+        }
+        // Unsigned: when the busiest is below the average the first wraps, and the second counts.
+        let out = other.wrapping_sub(average).wrapping_mul(CAPACITY * busiest.weight);
+        let into = (average - own) * CAPACITY * local.weight;
+        let load = out.min(into) / CAPACITY;
+        (load > 0).then_some((MigrationType::Load, load))
+    }
+
+    /// Whether each group of the domain should have one task before any has two: the domains below
+    /// say so, but for nodes.
+    fn prefers_sibling(&self, rqs: &Rqs, env: &LbEnv) -> bool {
+        let below = rqs.domains.child(env.here, env.level);
+        below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
+    }
+
+    /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
+    /// had as many cores.
+    fn sibling_imbalance(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        local: &Stats,
+        number: usize,
+        busiest: &Stats,
+    ) -> u64 {
+        if env.why == CpuIdleType::NotIdle || busiest.nr_running == 0 {
+            return 0;
+        }
+        let level = rqs.domains.level(env.level);
+        let cores = |group: usize| self.near.cores(&rqs.domains, level.span(env.here).group(group));
+        let (own, other) = if self.near.has_smt() || local.weight != busiest.weight {
+            (cores(level.group_of(env.here)), cores(number))
+        } else {
+            (1, 1)
+        };
+        if own == other {
+            return busiest.nr_running.saturating_sub(local.nr_running);
+        }
+        let more = (own * busiest.nr_running).saturating_sub(other * local.nr_running);
+        let tasks = (2 * more + own + other) / (own + other);
+        // An empty group may always have one of several.
+        if tasks <= 1 && local.nr_running == 0 && busiest.nr_running > 1 { 2 } else { tasks }
+    }
+
+    /// `sched_balance_find_src_rq`: the busiest CPU of the group.
+    fn busiest_queue(&self, group: &[CpuId], kind: MigrationType, imbalance: u64) -> Option<CpuId> {
+        let mut best = (0, None);
+        for &cpu in group.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
+            let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
+            let tasks = u64::from(queue.h_nr_runnable);
+            let measure = match kind {
+                MigrationType::Task => tasks,
+                // A CPU's only task is not to be moved if it is more than what is to be moved.
+                MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
+                MigrationType::Util if tasks == 1 => 0,
+                MigrationType::Load => queue.avg.load_avg,
+                MigrationType::Util => queue.cpu_util(),
+            };
+            if tasks > 0 && measure > best.0 {
+                best = (measure, Some(cpu));
+            }
+        }
+        best.1
+    }
+}
+
+/// `adjust_numa_imbalance`: how much of an imbalance between nodes counts, the own one having so
+/// many tasks: not two tasks, as long as it has few.
+pub(super) fn adjust_numa_imbalance(imbalance: u64, running: u64, allowed: u64) -> u64 {
+    if running <= allowed && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
+}
+
+/// `update_idle_cpu_scan`: how many CPUs are worth looking at for an idle one, the fewer the busier
+/// they are.
+fn idle_scan(cpus: u64, total_util: u64, pct: u64) -> u32 {
+    let mean = total_util / cpus;
+    let busy = (mean * mean * pct * pct / (10_000 * 1024)).min(1024);
+    ((1024 - busy) * cpus / 1024) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair_6::eevdf::tests::scramble;
+    use crate::fair_6::eevdf::{EarliestDeadline, Eevdf, Version};
+    use crate::random::Random;
+    use alloc::vec::Vec;
+    use schedlab_core::BuildConfig;
+    use schedlab_core::topology::{Place, Topology};
+
+    /// The plain way: every group is summed up and classed, be it empty; then those are compared
+    /// that have something to give.
+    fn full_env(fair: &Fair<EarliestDeadline>, rqs: &Rqs, env: &LbEnv) -> Survey {
+        let level = rqs.domains.level(env.level);
+        let span = level.span(env.here);
+        let (own, groups) = (level.group_of(env.here), span.groups.len());
+        let classed: Vec<Stats> = (0..groups)
+            .map(|group| {
+                let cpus = &span.groups[group];
+                fair.class(rqs, env, level, cpus, fair.sum_up(rqs, cpus), group == own)
+            })
+            .collect();
+        let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();
+        let whole = Stats::of_sums(
+            span.cpus.len() as u64,
+            sum(|group| group.load),
+            sum(|group| group.util),
+            span.cpus
+                .iter()
+                .any(|cpu| rqs.nr_running[cpu.index()] > 1 && !fair.balance.dropped[cpu.index()]),
+        );
+        let mut busiest: Option<(usize, Stats)> = None;
+        for group in (1..groups).map(|step| (own + step) % groups) {
+            let stats = classed[group];
+            let is_better = busiest.is_none_or(|(_, best)| stats.is_busier_than(&best));
+            if is_better && stats.h_nr_runnable > 0 {
+                busiest = Some((group, stats));
+            }
+        }
+        Survey { local: classed[own], whole, busiest }
+    }
+
+    #[test]
+    fn classing_only_groups_that_have_something_to_give_finds_what_classing_all_finds() {
+        // Two nodes of two caches of three cores of two threads; and single CPUs.
+        let place =
+            |cpu: u32| Place { core: cpu / 2, cache: cpu / 6, package: cpu / 12, node: cpu / 12 };
+        let nested = Topology::new((0..24).map(place).collect(), &[]).unwrap();
+        let mut random = Random(7);
+        let (mut found, mut empty, mut kinds_found) = (0, 0, [0; 5]);
+        for topology in [nested, Topology::flat(24)] {
+            let Eevdf { core: rqs, fair, .. } =
+                &mut Eevdf::new(Version::V6_18, &BuildConfig { topology, hz: 1000 });
+            for round in 0..400 {
+                for _ in 0..1 + random.below(24) {
+                    let cpu = CpuId(random.below(24) as u32);
+                    scramble(fair, rqs, &mut random, cpu, 1 + round % 5);
+                }
+                let levels = rqs.domains.levels();
+                let marks = fair.balance.imbalanced.iter_mut();
+                marks.for_each(|mark| *mark = levels > 1 && random.below(12) == 0);
+                fair.balance
+                    .dropped
+                    .iter_mut()
+                    .for_each(|dropped| *dropped = random.below(10) == 0);
+                let why = [CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle]
+                    [round as usize % 3];
+                for here in (0..24).map(CpuId) {
+                    for level in rqs.domains.of(here) {
+                        let env = LbEnv::new(here, level, why);
+                        let short = fair.survey(rqs, &env);
+                        assert_eq!(short, full_env(fair, rqs, &env), "round {round}, {env:?}");
+                        found += u32::from(short.busiest.is_some());
+                        empty += u32::from(short.busiest.is_none());
+                        if let Some((_, stats)) = short.busiest {
+                            kinds_found[stats.kind as usize] += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            found > 10_000 && empty > 500 && kinds_found.iter().all(|&n| n > 100),
+            "{found} {empty} {kinds_found:?}"
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! Where a child starts: down the domains from the largest, in each to the idlest group.
+//!
+//! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
+//! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
+//! ([`select_task_rq`](super::select_task_rq)).
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::domains::is_numa;
+use super::find_busiest_group::adjust_numa_imbalance;
+use super::lb_stats::{GroupType, Stats, is_idle_cpu};
+use super::pick_rule::PickRule;
+use super::rules;
+use crate::classes::Rqs;
+use crate::classes::core_6::rules as core_rules;
+use core::cmp::Reverse;
+use schedlab_core::{CpuId, CpuSet, Rule};
+
+/// The load of one task of nice 0 that always runs.
+const NICE_0_LOAD: u64 = 1024;
+
+impl<R: PickRule> Fair<R> {
+    /// `select_task_rq_fair` at a fork, the parent being on `this` (`sched_balance_find_dst_cpu`);
+    /// and by which rule.
+    pub(super) fn find_dst_cpu_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        allowed: &CpuSet,
+        this: CpuId,
+    ) -> (CpuId, Rule) {
+        self.refresh_lb_cache(rqs);
+        let rqs = &*rqs;
+        let domains = &rqs.domains;
+        let takes_part = |level: &usize| domains.level(*level).params.balance_fork;
+        // Up to the first domain that is not for forks.
+        let mut level = domains.of(this).take_while(takes_part).last();
+        let mut cpu = this;
+        while let Some(at) = level {
+            let found = self.idlest_group(rqs, allowed, cpu, at);
+            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, group));
+            level = match found {
+                Some(better) if better != cpu => {
+                    cpu = better;
+                    let size = |level: usize| domains.level(level).span(cpu).cpus.len();
+                    let smaller =
+                        domains.of(cpu).take_while(|&level| level < at && size(level) < size(at));
+                    smaller.filter(takes_part).last()
+                }
+                _ => domains.child(cpu, at),
+            };
+        }
+        if allowed.contains(cpu) {
+            let rule = if cpu == this { rules::FORK_LOCAL } else { rules::FORK_IDLEST };
+            return (cpu, rule);
+        }
+        (allowed.first(self.cpus).unwrap_or(this), core_rules::AFFINITY_FORCED)
+    }
+
+    /// `sched_balance_find_dst_group`: the group of the domain that is idler than the own one of
+    /// `cpu`, and by enough. None: it is best to stay.
+    pub(super) fn idlest_group<'a>(
+        &self,
+        rqs: &'a Rqs,
+        allowed: &CpuSet,
+        cpu: CpuId,
+        number: usize,
+    ) -> Option<&'a [CpuId]> {
+        let level = rqs.domains.level(number);
+        let span = level.span(cpu);
+        let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
+        let own = level.group_of(cpu);
+        let pct = level.params.imbalance_pct;
+        let survey = |group: usize| -> Option<Stats> {
+            let cpus = span.group(group);
+            let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
+            usable.then(|| {
+                let mut stats = Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus);
+                stats.kind = stats.type_by_numbers(pct);
+                stats
+            })
+        };
+        if self.lb_cache.knows(number) && allowed.count(self.cpus) == self.cpus {
+            let idlest = self.lb_cache.idlest(cpu)?;
+            let (here, there) = (self.lb_cache.row(cpu), self.lb_cache.row(idlest));
+            return is_worth_going(here, there, u64::from(pct), None)
+                .then(|| span.group(idlest.index()));
+        }
+        let mut idlest: Option<(usize, Stats)> = None;
+        for group in (own + 1..groups).chain(0..own) {
+            if let (Some((_, best)), &[cpu]) = (&idlest, span.group(group))
+                && best.no_cpu_of_util_is_idler(self.cfs_rqs[CfsRqId::of_cpu(cpu)].cpu_util())
+            {
+                // What else there is to know of it does not matter.
+                continue;
+            }
+            if let Some(stats) = survey(group)
+                && idlest.is_none_or(|(_, best)| stats.is_idler_than(&best))
+            {
+                idlest = Some((group, stats));
+            }
+        }
+        let (group, there) = idlest?;
+        let worth = survey(own).is_none_or(|here| {
+            let mut allowed_imbalance = None;
+            if is_numa(level.kind) {
+                let usable = allowed.count(self.cpus);
+                let few = self.near.numa_imbalance(&rqs.domains, number, cpu);
+                allowed_imbalance = Some(few.min(u64::from(usable)));
+            }
+            is_worth_going(&here, &there, u64::from(pct), allowed_imbalance)
+        });
+        worth.then(|| span.group(group))
+    }
+
+    /// `sched_balance_find_dst_group_cpu`: of these CPUs one with `SCHED_IDLE` tasks only; else the
+    /// idle one that has been so for the shortest time; else the one with the least load.
+    fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+        let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
+        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu)) {
+            return Some(cpu);
+        }
+        let since = |cpu: &CpuId| Reverse(self.balance.idle_since_ns[cpu.index()]);
+        let idle = usable().filter(|&cpu| is_idle_cpu(rqs, cpu)).min_by_key(since);
+        idle.or_else(|| usable().min_by_key(|&cpu| self.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg))
+    }
+}
+
+/// Whether a child is better off in the group `there` than `here`. `numa`: they are nodes, and so
+/// many tasks may stay together.
+fn is_worth_going(here: &Stats, there: &Stats, pct: u64, numa: Option<u64>) -> bool {
+    if here.kind != there.kind {
+        return here.kind > there.kind;
+    }
+    if here.kind != GroupType::HasSpare {
+        let margin = NICE_0_LOAD * (pct - 100) / 100;
+        let (own, other) = (here.avg_load(), there.avg_load());
+        return own > other + margin && 100 * own > pct * other;
+    }
+    if let Some(allowed) = numa {
+        let imbalance = here.idle_cpus.abs_diff(there.idle_cpus);
+        if adjust_numa_imbalance(imbalance, here.nr_running + 1, allowed) == 0 {
+            return false;
+        }
+    }
+    there.idle_cpus > here.idle_cpus
+}
+
+impl Stats {
+    /// Whether a single CPU of this utilisation, whatever else it does, cannot be
+    /// [idler](Stats::is_idler_than) than this group: as this one has spare capacity and an idle
+    /// CPU, it would have to be less used.
+    fn no_cpu_of_util_is_idler(&self, util: u64) -> bool {
+        self.kind == GroupType::HasSpare && self.idle_cpus > 0 && util >= self.util
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_cpu_that_is_passed_over_for_its_utilisation_would_not_have_been_chosen() {
+        let mut random = Random(1);
+        let mut passed_over = 0;
+        for _ in 0..2_000 {
+            let mut cpu = || {
+                let nr_running = random.below(3);
+                let mut stats = Stats {
+                    weight: 1,
+                    load: random.below(2048),
+                    util: random.below(3) * random.below(512),
+                    runnable: random.below(2) * random.below(2048),
+                    nr_running,
+                    h_nr_runnable: nr_running,
+                    idle_cpus: u64::from(nr_running == 0),
+                    ..Stats::default()
+                };
+                stats.kind = stats.type_by_numbers(117);
+                stats
+            };
+            let cpus: Vec<Stats> = (0..8).map(|_| cpu()).collect();
+            let search = |shortened: bool| {
+                let mut found: Option<(usize, Stats)> = None;
+                let mut skipped = 0;
+                for (number, stats) in cpus.iter().enumerate() {
+                    if shortened
+                        && found.is_some_and(|(_, best)| best.no_cpu_of_util_is_idler(stats.util))
+                    {
+                        skipped += 1;
+                    } else if found.is_none_or(|(_, best)| stats.is_idler_than(&best)) {
+                        found = Some((number, *stats));
+                    }
+                }
+                (found.map(|(number, _)| number), skipped)
+            };
+            let (found, skipped) = search(true);
+            assert_eq!(found, search(false).0, "{cpus:?}");
+            passed_over += skipped;
+        }
+        assert!(passed_over > 1_000, "{passed_over}");
+    }
+}

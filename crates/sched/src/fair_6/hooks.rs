@@ -1,0 +1,349 @@
+//! How the core of the kernel asks the fair class: the hooks of [`FairClass6`], each of which is
+//! done elsewhere.
+
+use super::class::Fair;
+use super::flags::{DequeueFlags, EnqueueFlags};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
+use super::{domains, rules};
+use crate::classes::bandwidth::{self, Quota};
+use crate::classes::core_6::FairClass6;
+use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
+use alloc::string::String;
+use alloc::vec::Vec;
+use schedlab_core::{
+    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Question, Refused,
+    RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
+};
+
+impl<R: PickRule> FairClass6 for Fair<R> {
+    fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId) {
+        self.task_born(pid, group, cpu);
+    }
+
+    fn set_load_weight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        attr: &SchedAttr,
+    ) {
+        self.set_task_weight(rqs, platform, pid, attr);
+    }
+
+    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
+        let e = self.se_of(pid);
+        self.info[e].recent_used_cpu = rqs.cpu_of(pid);
+        self.init_load_avg(pid);
+    }
+
+    fn task_dead(&mut self, pid: Pid) {
+        self.tasks[pid.index()].dead = true;
+    }
+
+    #[inline]
+    fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid) {
+        self.dead_task_left(rqs, pid);
+    }
+
+    fn reap(&mut self, pid: Pid) {
+        self.release(pid);
+    }
+
+    #[inline]
+    fn enqueue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        _cpu: CpuId,
+        pid: Pid,
+        why: Enqueue,
+    ) {
+        let why = match why {
+            Enqueue::New => EnqueueFlags::NEW,
+            Enqueue::Wakeup => EnqueueFlags::WAKEUP,
+            Enqueue::Migrated => EnqueueFlags::MIGRATE,
+            Enqueue::Restored => EnqueueFlags::RESTORE,
+        };
+        self.enqueue(rqs, platform, pid, why);
+    }
+
+    #[inline]
+    fn dequeue_task(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        _cpu: CpuId,
+        pid: Pid,
+        why: Dequeue,
+    ) -> bool {
+        let how = match why {
+            Dequeue::Sleep => DequeueFlags::SLEEP,
+            Dequeue::Special => DequeueFlags { special: true, ..DequeueFlags::SLEEP },
+            Dequeue::Migrate => DequeueFlags::MIGRATE,
+            Dequeue::Save => DequeueFlags::default(),
+        };
+        self.dequeue(rqs, platform, pid, how)
+    }
+
+    fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
+        self.put_prev(rqs, platform, pid);
+    }
+
+    fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
+        self.set_next(rqs, platform, pid);
+    }
+
+    #[inline]
+    fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid) {
+        self.switch_fair(rqs, platform, prev, next);
+    }
+
+    #[inline]
+    fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        self.pick_task_fair(rqs, platform, cpu)
+    }
+
+    #[inline]
+    fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid> {
+        self.pick_or_balance(rqs, platform, cpu)
+    }
+
+    #[inline]
+    fn is_wanted(&self, cpu: CpuId) -> bool {
+        self.is_queued_on(cpu)
+    }
+
+    #[inline]
+    fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.tick(rqs, platform, pid);
+    }
+
+    fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+            R::yield_fair(self, rqs, platform, pid);
+        }
+    }
+
+    #[inline]
+    fn wakeup_preempt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        curr: Pid,
+        pid: Pid,
+        fork: bool,
+    ) {
+        R::check_preempt_wakeup(self, rqs, platform, curr, pid, fork);
+    }
+
+    fn prio_changed(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        old_nice: i32,
+        nice: i32,
+    ) {
+        let cpu = rqs.cpu_of(pid);
+        if self.has_several_queued(cpu) && rqs.curr(cpu) == pid && nice > old_nice {
+            rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
+        let cpu = rqs.cpu_of(pid);
+        self.has_several_queued(cpu) && rqs.curr(cpu) != pid
+    }
+
+    fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.charge_task(rqs, platform, pid);
+    }
+
+    #[inline]
+    fn exec_clock(&self, cpu: CpuId) -> u64 {
+        self.exec_clock[cpu.index()]
+    }
+
+    #[inline]
+    fn is_delayed(&self, pid: Pid) -> bool {
+        self.is_delayed_task(pid)
+    }
+
+    #[inline]
+    fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        platform.by_rule(Question::SelectCpu, rqs.cpu_of(pid), rules::DELAYED);
+        self.wake_delayed_task(rqs, platform, pid);
+    }
+
+    fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.finish_delayed_task(rqs, platform, pid);
+    }
+
+    fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
+        self.emptiest_allowed_cpu(rqs, allowed)
+    }
+
+    fn select_at_fork(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        allowed: &CpuSet,
+        cpu: CpuId,
+    ) -> CpuId {
+        let (chosen, rule) = self.find_dst_cpu_at_fork(rqs, allowed, cpu);
+        platform.by_rule(Question::SelectCpu, chosen, rule);
+        chosen
+    }
+
+    #[inline]
+    fn select_at_wakeup(
+        &mut self,
+        rqs: &Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        waker: Waker,
+    ) -> CpuId {
+        self.select_task_rq(rqs, platform, pid, waker)
+    }
+
+    #[inline]
+    fn set_task_cpu(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        pid: Pid,
+        to: CpuId,
+        waking: bool,
+    ) {
+        self.move_to_cpu(rqs, platform, pid, to, waking);
+    }
+
+    fn came_to_cpu(&mut self, pid: Pid, to: CpuId) {
+        self.follow_to_cpu(pid, to);
+    }
+
+    fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId) {
+        self.detach(rqs, platform, pid, to);
+    }
+
+    #[inline]
+    fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
+        self.count_running(rqs, cpu, count);
+    }
+
+    #[inline]
+    fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
+    }
+
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
+        self.cpu_goes_idle(rqs, platform, cpu);
+    }
+
+    #[inline]
+    fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.sched_balance_domains(rqs, platform, cpu);
+    }
+
+    fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        self.push_running_task(rqs, platform, cpu);
+    }
+
+    fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
+        self.rebuild_domains(rqs, platform);
+    }
+
+    fn describe_domains(&self, rqs: &Rqs) -> String {
+        domains::describe(&rqs.domains)
+    }
+
+    fn has_group(&self, group: GroupId) -> bool {
+        group.index() < self.groups.len()
+    }
+
+    fn group_new(&mut self, parent: GroupId, shares: u64) -> GroupId {
+        self.new_group(parent, shares)
+    }
+
+    fn group_set_shares(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        shares: u64,
+    ) {
+        self.set_shares(rqs, platform, group, shares);
+    }
+
+    fn is_idle_group(&self, group: GroupId) -> bool {
+        self.groups[group.index()].idle
+    }
+
+    fn group_set_idle(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        idle: bool,
+    ) {
+        self.set_idle(rqs, platform, group, idle);
+    }
+
+    fn group_set_quota(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        group: GroupId,
+        quota: &Quota,
+    ) -> Result<(), Refused> {
+        self.set_quota(rqs, platform, group, quota)
+    }
+
+    fn group_stats(&self, group: GroupId) -> GroupStats {
+        self.stats_of_group(group)
+    }
+
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId) {
+        self.change_group(rqs, now_ns, pid, group);
+    }
+
+    fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
+        self.distribute_runtime(rqs, platform, key);
+    }
+
+    fn throttled_hierarchy(&self, pid: Pid) -> bool {
+        self.is_throttled_hierarchy(pid)
+    }
+
+    fn has_fair_server(&self) -> bool {
+        self.version.has_fair_server()
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        self.tunables.list(self.limits.slice_us())
+    }
+
+    fn set_tunable(&mut self, name: &str, value: i64) {
+        if name == bandwidth::TUNABLE {
+            self.limits.set_slice_us(value);
+        } else {
+            R::set_tunable(self, name, value);
+        }
+    }
+
+    fn promises(&self, load: &Load) -> Promises {
+        R::promises(self, load)
+    }
+
+    fn rules(&self) -> [&'static [RuleDoc]; 2] {
+        [R::RULES, rules::RULES]
+    }
+
+    fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {
+        self.all_candidates(rqs, cpu, out);
+    }
+
+    fn audit(&self, rqs: &Rqs) -> Result<(), String> {
+        self.recount(rqs)
+    }
+}

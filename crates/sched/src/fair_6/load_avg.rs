@@ -1,0 +1,317 @@
+//! When the averages of [`pelt`](crate::classes::pelt) are brought up to date, and what becomes of
+//! them when tasks come and go.
+//!
+//! On one CPU nothing is decided by them (a group has all of its shares there), so they are not
+//! kept.
+
+use super::cfs_rq::{CfsRq, CfsRqId, Removed};
+use super::class::Fair;
+use super::entity::{EntityId, Info, unscaled};
+use super::flags::Attach;
+use super::pick_rule::PickRule;
+use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
+use crate::classes::{Pid, Rqs};
+use schedlab_core::{CpuId, GroupId};
+
+/// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
+/// half: a queue with a load above 91934 forgets most of it when something is subtracted.
+fn raise(sum: u64, average: u64) -> u64 {
+    u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
+}
+
+impl CfsRq {
+    /// `update_cfs_rq_load_avg`: what has left is subtracted, then the averages are brought up to
+    /// `now_ns`. Whether they have changed.
+    #[inline]
+    fn update_load_avg(&mut self, now_ns: u64) -> bool {
+        let removed = self.removed.nr > 0;
+        if removed {
+            self.subtract_removed();
+        }
+        if !self.avg.is_due(now_ns) {
+            return removed;
+        }
+        let load = unscaled(self.load);
+        let runnable = u64::from(self.h_nr_runnable);
+        self.avg.update(now_ns, load, runnable, self.curr.is_some(), 1) || removed
+    }
+
+    fn subtract_removed(&mut self) {
+        let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut self.removed);
+        let avg = &mut self.avg;
+        let divider = avg.divider();
+        avg.load_avg = avg.load_avg.saturating_sub(load_avg);
+        avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
+        avg.util_avg = avg.util_avg.saturating_sub(util_avg);
+        avg.util_sum =
+            raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+        avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
+        avg.runnable_sum =
+            raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
+    }
+
+    /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue the entity's
+    /// averages.
+    fn attach(&mut self, info: &mut Info, weight: u64) {
+        let (queue, avg) = (&mut self.avg, &mut info.avg);
+        let divider = queue.divider();
+        avg.last_update_time = queue.last_update_time;
+        avg.period_contrib = queue.period_contrib;
+        avg.util_sum = (avg.util_avg * divider) as u32;
+        avg.runnable_sum = avg.runnable_avg * divider;
+        let load_sum = avg.load_avg * divider;
+        avg.load_sum = if weight < load_sum { load_sum / weight } else { 1 };
+        queue.load_avg += avg.load_avg;
+        queue.load_sum += weight * avg.load_sum;
+        queue.util_avg += avg.util_avg;
+        queue.util_sum = queue.util_sum.wrapping_add(avg.util_sum);
+        queue.runnable_avg += avg.runnable_avg;
+        queue.runnable_sum += avg.runnable_sum;
+    }
+
+    /// `detach_entity_load_avg`: the queue loses the entity's averages.
+    fn detach(&mut self, info: &Info, weight: u64) {
+        let (queue, avg) = (&mut self.avg, &info.avg);
+        queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
+        queue.load_sum =
+            raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
+        queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
+        queue.util_sum =
+            raise(u64::from(queue.util_sum.saturating_sub(avg.util_sum)), queue.util_avg) as u32;
+        queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
+        queue.runnable_sum =
+            raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+    }
+
+    /// The entity weighs `new` from now on in place of `old`: its load average, and the queue's
+    /// with it.
+    fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
+        let (queue, avg) = (&mut self.avg, &mut info.avg);
+        // One that is attached nowhere has nothing to take along.
+        let attached = avg.last_update_time != 0;
+        if attached {
+            queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
+            queue.load_sum =
+                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg);
+        }
+        avg.load_avg = new * avg.load_sum / avg.divider();
+        if attached {
+            queue.load_avg += avg.load_avg;
+            queue.load_sum += new * avg.load_sum;
+        }
+    }
+}
+
+impl<R: PickRule> Fair<R> {
+    /// Whether load is tracked at all.
+    #[inline]
+    fn tracks_load(&self) -> bool {
+        self.cpus > 1
+    }
+
+    /// `update_load_avg`: the entity, then its queue, up to now.
+    #[inline]
+    pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
+        if !self.tracks_load() {
+            return;
+        }
+        let info = &mut self.info[e];
+        let q = info.cfs_rq;
+        let queue = &mut self.cfs_rqs[q];
+        if info.avg.last_update_time != 0 && info.avg.is_due(now_ns) {
+            let entity = &self.se[e];
+            let running = queue.curr == Some(e);
+            let runnable = match info.my_q {
+                None => u64::from(entity.on_rq && !entity.sched_delayed),
+                Some(_) => u64::from(info.runnable),
+            };
+            let load = u64::from(entity.on_rq);
+            info.avg_renewed |=
+                info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
+        }
+        let mut changed = queue.update_load_avg(now_ns);
+        let group = queue.group;
+        match attach {
+            Attach::No => {}
+            Attach::Attach if info.avg.last_update_time != 0 => {}
+            Attach::Attach => {
+                queue.attach(info, u64::from(self.se[e].weight));
+                changed = true;
+            }
+            Attach::Detach => {
+                queue.detach(info, u64::from(self.se[e].weight));
+                changed = true;
+            }
+        }
+        if changed {
+            self.invalidate(q);
+        }
+        if group != GroupId::ROOT {
+            self.update_tg_load_avg(now_ns, q);
+        }
+    }
+
+    /// `update_cfs_rq_load_avg` of queue `q`.
+    pub(super) fn update_cfs_rq_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
+        if self.tracks_load() && self.cfs_rqs[q].update_load_avg(now_ns) {
+            self.invalidate(q);
+        }
+    }
+
+    /// A group's entity counts the runnable tasks below it.
+    #[inline]
+    pub(super) fn update_runnable(&mut self, e: EntityId) {
+        if let Some(q) = self.info[e].my_q {
+            self.info[e].runnable = self.cfs_rqs[q].h_nr_runnable;
+        }
+    }
+
+    /// `reweight_entity`, its averages: `e` has the stored weight `weight` from now on.
+    pub(super) fn reweight_load_avg(&mut self, e: EntityId, weight: u64) {
+        if !self.tracks_load() {
+            return;
+        }
+        let info = &mut self.info[e];
+        let q = info.cfs_rq;
+        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight));
+        self.invalidate(q);
+    }
+
+    /// `init_entity_runnable_average`, `post_init_entity_util_avg`: a new task counts as always
+    /// runnable, and is given half of the utilisation that its first queue has to spare, or what
+    /// tasks of its weight have there.
+    pub(super) fn init_load_avg(&mut self, task: Pid) {
+        if !self.tracks_load() {
+            return;
+        }
+        let e = self.se_of(task);
+        let weight = u64::from(self.se[e].weight);
+        let info = &mut self.info[e];
+        let queue = &self.cfs_rqs[info.cfs_rq].avg;
+        let cap = (1024 - queue.util_avg as i64) / 2;
+        let mut util = 0;
+        if cap > 0 {
+            let cap = cap as u64;
+            util = match queue.util_avg {
+                0 => cap,
+                util => cap.min(util * weight / (queue.load_avg + 1)),
+            };
+        }
+        info.avg =
+            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+    }
+
+    /// `remove_entity_load_avg`: the task of `e` has left its queue without being on it. Its
+    /// averages, decayed up to the queue's time, are left to be subtracted.
+    pub(super) fn remove_load_avg(&mut self, e: EntityId) {
+        if !self.tracks_load() {
+            return;
+        }
+        let q = self.cfs_rq_of(e);
+        self.decay_blocked(e, self.cfs_rqs[q].avg.last_update_time);
+        let avg = &self.info[e].avg;
+        let removed = &mut self.cfs_rqs[q].removed;
+        removed.nr += 1;
+        removed.load_avg += avg.load_avg;
+        removed.runnable_avg += avg.runnable_avg;
+        removed.util_avg += avg.util_avg;
+    }
+
+    /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
+    /// is woken there.
+    pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
+        let e = self.se_of(task);
+        if waking && self.tracks_load() {
+            self.remove_load_avg(e);
+            let cpu = rqs.cpu_of(task);
+            // An idle CPU's queue may be long behind.
+            if rqs.is_idle_thread(rqs.curr(cpu)) {
+                self.decay_blocked(e, now_ns);
+            }
+        }
+        self.info[e].avg.last_update_time = 0;
+        self.info[e].exec_start = 0;
+    }
+
+    /// Brings a blocked entity's averages up to `until_ns`.
+    fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
+        let info = &mut self.info[e];
+        let weight = u64::from(self.se[e].weight);
+        info.avg_renewed |= info.avg.update(until_ns, 0, 0, false, weight);
+    }
+
+    // ---- estimated utilisation ----
+
+    /// The queue counts on what the task used when it last ran through.
+    pub(super) fn util_est_enqueue(&mut self, cpu: CpuId, task: Pid) {
+        self.lb_cache.invalidate(cpu);
+        let util_est = self.info[self.se_of(task)].util_est;
+        self.cfs_rqs[CfsRqId::of_cpu(cpu)].util_est += u64::from(util_est);
+    }
+
+    /// The queue counts on it no longer; at a sleep the estimate is renewed, which follows
+    /// increases at once and decreases by quarters.
+    pub(super) fn util_est_dequeue(&mut self, cpu: CpuId, task: Pid, sleep: bool) {
+        self.lb_cache.invalidate(cpu);
+        let e = self.se_of(task);
+        let info = &mut self.info[e];
+        let queue = &mut self.cfs_rqs[CfsRqId::of_cpu(cpu)];
+        queue.util_est = queue.util_est.saturating_sub(u64::from(info.util_est));
+        if !sleep || !info.avg_renewed || self.cpus == 1 {
+            return;
+        }
+        info.avg_renewed = false;
+        let avg = &info.avg;
+        let (stored, dequeued) = (info.util_est, avg.util_avg as u32);
+        if stored <= dequeued {
+            info.util_est = dequeued;
+            return;
+        }
+        let difference = stored - dequeued;
+        // Not by less than 1 %, nor when it was kept from running.
+        if difference < 10 || avg.util_avg + 10 < avg.runnable_avg {
+            return;
+        }
+        info.util_est = ((stored << 2) - difference) >> 2;
+    }
+
+    // ---- what balancing reads ----
+
+    /// `task_util_est`: how much of a CPU the task uses.
+    pub(super) fn task_util(&self, task: Pid) -> u64 {
+        let info = &self.info[self.se_of(task)];
+        info.avg.util_avg.max(u64::from(info.util_est))
+    }
+
+    /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
+    pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
+        let e = self.se_of(task);
+        let load = self.info[e].avg.load_avg;
+        if self.groups.len() == 1 {
+            return load;
+        }
+        let q = self.cfs_rq_of(e);
+        let h_load = self.update_h_load(jiffies, q);
+        load * h_load / (self.cfs_rqs[q].avg.load_avg + 1)
+    }
+
+    /// `update_cfs_rq_h_load`: the part of its CPU's load that stands below queue `q`. Found anew
+    /// once a jiffy.
+    fn update_h_load(&mut self, jiffies: u64, q: CfsRqId) -> u64 {
+        let queue = &self.cfs_rqs[q];
+        let (h_load, found) = queue.h_load;
+        if found == jiffies {
+            return h_load;
+        }
+        let h_load = match queue.owner {
+            None => queue.avg.load_avg,
+            Some(owner) => {
+                let above = self.cfs_rq_of(owner);
+                let h_load = self.update_h_load(jiffies, above);
+                h_load * self.info[owner].avg.load_avg / (self.cfs_rqs[above].avg.load_avg + 1)
+            }
+        };
+        self.cfs_rqs[q].h_load = (h_load, jiffies);
+        h_load
+    }
+}

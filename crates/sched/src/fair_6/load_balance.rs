@@ -1,0 +1,330 @@
+//! Load balancing: when a CPU looks whether others have too much, and what follows.
+//!
+//! # The rules
+//!
+//! Now and then (every few ticks when idle, every 16 times that when busy), and whenever it is
+//! about to go idle, a CPU looks at the others, domain by domain from the smallest up
+//! ([`domains`]). In each it compares the groups: who is busiest, and what should
+//! be moved, stands in [`find_busiest_group`](super::find_busiest_group). Then the tasks that have
+//! been on the source's list for longest are looked at, and go if they may
+//! ([`detach_tasks`](super::detach_tasks)).
+//!
+//! Of a group only one CPU balances for it: an idle one if there is one. When nothing could be
+//! moved several times in a row, the source's running task itself is pushed over (active
+//! balancing).
+//!
+//! The flat machine of the golden schedules is one domain, each CPU a group of its own.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::domains::{self, BUSY_FACTOR, Near};
+use super::lb_cache::LbCache;
+use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
+use super::lb_stats::is_idle_cpu;
+use super::pick_rule::{FairTunables as _, PickRule};
+use crate::classes::Rqs;
+use schedlab_core::{CpuId, CpuSet, Platform};
+
+/// Up to this an interval doubles when all tasks are pinned, ms.
+const MAX_PINNED_INTERVAL: u32 = 512;
+/// The longest time without looking at a domain's intervals, s.
+const LONGEST_S: u64 = 60;
+
+impl<R: PickRule> Fair<R> {
+    // ---- small questions ----
+
+    /// `add_nr_running`: so many threads more on `cpu`.
+    #[inline]
+    pub(super) fn count_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32) {
+        let before = rqs.nr_running[cpu.index()];
+        rqs.add_nr_running(cpu, count);
+        self.balance.overloaded |= before < 2 && before + count >= 2;
+    }
+
+    /// Whether the other threads of the core of `cpu` idle.
+    pub(super) fn is_core_idle(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let threads = self.near.threads(&rqs.domains, cpu);
+        threads.iter().all(|&thread| thread == cpu || is_idle_cpu(rqs, thread))
+    }
+
+    /// Whether all that is queued on `cpu`, and there is something, is `SCHED_IDLE`.
+    #[inline]
+    pub(super) fn is_sched_idle_rq(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        let nr = rqs.nr_running[cpu.index()];
+        nr != 0 && nr == self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_idle
+    }
+
+    /// The next tick looks whether to balance: only `SCHED_IDLE` tasks are left.
+    pub(super) fn balance_soon(&mut self, platform: &Platform, cpu: CpuId) {
+        self.balance.balance_soon(platform, cpu);
+    }
+
+    /// How long `cpu` waits from one balancing of a domain to the next, jiffies.
+    fn interval_jiffies(
+        &mut self,
+        platform: &Platform,
+        cpu: CpuId,
+        level: usize,
+        busy: bool,
+    ) -> u64 {
+        let ms = u64::from(self.balance.domain(cpu, level).interval)
+            * if busy { BUSY_FACTOR } else { 1 };
+        let hz = u64::from(platform.hz());
+        // The busy ones are kept from falling in step with the idle ones.
+        let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy);
+        jiffies.clamp(1, (hz * u64::from(self.online) / 10).max(1))
+    }
+
+    /// A CPU has gone off line or come back: the domains are built anew over those that are on
+    /// line, and the base slice scaled by their number, unless it was set by hand.
+    pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
+        self.online = rqs.online_cpus();
+        self.near = Near::new(&rqs.domains);
+        self.lb_cache = LbCache::new(&rqs.domains);
+        self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
+        self.balance.imbalanced.fill(false);
+        self.tunables.rescale(self.online);
+        self.order.uniform_slices = false;
+    }
+
+    /// `cpu` idles from now on. If the other threads of its core do so too, there is an idle rqs.
+    pub(super) fn cpu_goes_idle(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
+        self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
+        if self.near.has_smt() && self.is_core_idle(rqs, cpu) {
+            let llc = self.near.llc_id(cpu);
+            self.near.has_idle_cores[llc] = true;
+        }
+    }
+
+    // ---- occasions ----
+
+    /// `sched_balance_domains`: the periodic balancing of `cpu`, after its tick's charging.
+    pub(super) fn sched_balance_domains(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) {
+        let jiffies = platform.jiffies();
+        if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
+            return;
+        }
+        self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+        let mut idle = is_idle_cpu(rqs, cpu);
+        let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
+        let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
+        for level in rqs.domains.of(cpu) {
+            let mut interval = self.interval_jiffies(platform, cpu, level, busy);
+            let mut its_turn = true;
+            if jiffies >= self.balance.domain(cpu, level).last_balance + interval {
+                let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+                its_turn = self.is_its_turn(rqs, cpu, level);
+                if its_turn && self.load_balance(rqs, platform, cpu, level, occasion) {
+                    idle = is_idle_cpu(rqs, cpu);
+                    busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
+                }
+                self.balance.domain(cpu, level).last_balance = jiffies;
+                interval = self.interval_jiffies(platform, cpu, level, busy);
+            }
+            next = next.min(self.balance.domain(cpu, level).last_balance + interval);
+            if !its_turn {
+                // Larger domains are not for it either.
+                break;
+            }
+        }
+        self.balance.cpus[cpu.index()].next_balance = next;
+    }
+
+    /// `sched_balance_newidle`: nothing is queued on `cpu`. Whether there is now.
+    pub(super) fn newidle_balance(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+    ) -> bool {
+        if self.cpus == 1 {
+            return false;
+        }
+        let mut next = u64::MAX;
+        let overloaded = self.balance.overloaded;
+        if overloaded {
+            self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+        }
+        for level in rqs.domains.of(cpu) {
+            let interval = self.interval_jiffies(platform, cpu, level, false);
+            next = next.min(self.balance.domain(cpu, level).last_balance + interval);
+            if !overloaded {
+                break;
+            }
+            if self.balance.levels == 1 && !rqs.any_overcommitted() {
+                // The mark is out of date: nothing will be found, and it is taken back.
+                self.balance.overloaded = false;
+                self.balance.domain(cpu, level).failures = 0;
+                break;
+            }
+            self.load_balance(rqs, platform, cpu, level, CpuIdleType::NewlyIdle);
+            if self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0 {
+                break;
+            }
+        }
+        let row = &mut self.balance.cpus[cpu.index()];
+        row.next_balance = row.next_balance.min(next);
+        self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0
+    }
+
+    /// `should_we_balance`: whether `cpu` is the one that balances for its group: the first CPU of
+    /// an idle core (among threads of one core: the first idle one), else the first idle CPU, else
+    /// the first.
+    fn is_its_turn(&self, rqs: &Rqs, cpu: CpuId, level: usize) -> bool {
+        let domain = rqs.domains.level(level);
+        let group = domain.span(cpu).group(domain.group_of(cpu));
+        let among_threads = domain.params.share_cpupower;
+        let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
+        let first_idle = idle.clone().next();
+        let best = idle.find(|&cpu| among_threads || self.is_core_idle(rqs, cpu));
+        best.or(first_idle).unwrap_or(group[0]) == cpu
+    }
+
+    // ---- the balancing itself ----
+
+    /// `sched_balance_rq`. Whether something was moved to `here`.
+    fn load_balance(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        here: CpuId,
+        level: usize,
+        why: CpuIdleType,
+    ) -> bool {
+        let mut env = LbEnv::new(here, level, why);
+        let mut dropped = 0;
+        platform.work.balances += 1;
+        let moved = loop {
+            platform.work.queues += u64::from(self.cpus);
+            let Some(source) = self.find_source(rqs, &mut env) else {
+                self.found_balanced(rqs, &env);
+                break None;
+            };
+            env.all_pinned = true;
+            let several = rqs.nr_running[source.index()] > 1;
+            if several {
+                platform.double_lock(here, source);
+            }
+            let moved = several && self.move_tasks(rqs, platform, source, &mut env);
+            if several {
+                self.mark_group(rqs, &env);
+            }
+            if several && !moved && env.all_pinned {
+                // All of them are bound elsewhere: look again without that CPU.
+                self.balance.dropped[source.index()] = true;
+                self.lb_cache.invalidate(source);
+                dropped += 1;
+                let domain = rqs.domains.level(level);
+                let span = domain.span(here);
+                if span.cpus.len() > span.group(domain.group_of(here)).len() + dropped {
+                    continue;
+                }
+                self.found_balanced(rqs, &env);
+                break None;
+            }
+            break Some((moved, source));
+        };
+        if dropped > 0 {
+            for cpu in 0..self.cpus {
+                if core::mem::take(&mut self.balance.dropped[cpu as usize]) {
+                    self.lb_cache.invalidate(CpuId(cpu));
+                }
+            }
+        }
+        let Some((moved, source)) = moved else {
+            return false;
+        };
+        let params = &rqs.domains.level(level).params;
+        let patience = params.cache_nice_tries + 2;
+        if moved {
+            self.balance.domain(here, level).failures = 0;
+        } else {
+            if why != CpuIdleType::NewlyIdle {
+                self.balance.domain(here, level).failures += 1;
+            }
+            if env.kind == MigrationType::Task && self.balance.failures(here, level) > patience {
+                if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
+                    self.lengthen_interval(rqs, &env);
+                    return false;
+                }
+                let rq = &mut rqs.rqs[source.index()];
+                if !rq.active_balance {
+                    rq.active_balance = true;
+                    rq.push_cpu = here;
+                    rqs.resched_curr(platform, source);
+                }
+            }
+        }
+        self.balance.domain(here, level).interval = self.min_interval(rqs, &env);
+        moved
+    }
+
+    fn min_interval(&self, rqs: &Rqs, env: &LbEnv) -> u32 {
+        domains::min_interval(rqs.domains.level(env.level).span(env.here))
+    }
+
+    /// The next larger domain of the balancing CPU, and the first CPU of its group there.
+    fn group_above(&self, rqs: &Rqs, env: &LbEnv) -> Option<(usize, CpuId)> {
+        let above = rqs.domains.of(env.here).find(|&level| level > env.level)?;
+        let level = rqs.domains.level(above);
+        Some((above, level.span(env.here).group(level.group_of(env.here))[0]))
+    }
+
+    /// Affinity has left something to be moved: the domain, as a group of the next larger one, is
+    /// to be helped from without.
+    fn mark_group(&mut self, rqs: &Rqs, env: &LbEnv) {
+        if env.some_pinned
+            && env.imbalance > 0
+            && let Some((above, first)) = self.group_above(rqs, env)
+        {
+            *self.balance.imbalanced_mark(above, first) = true;
+        }
+    }
+
+    fn found_balanced(&mut self, rqs: &Rqs, env: &LbEnv) {
+        if !env.all_pinned
+            && let Some((above, first)) = self.group_above(rqs, env)
+        {
+            *self.balance.imbalanced_mark(above, first) = false;
+        }
+        self.balance.domain(env.here, env.level).failures = 0;
+        self.lengthen_interval(rqs, env);
+    }
+
+    fn lengthen_interval(&mut self, rqs: &Rqs, env: &LbEnv) {
+        let max = 2 * self.min_interval(rqs, env);
+        let interval = &mut self.balance.domain(env.here, env.level).interval;
+        if env.why != CpuIdleType::NewlyIdle
+            && ((env.all_pinned && *interval < MAX_PINNED_INTERVAL) || *interval < max)
+        {
+            *interval *= 2;
+        }
+    }
+
+    /// A task has been pushed to `cpu` from elsewhere in the domain.
+    pub(super) fn push_succeeded(&mut self, cpu: CpuId, level: usize) {
+        self.balance.domain(cpu, level).failures = 0;
+    }
+
+    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals: where a task
+    /// starts that is nobody's child.
+    pub(super) fn emptiest_allowed_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId {
+        let mut best = (u32::MAX, CpuId(0));
+        for cpu in 0..self.cpus {
+            let queue = &self.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))];
+            let runnable = rqs.nr_running[cpu as usize] - (queue.h_nr_queued - queue.h_nr_runnable);
+            if runnable < best.0 && allowed.contains(CpuId(cpu)) {
+                best = (runnable, CpuId(cpu));
+                if runnable == 0 {
+                    break;
+                }
+            }
+        }
+        best.1
+    }
+}

@@ -1,0 +1,39 @@
+//! What tasks weigh.
+
+use super::class::Fair;
+use super::entity::{EntityId, WEIGHT_SHIFT};
+use super::pick_rule::PickRule;
+use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
+use crate::classes::{Pid, Rqs};
+use schedlab_core::{Platform, Policy, SchedAttr};
+
+impl<R: PickRule> Fair<R> {
+    /// `set_load_weight`: weight, idle policy and request of a task as its attributes say. It is on
+    /// no queue.
+    pub(super) fn set_task_weight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        attr: &SchedAttr,
+    ) {
+        let e = self.se_of(task);
+        let idle = attr.policy == Policy::Idle;
+        let (weight, inverse) = if idle {
+            (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO)
+        } else {
+            (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
+        };
+        self.info[e].idle = idle;
+        self.idle_seen |= idle;
+        R::reweight(self, rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        R::set_request(self, e, attr);
+    }
+
+    /// `e` has the stored weight `weight` from now on, and so have its averages.
+    pub(super) fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
+        self.reweight_load_avg(e, weight);
+        self.se[e].set_weight(weight, inverse);
+        self.info[e].load = weight;
+    }
+}

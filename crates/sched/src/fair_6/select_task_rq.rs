@@ -1,0 +1,245 @@
+//! Which CPU a task goes to when it wakes (6.18).
+//!
+//! A wakeup first settles on a **target**: where the task last ran, or where its waker runs. Then
+//! it looks for somebody idle that shares the target's cache: the target itself, the last CPU, the
+//! one used before that, and then some of the others in order from the target on. How many it looks
+//! at (`nr_idle_scan`) shrinks as the machine fills up: when all are busy a search would only cost.
+//!
+//! Where cores have threads, a core of which all are idle is better than an idle thread beside a
+//! busy one. As long as there may be one it is looked for, however long that takes; a search in
+//! vain takes the hope away (`has_idle_cores`) until a core comes to idle again. Without that hope
+//! an idle thread of the last CPU's core is good enough.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::domains::round;
+use super::lb_stats::is_idle_cpu;
+use super::pick_rule::PickRule;
+use super::rules;
+use crate::classes::{Pid, Rqs};
+use schedlab_core::{CpuId, Platform, Rule, Waker};
+
+/// How much of a second the count of a waker's wakees is kept before it is halved, in seconds.
+const FLIPS_HALVED_AFTER_S: u64 = 1;
+
+/// The smallest domain of `this` with affine wakeups that has `prev` too.
+fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
+    let suits = |&level: &usize| {
+        let domain = rqs.domains.level(level);
+        domain.params.wake_affine && domain.share(this, prev)
+    };
+    rqs.domains.of(this).find(suits)
+}
+
+impl<R: PickRule> Fair<R> {
+    /// Nothing is queued there, or `SCHED_IDLE` tasks only.
+    #[inline]
+    fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
+        is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
+    }
+
+    /// `select_task_rq_fair` at a wakeup.
+    pub(super) fn select_task_rq(
+        &mut self,
+        rqs: &Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        waker: Waker,
+    ) -> CpuId {
+        let prev = rqs.cpu_of(task);
+        let mut target = (prev, rules::PREV_CPU);
+        if let Waker::Task { task: by, .. } = waker {
+            self.record_wakee(rqs, platform, rqs.pid(by), task);
+        }
+        if rqs.thread(task).nr_cpus_allowed == 1 {
+            return self.selects(rqs, platform, task, (prev, rules::PINNED));
+        }
+        let this = waker.cpu();
+        if this != prev
+            && rqs.is_allowed(task, this)
+            && !self.is_wide(rqs, task, waker)
+            && let Some(level) = affine_level(rqs, this, prev)
+        {
+            target = self.wake_affine(rqs, platform, task, waker, prev, level);
+        }
+        let chosen = self.select_idle_sibling(rqs, task, prev, target);
+        self.selects(rqs, platform, task, chosen)
+    }
+
+    /// `record_wakee`: notes whether the waker wakes another than last time.
+    fn record_wakee(&mut self, _core: &Rqs, platform: &Platform, waker: Pid, wakee: Pid) {
+        let row = &mut self.tasks[waker.index()];
+        if platform.jiffies()
+            > row.wakee_flip_decay_ts + u64::from(platform.hz()) * FLIPS_HALVED_AFTER_S
+        {
+            row.wakee_flips >>= 1;
+            row.wakee_flip_decay_ts = platform.jiffies();
+        }
+        if row.last_wakee != Some(wakee) {
+            row.last_wakee = Some(wakee);
+            row.wakee_flips += 1;
+        }
+    }
+
+    /// `wake_wide`: the waker wakes so many that they cannot all stay near it.
+    fn is_wide(&self, rqs: &Rqs, task: Pid, waker: Waker) -> bool {
+        let Waker::Task { task: by, cpu, .. } = waker else {
+            return false;
+        };
+        let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);
+        let (a, b) = (flips(rqs.pid(by)), flips(task));
+        let (more, less) = (a.max(b), a.min(b));
+        let n = u64::from(self.near.llc_size(&rqs.domains, cpu));
+        less >= n && more >= less * n
+    }
+
+    /// `wake_affine`: the waker's CPU or the task's last one, which are in one domain of this
+    /// level; and by which rule.
+    fn wake_affine(
+        &mut self,
+        rqs: &Rqs,
+        platform: &Platform,
+        task: Pid,
+        waker: Waker,
+        prev: CpuId,
+        level: usize,
+    ) -> (CpuId, Rule) {
+        let this = waker.cpu();
+        let stays = (prev, rules::PREV_CPU);
+        if is_idle_cpu(rqs, this) && self.near.share_cache(this, prev) {
+            return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
+        }
+        if waker.is_sync() && rqs.nr_running[this.index()] == 1 {
+            return (this, rules::WAKER_SYNC);
+        }
+        if is_idle_cpu(rqs, prev) {
+            return stays;
+        }
+        let jiffies = platform.jiffies();
+        let load =
+            |fair: &Fair<R>, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
+        let mut this_load = load(self, this);
+        if waker.is_sync() {
+            let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
+            if leaves > this_load {
+                return (this, rules::WAKER_SYNC);
+            }
+            this_load -= leaves;
+        }
+        let pct = i64::from(rqs.domains.level(level).params.imbalance_pct);
+        let moves = self.task_h_load(jiffies, task) as i64;
+        let this_load = (this_load + moves) * 100;
+        let prev_load =
+            (load(self, prev) - moves) * (100 + (pct - 100) / 2) + i64::from(waker.is_sync());
+        if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
+    }
+
+    /// `select_idle_sibling`: `target`, which `by` chose, or a free CPU near it; and by which rule.
+    fn select_idle_sibling(
+        &mut self,
+        rqs: &Rqs,
+        task: Pid,
+        prev: CpuId,
+        (target, by): (CpuId, Rule),
+    ) -> (CpuId, Rule) {
+        let suits = |fair: &Fair<R>, cpu: CpuId| {
+            fair.near.share_cache(cpu, target)
+                && fair.is_free(rqs, cpu)
+                && rqs.is_allowed(task, cpu)
+        };
+        if suits(self, target) {
+            return (target, by);
+        }
+        if prev != target && suits(self, prev) {
+            return (prev, rules::PREV_CPU);
+        }
+        let e = self.se_of(task);
+        let recent = core::mem::replace(&mut self.info[e].recent_used_cpu, prev);
+        if recent != prev && recent != target && suits(self, recent) {
+            return (recent, rules::RECENT_CPU);
+        }
+        let has_idle_cores =
+            self.near.has_smt() && self.near.has_idle_cores[self.near.llc_id(target)];
+        if !has_idle_cores && self.near.share_cache(prev, target) {
+            let threads = self.near.threads(&rqs.domains, prev);
+            if let Some(&thread) = threads.iter().find(|&&cpu| cpu != prev && suits(self, cpu)) {
+                return (thread, rules::IDLE_SMT);
+            }
+        }
+        let found = match has_idle_cores {
+            true => self.scan_for_idle_core(rqs, task, target),
+            false => self.scan_for_idle(rqs, task, target).map(|cpu| (cpu, rules::IDLE_SIBLING)),
+        };
+        found.unwrap_or((target, rules::SCAN_LIMIT))
+    }
+
+    /// `select_idle_cpu`: the first free one of the next `nr_idle_scan` allowed CPUs of the
+    /// target's cache, from it on all round.
+    pub(super) fn scan_for_idle(&self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
+        let looks = self.balance.nr_idle_scan[self.near.llc_id(target)];
+        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        if cpus.len() == self.cpus as usize
+            && rqs.thread(task).nr_cpus_allowed == self.cpus
+            && !self.idle_seen
+        {
+            // The same without looking at each: only CPUs with nothing queued can be free.
+            let behind = rqs.vacant(target.0 + 1, self.cpus);
+            let before = rqs.vacant(0, target.0 + 1);
+            return behind
+                .chain(before)
+                .find(|&cpu| rqs.is_idle_thread(rqs.curr(cpu)))
+                .filter(|cpu| (cpu.0 + self.cpus - target.0 - 1) % self.cpus < looks);
+        }
+        let allowed = &rqs.settings[task.index()].allowed;
+        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, cpu))
+    }
+
+    /// `select_idle_cpu` while there may be a core that idles altogether: the first such rqs, from
+    /// the target on all round; else the first free CPU that was met. None at all, or the machine
+    /// too busy for a search: as in [`Fair::scan_for_idle`].
+    fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<(CpuId, Rule)> {
+        let llc = self.near.llc_id(target);
+        if self.balance.nr_idle_scan[llc] == 0 {
+            return None;
+        }
+        let cpus = &rqs.domains.level(self.near.llc_level(target)?).span(target).cpus;
+        let allowed = &rqs.settings[task.index()].allowed;
+        let mut free = None;
+        for cpu in round(cpus, target, allowed) {
+            let is_free = self.is_free(rqs, cpu);
+            if is_idle_cpu(rqs, cpu) && self.is_core_idle(rqs, cpu) {
+                return Some((cpu, rules::IDLE_CORE));
+            }
+            if is_free && free.is_none() {
+                free = Some(cpu);
+            }
+        }
+        self.near.has_idle_cores[llc] = false;
+        free.map(|cpu| (cpu, rules::IDLE_SIBLING))
+    }
+
+    /// `set_task_cpu`: `task`, queued nowhere, belongs to `to` from now on. `waking`: it was
+    /// asleep.
+    pub(super) fn move_to_cpu(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        to: CpuId,
+        waking: bool,
+    ) {
+        if rqs.cpu_of(task) == to {
+            return;
+        }
+        self.leave_cpu(rqs, platform.now_ns(), task, waking);
+        rqs.set_cpu(platform, task, to);
+        self.follow_to_cpu(task, to);
+    }
+
+    /// `task` belongs to `to`: so does its place among the queues.
+    pub(super) fn follow_to_cpu(&mut self, task: Pid, to: CpuId) {
+        if self.entity_of(task).is_some() {
+            self.set_task_rq(task, self.group_of(task), to);
+        }
+    }
+}

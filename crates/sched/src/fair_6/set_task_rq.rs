@@ -1,0 +1,68 @@
+//! Which queue an entity belongs to: making the queues of groups, and moving tasks between queues.
+
+use super::cfs_rq::{CfsRq, CfsRqId};
+use super::class::Fair;
+use super::entity::{Entity, EntityId, Info};
+use super::pick_rule::{FairTunables as _, PickRule};
+use crate::classes::Pid;
+use crate::classes::pelt::Average;
+use schedlab_core::{CpuId, GroupId};
+
+impl<R: PickRule> Fair<R> {
+    /// The queue of `group` on `cpu`. Makes it, and those of the groups it is in, if they are not
+    /// there yet.
+    pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
+        let row = &self.groups[group.index()];
+        if let Some(q) = row.cfs_rq_on(cpu) {
+            return q;
+        }
+        let idle = row.idle;
+        let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
+        // A group that has done nothing yet has no load.
+        let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
+        let owner = self.new_entity(Entity::new(self.tunables.base_slice()), info);
+        let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
+        self.info[owner].my_q = Some(q);
+        self.limits.queue_made(group);
+        self.groups[group.index()].set_cfs_rq(cpu, q);
+        q
+    }
+
+    /// Of a new entity that belongs on queue `q`.
+    fn info_below(&self, q: CfsRqId) -> Info {
+        let parent = self.cfs_rqs[q].owner;
+        let depth = parent.map_or(0, |parent| self.info[parent].depth + 1);
+        Info { parent, depth, ..Info::new(q) }
+    }
+
+    /// `set_task_rq`: `task`, queued nowhere, belongs on the queue of `group` on `cpu`.
+    pub(super) fn set_task_rq(&mut self, task: Pid, group: GroupId, cpu: CpuId) {
+        let q = self.group_cfs_rq(group, cpu);
+        let Info { parent, depth, .. } = self.info_below(q);
+        self.tasks[task.index()].group = group;
+        let e = self.se_of(task);
+        let info = &mut self.info[e];
+        info.cfs_rq = q;
+        info.parent = parent;
+        info.depth = depth;
+    }
+
+    /// A new entity of `task` on the queue of `group` on `cpu`.
+    pub(super) fn new_task_entity(&mut self, task: Pid, group: GroupId, cpu: CpuId) -> EntityId {
+        let q = self.group_cfs_rq(group, cpu);
+        let info = Info { task: Some(task), ..self.info_below(q) };
+        self.new_entity(Entity::new(self.tunables.base_slice()), info)
+    }
+
+    /// Room for an entity.
+    fn new_entity(&mut self, entity: Entity, info: Info) -> EntityId {
+        if let Some(e) = self.free.pop() {
+            self.se[e] = entity;
+            self.info[e] = info;
+            return e;
+        }
+        self.info.push(info);
+        self.cfs_tasks.make_room(self.info.len());
+        self.se.push(entity)
+    }
+}

@@ -1,0 +1,70 @@
+//! What the entity that stands for a group on a CPU weighs.
+//!
+//! A group of `shares` has that weight as a whole; each CPU's entity has the part of it that its
+//! load is of the group's load everywhere. With one CPU that is exactly `shares`.
+
+use super::cfs_rq::CfsRqId;
+use super::class::Fair;
+use super::entity::{EntityId, unscaled};
+use super::pick_rule::PickRule;
+use crate::classes::Rqs;
+use schedlab_core::Platform;
+
+impl<R: PickRule> Fair<R> {
+    /// `calc_group_shares`: the part of the group's shares that its load on this CPU is of its load
+    /// everywhere.
+    fn calc_group_shares(&self, q: CfsRqId) -> u64 {
+        let queue = &self.cfs_rqs[q];
+        let group = &self.groups[queue.group.index()];
+        let load = unscaled(queue.load).max(queue.avg.load_avg);
+        // What the other CPUs last published, and what this one really has.
+        let everywhere = (group.load_avg + load).saturating_sub(queue.published);
+        let mut shares = u128::from(group.shares) * u128::from(load);
+        if everywhere != 0 {
+            shares /= u128::from(everywhere);
+        }
+        shares.clamp(2, u128::from(group.shares)) as u64
+    }
+
+    /// `update_cfs_group`: the group entity `e` gets the weight that its group's shares give it
+    /// now. A queue that has become empty keeps its old one.
+    #[inline(always)]
+    pub(super) fn update_cfs_group(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
+        if let Some(q) = self.info[e].my_q
+            && self.cfs_rqs[q].load != 0
+        {
+            self.update_group_weight(rqs, platform, e, q);
+        }
+    }
+
+    /// [`update_cfs_group`](Fair::update_cfs_group) of a group with the queue `q`.
+    #[inline(never)]
+    fn update_group_weight(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+        q: CfsRqId,
+    ) {
+        let shares = self.calc_group_shares(q);
+        if shares != self.info[e].load {
+            R::reweight(self, rqs, platform, e, shares, None);
+        }
+    }
+
+    /// `update_tg_load_avg`: the queue of a group other than the root publishes its load, when that
+    /// has changed by more than a 64th and was not published for a millisecond.
+    pub(super) fn update_tg_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
+        let queue = &mut self.cfs_rqs[q];
+        if now_ns - queue.published_at < 1_000_000 {
+            return;
+        }
+        let (load, told) = (queue.avg.load_avg, queue.published);
+        if load.abs_diff(told) > told / 64 {
+            let group = &mut self.groups[queue.group.index()];
+            group.load_avg = group.load_avg + load - told;
+            queue.published = load;
+            queue.published_at = now_ns;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Wakeup preemption, as far as it is the same for all rules of picking.
+
+use super::class::Fair;
+use super::entity::EntityId;
+use super::pick_rule::PickRule;
+use crate::classes::core_6::rules as core_rules;
+use crate::classes::{ClassId, Pid, Rqs};
+use schedlab_core::{CpuId, Platform, Question};
+
+impl<R: PickRule> Fair<R> {
+    /// The ancestors of `a` and `b` (or they themselves) that stand on the same queue.
+    pub(super) fn find_matching(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+        let (mut a, mut b) = (a, b);
+        let above = |e: EntityId| self.parent_of(e).unwrap_or(e);
+        let depth = |e: EntityId| self.info[e].depth;
+        if self.cfs_rq_of(a) == self.cfs_rq_of(b) {
+            return (a, b);
+        }
+        while depth(a) > depth(b) {
+            a = above(a);
+        }
+        while depth(b) > depth(a) {
+            b = above(b);
+        }
+        while self.cfs_rq_of(a) != self.cfs_rq_of(b) {
+            a = above(a);
+            b = above(b);
+        }
+        (a, b)
+    }
+
+    /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has
+    /// brought.
+    pub(super) fn check_preempt(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        cpu: CpuId,
+        task: Pid,
+        fork: bool,
+    ) {
+        let curr = rqs.curr(cpu);
+        match rqs.thread(curr).class {
+            ClassId::Idle => {
+                platform.by_rule(Question::Preempt, cpu, core_rules::IDLE_CPU);
+                rqs.resched_curr(platform, cpu);
+            }
+            ClassId::Fair => R::check_preempt_wakeup(self, rqs, platform, curr, task, fork),
+            ClassId::Rt | ClassId::Deadline => {
+                platform.by_rule(Question::Preempt, cpu, core_rules::CLASS_BELOW);
+            }
+        }
+    }
+}
