@@ -291,3 +291,44 @@ fn no_control_character_reaches_the_terminal() {
     let document = json(&schedlab(&["run", &named, "-s", "cfs", "--format", "json"]).good());
     assert_eq!(document["runs"][0]["tasks"][0]["key"], evil);
 }
+
+#[test]
+fn memory_stays_bounded_where_who_ran_when_is_recorded() {
+    // 4,000,000 slices are kept at most; here there would be more.
+    let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
+    let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
+    assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);
+    ran.error(&["who ran when was not recorded", "--from", "--timeline: the slices"]);
+    // A part of it can be drawn.
+    let part = ["-s", "cfs", "-c", "2", "--timeline", "--from", "0.5", "--to", "0.50001"];
+    let picture = run("many-slices.json", &part).good();
+    assert!(picture.contains("one column"), "{picture}");
+    let ran = run("many-slices.json", &[&long[..], &["--format", "json"]].concat());
+    assert!(ran.stderr.contains("who ran when was not recorded"), "{}", ran.stderr);
+    let run = json(&ran.good())["runs"][0].clone();
+    assert!(run["slices"].is_null() && run["spans"].is_null());
+    assert_eq!(run["end"]["at_ns"], 4_200_000_000_u64);
+}
+
+#[test]
+fn messages_of_other_files_are_as_good_as_those_of_workloads() {
+    let machine = |file: &str, parts: &[&str]| {
+        let file = format!("tests/defects/{file}.machine.json");
+        run_error("two.json", &["-s", "cfs", "--machine", &file], parts);
+    };
+    machine("torn", &["topology.cpus: core 0 is in two packages: CPUs 0 and 1"]);
+    machine(
+        "bare-cost",
+        &[r#"1:74: invalid type: integer `5`, expected a number with its source"#],
+    );
+    machine("empty", &["empty.machine.json: the file is empty"]);
+    let mix = ["bench", "mix", "--file", "tests/defects/unfinished.mix", "--scheduler", "o_1"];
+    let parts = ["unfinished.mix:1: a quote (') is opened and not closed", "schedlab bench mix"];
+    schedlab(&mix).error(&parts);
+    let begun = std::time::Instant::now();
+    schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
+        .error(&["there is no figure \"foo\"; there are messages a second, time"]);
+    assert!(begun.elapsed().as_secs() < 2, "it is found before anything is simulated");
+    let table = run("phases-only.json", &["-s", "cfs"]).good();
+    assert!(table.contains("no task has finished a whole round"), "{table}");
+}

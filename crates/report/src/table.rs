@@ -190,6 +190,12 @@ fn notes(report: &Report, style: Style) -> String {
         text.push_str("longest waits that were not over at the end:\n");
         wrapped(&mut text, &phrases, style);
     }
+    let none_done = report.runs.iter().filter(|run| run.totals.jobs == 0 && run.totals.busy_ns > 0);
+    let phrases: Vec<String> = none_done.map(RunReport::spec).collect();
+    if !phrases.is_empty() {
+        text.push_str("no task has finished a whole round (throughput counts those):\n");
+        wrapped(&mut text, &phrases, style);
+    }
     let refused = report.runs.iter().filter(|run| run.refused > 0);
     let phrases: Vec<String> =
         refused.map(|run| format!("{} {}", run.spec(), count(run.refused))).collect();

@@ -123,6 +123,12 @@ impl Sweep {
         values
     }
 
+    /// About how many tasks the largest of its runs has at once, if they may be very many.
+    pub fn tasks_at_once(&self) -> u64 {
+        let tasks = |number| self.bench.benchmark.tasks(&self.values(number));
+        (0..self.combinations()).map(tasks).max().unwrap_or(0)
+    }
+
     /// Why `choice` cannot run all of it; none: it can.
     pub fn refuses(&self, choice: &Choice) -> Option<String> {
         let with = |values| Bench { values, ..self.bench.clone() };

@@ -92,6 +92,8 @@ pub mod place;
 pub mod preempt;
 pub mod reasons;
 pub mod releases;
+#[cfg(test)]
+mod rule_tests;
 pub mod rules;
 pub mod sched_slice;
 pub mod select_task_rq;

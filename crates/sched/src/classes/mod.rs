@@ -25,6 +25,8 @@
 //! The classes are known types, so that every hook is called directly.
 
 pub mod bandwidth;
+#[cfg(test)]
+mod bandwidth_tests;
 pub mod core_2_6;
 pub mod core_6;
 pub mod deadline;
