@@ -208,15 +208,17 @@ impl Domains {
         params: impl Fn(LevelKind) -> DomainParams,
     ) -> Domains {
         let dropping = Dropping::NoNewFlags { next_stays };
-        let described = described(cpus, machine, params);
-        let all = Domains::build(cpus, described, dropping, |_| true);
+        let build = |levels| Domains::build(cpus, levels, dropping, |_| true);
+        let all = build(described(cpus, machine, &params));
         let used = all.present.iter().fold(0, |used, present| used | present);
-        if used + 1 == 1 << all.levels.len() {
-            return all;
-        }
-        let levels = all.levels.into_iter().enumerate();
+        let levels = described(cpus, machine, &params).into_iter().enumerate();
         let kept = levels.filter(|(number, _)| used >> number & 1 == 1);
-        Domains::build(cpus, kept.map(|(_, level)| level.into()).collect(), dropping, |_| true)
+        let fewer = build(kept.map(|(_, level)| level).collect());
+        // Without those left out another domain may be the one that stays after a drop.
+        let counts = |domains: &Domains| -> Vec<u32> {
+            domains.present.iter().map(|present| present.count_ones()).collect()
+        };
+        if counts(&all) == counts(&fewer) { fewer } else { all }
     }
 
     /// A CPU has gone off line or come back: the domains of those that are on line. The others have
@@ -541,5 +543,49 @@ pub(crate) mod tests {
         domains.rebuild(|_| true);
         assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);
+    }
+
+    #[test]
+    fn domains_that_bring_a_flag_stay_though_they_span_nothing_new() {
+        // A core of two threads in each of two packages.
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &[0, 0, 1, 1]),
+            level(LevelKind::MultiCore, &[0, 0, 1, 1]),
+            level(LevelKind::Cpu, &[0, 0, 0, 0]),
+        ];
+        let kinds = |prefer_sibling, next_stays| {
+            let params = |kind| DomainParams {
+                share_cpupower: kind == LevelKind::Smt,
+                prefer_sibling: prefer_sibling && kind != LevelKind::Smt,
+                ..SOME
+            };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        // 2.6.32: MC has PREFER_SIBLING, which SMT lacks. Its one group is the core.
+        assert_eq!(kinds(true, false), [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu]);
+        // 2.6.22 has no such flag.
+        assert_eq!(kinds(false, true), [LevelKind::Smt, LevelKind::Cpu]);
+    }
+
+    #[test]
+    fn of_two_superfluous_domains_in_a_row_2_6_22_keeps_the_second() {
+        // A core of two threads in each of two nodes.
+        let pair = [0, 0, 1, 1];
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &pair),
+            level(LevelKind::MultiCore, &pair),
+            level(LevelKind::Cpu, &pair),
+            level(LevelKind::Node, &[0, 0, 0, 0]),
+        ];
+        let kinds = |next_stays| {
+            let params = |_| DomainParams { prefer_sibling: false, ..SOME };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(true), [LevelKind::Smt, LevelKind::Cpu, LevelKind::Node]);
+        assert_eq!(kinds(false), [LevelKind::Smt, LevelKind::Node]);
     }
 }
