@@ -36,6 +36,8 @@
 
 pub mod admission;
 pub mod cbs;
+#[cfg(test)]
+mod constrained_tests;
 pub mod push_pull;
 pub mod rules;
 pub mod server;
