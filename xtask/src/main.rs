@@ -1,4 +1,4 @@
-//! Checks of the repository itself: `cargo xtask tidy` and `cargo xtask wasm`.
+//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`.
 //!
 //! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
 //! no crate below the command line does, how files begin, how wide lines are, which words are out
@@ -8,6 +8,9 @@
 //! `cargo xtask tidy --write-debts` writes that list anew.
 //!
 //! `wasm` type-checks everything below `lab` for a machine without an operating system.
+//!
+//! `mutants` puts small faults into the code and counts which of them the tests find
+//! (`docs/testing.md`). It is a package of its own, in `mutants`.
 
 mod debts;
 mod forbidden;
@@ -15,8 +18,10 @@ mod graph;
 mod headers;
 mod lines;
 mod links;
+mod mutants;
 mod repository;
 mod scan;
+mod tests_named;
 mod wasm;
 mod words;
 
@@ -55,13 +60,14 @@ impl fmt::Display for Finding {
 type Check = fn(&Repository) -> Vec<Finding>;
 
 /// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 7] = [
     ("graph of crates", graph::check),
     ("forbidden below the command line", forbidden::check),
     ("file headers", headers::check),
     ("line width", lines::check),
     ("words out of use", words::check),
     ("links", links::check),
+    ("tests named in docs/testing.md", tests_named::check),
 ];
 
 fn main() -> ExitCode {
@@ -70,8 +76,9 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["wasm"] => wasm::check(),
+        ["mutants", ..] => mutants::run(&arguments[1..]),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm");
+            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm | mutants [...]");
             ExitCode::from(2)
         }
     }
