@@ -240,9 +240,12 @@ fn limits(world: &World, choice: &Choice) -> Limits {
         idling: !world.limits && world.changes.is_empty(),
         ..Limits::default()
     };
-    if u64::from(world.cpus) * world.model.initial_threads() as u64 > 400 {
-        limits.audit_every = 97;
-        limits.look_every = 16;
+    // What looking takes grows with the product of both, and so does what there is to be seen: of
+    // large worlds all would go into looking.
+    let size = u64::from(world.cpus) * world.model.initial_threads() as u64;
+    if size > 400 {
+        limits.audit_every = (size / 4).max(97);
+        limits.look_every = (size / 25).max(16);
     }
     limits
 }
@@ -272,7 +275,13 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     if modelled {
         // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time
         // task.
-        limits = Limits { waits: false, idling: false, real_time_throttled: true, ..limits };
+        limits = Limits {
+            waits: false,
+            idling: false,
+            real_time_throttled: true,
+            prompt: false,
+            ..limits
+        };
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
