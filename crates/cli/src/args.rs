@@ -124,7 +124,7 @@ pub struct RunArgs {
         allow_negative_numbers = true
     )]
     pub duration: Option<u64>,
-    /// Set a tunable of the schedulers that have it (`schedlab list` shows them)
+    /// Set a tunable of the schedulers that have it (`schedlab list NAME` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, i64)>,
     /// Task groups, from a file: a path and settings a line, e.g. `/tg1 cpu.shares=2048`; or a
@@ -257,8 +257,8 @@ pub struct VerifyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  schedlab list                                    all of them
-  schedlab list cfs                                one, in all its releases
+  schedlab list                                    all of them, a line each
+  schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         which machines there are
   schedlab list cfs --machine z800-2x6             the scheduling domains that it builds of one")]

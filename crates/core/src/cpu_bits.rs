@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// A set of CPUs that is changed and scanned all the time: two levels of words, so that an empty
 /// one of 4096 is seen to be empty by one look.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CpuBits {
     words: Vec<u64>,
     /// Bit w: words[w] is not 0.

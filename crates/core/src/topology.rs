@@ -136,8 +136,8 @@ impl fmt::Display for TopologyError {
             }
             TopologyError::DoesNotNest { shared: (what, number), torn, cpus: (a, b) } => write!(
                 f,
-                "{what} {number} is torn: CPUs {a} and {b} are both in it, but in different {torn}s; give them the same \
-                 {torn}, or different {what}s"
+                "{what} {number} is in two {torn}s: CPUs {a} and {b} are both in it, but in \
+                 different {torn}s; give them the same {torn}, or different {what}s"
             ),
             TopologyError::NodeMissing(node) => {
                 write!(f, "no CPU is in node {node}: nodes are numbered from 0 without gaps")
@@ -332,7 +332,10 @@ fn check_nesting(places: &[Place]) -> Result<u32, TopologyError> {
     const CACHE: Part = ("cache", |place| place.cache);
     const PACKAGE: Part = ("package", |place| place.package);
     const NODE: Part = ("node", |place| place.node);
-    for (small, large) in [(CORE, CACHE), (CACHE, PACKAGE), (CACHE, NODE)] {
+    // Cores first: where no cache is given its number is nobody's concern.
+    for (small, large) in
+        [(CORE, PACKAGE), (CORE, NODE), (CORE, CACHE), (CACHE, PACKAGE), (CACHE, NODE)]
+    {
         check_within(places, small, large)?;
     }
     let package_in_node = check_within(places, PACKAGE, NODE);
@@ -489,13 +492,13 @@ mod tests {
             |places: &[Place]| Topology::new(places.to_vec(), &[]).unwrap_err().to_string();
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 0), place(1, 2, 0, 0)]),
-            "core 1 is torn: CPUs 1 and 2 are both in it, but in different caches; give them the same cache, or different \
+            "core 1 is in two caches: CPUs 1 and 2 are both in it, but in different caches; give them the same cache, or different \
              cores"
         );
         let torn_cache = refuse(&[place(0, 0, 0, 0), place(1, 0, 1, 0)]);
-        assert!(torn_cache.starts_with("cache 0 is torn: CPUs 0 and 1"), "{torn_cache}");
+        assert!(torn_cache.starts_with("cache 0 is in two packages: CPUs 0 and 1"), "{torn_cache}");
         let overlap = refuse(&[place(0, 0, 0, 0), place(1, 1, 0, 1), place(2, 2, 1, 1)]);
-        assert!(overlap.starts_with("package 0 is torn"), "{overlap}");
+        assert!(overlap.starts_with("package 0 is in two nodes"), "{overlap}");
         assert_eq!(
             refuse(&[place(0, 0, 0, 0), place(1, 1, 1, 2)]),
             "no CPU is in node 1: nodes are numbered from 0 without gaps"

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
+use schedlab_sched::nearest::{Nearest, nearest};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
 use std::collections::BTreeSet;
@@ -99,10 +100,19 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
                 };
                 entry.releases.iter().flat_map(versions).collect()
             });
+            let (bare, version) = name.split_once('@').unwrap_or((name, ""));
+            let nearest = entry.and_then(|entry| nearest(entry, version)).map_or(
+                String::new(),
+                |Nearest { release, differs }| {
+                    let like = release.version;
+                    format!(
+                        "; the nearest is {bare}@{like} ({bare}@{version}: rules as {like}; \
+                         {differs})"
+                    )
+                },
+            );
             Err(UnknownScheduler(format!(
-                "there is no release \"{}\" of {}; there are {}",
-                name.split_once('@').map_or("", |(_, version)| version),
-                name.split('@').next().unwrap_or(name),
+                "there is no release \"{version}\" of {bare}{nearest}; there are {}",
                 known.join(", ")
             )))
         }
@@ -328,6 +338,11 @@ mod tests {
         assert!(message.contains("there are round_robin"), "{message}");
         let message = find("round_robin@2.0").unwrap_err().to_string();
         assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
+        let message = find("eevdf@6.8").unwrap_err().to_string();
+        let nearest = "the nearest is eevdf@6.6 (eevdf@6.8: rules as 6.6; delayed dequeue";
+        assert!(message.contains(nearest), "{message}");
+        let message = find("fcfs@6.8").unwrap_err().to_string();
+        assert!(!message.contains("nearest"), "{message}");
         assert_eq!(find("round_robin@1.2.13").unwrap().to_string(), "round_robin@1.2");
     }
 

@@ -39,16 +39,26 @@ pub fn to_json(report: &Report) -> String {
     document(report)
 }
 
+/// The same in small pieces, for a writer that gathers them: it never stands in memory as a whole.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_json(report: &Report, to: &mut impl Write) -> io::Result<()> {
+    write_document(report, to)
+}
+
 /// Any document in this form.
 pub(crate) fn document(report: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    let mut serializer =
-        serde_json::Serializer::with_formatter(&mut bytes, RowFormatter::default());
-    report
-        .serialize(&mut serializer)
+    write_document(report, &mut bytes)
         .expect("numbers, strings and lists can always be written to memory");
-    bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is UTF-8")
+}
+
+fn write_document(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, RowFormatter::default());
+    report.serialize(&mut serializer)?;
+    to.write_all(b"\n")
 }
 
 /// Reads a document back. Fields that are not known are passed over, as later minor additions may
@@ -148,6 +158,21 @@ impl Formatter for RowFormatter {
     }
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.close(writer, b"]")
+    }
+    /// Control characters beyond those that JSON forbids (DEL, C1) are escaped, too: some terminals
+    /// obey them.
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut from = 0;
+        for (at, c) in fragment.char_indices().filter(|(_, c)| c.is_control()) {
+            writer.write_all(&fragment.as_bytes()[from..at])?;
+            write!(writer, "\\u{:04x}", u32::from(c))?;
+            from = at + c.len_utf8();
+        }
+        writer.write_all(&fragment.as_bytes()[from..])
     }
     fn begin_array_value<W: ?Sized + Write>(
         &mut self,

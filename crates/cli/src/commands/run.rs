@@ -4,9 +4,10 @@ use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
 use crate::plans::{find_machine, note, prepare, write_plan};
-use crate::terminal::{Output, Progress, complain, harmless, style};
+use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
+use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::{Report, Style, TimelineOptions, csv, json, table, timeline};
 use std::io::Write;
@@ -31,12 +32,15 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut status = Status::Good;
     let mut reports = vec![];
     for one in &prepared {
-        let (report, all_well) = run_all(one)?;
+        let (report, all_well) = run_all(one);
         status = if all_well { status } else { Status::Error };
-        reports.push(report);
+        reports.extend(report);
     }
-    print(args, &reports, output)?;
-    Ok(status)
+    if reports.is_empty() {
+        return Ok(Status::Error);
+    }
+    let printed = print(args, &reports, output)?;
+    Ok(if status == Status::Good { printed } else { status })
 }
 
 /// A plan for each file: the one that stands in it, with the file's name, or the one that the
@@ -44,7 +48,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
-    let record = Record { slices: args.timeline || args.format == RunFormat::Json, reasons: false };
+    // A document has all that was recorded, a picture only its window.
+    let drawn = args.timeline && args.format == RunFormat::Table;
+    let record = Record {
+        slices: args.timeline || args.format == RunFormat::Json,
+        from_ns: args.from.filter(|_| drawn).unwrap_or(0),
+        until_ns: args.to.filter(|_| drawn),
+        reasons: false,
+    };
     let machine = MachineSpec {
         description: find_machine(args.machine.as_deref())?,
         cpus: args.cpus,
@@ -62,7 +73,7 @@ fn plans(args: &RunArgs) -> Result<Vec<(Plan, Option<String>)>, Failure> {
         let source = files::read(path)?;
         if Plan::is_plan(&source.text) {
             let mut plan = planned(args, &source)?;
-            plan.record.slices |= record.slices;
+            plan.record = Record { reasons: plan.record.reasons, ..record };
             plans.push((plan, Some(source.file)));
             continue;
         }
@@ -136,57 +147,72 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
-/// Runs a plan under all of its schedulers; whether all went well. What went wrong with some of
-/// them is reported, and the others are in the report.
-fn run_all(prepared: &Prepared) -> Result<(Report, bool), Failure> {
+/// What came of a plan: the report, if there is anything to report, and whether all went well.
+type Ran = (Option<Report>, bool);
+
+/// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
+/// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
+/// not.
+fn run_all(prepared: &Prepared) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
-    let mut runs = vec![];
-    let mut failed = vec![];
+    let mut results = vec![];
     prepared.run_all(parallel::cores(), |scheduler, result| {
         let choice = scheduler.choice;
-        progress.step(|| match result {
-            Ok(run) => {
-                if let Some(warning) = run.warning {
-                    complain(&format!("warning: {choice}: {warning}"));
-                }
-                runs.push(run.report);
+        progress.step(|| {
+            if let Ok(Run { warning: Some(warning), .. }) = &result {
+                complain(&format!("warning: {choice}: {warning}"));
             }
-            Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
-            Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
+            results.push((choice, result));
         });
         true
     });
     drop(progress);
-    if runs.is_empty() && !failed.is_empty() {
+    let some_ran = results.iter().any(|(_, result)| result.is_ok());
+    let mut runs = vec![];
+    let mut failed = vec![];
+    for (choice, result) in results {
+        match result {
+            Ok(run) => runs.push(run.report),
+            Err(Error::Stuck { run, .. }) if some_ran => {
+                complain(&format!("warning: {choice}: {}", run.warning.unwrap_or_default()));
+                runs.push(run.report);
+            }
+            Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
+            Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
+        }
+    }
+    if runs.is_empty() {
         // It went wrong under all of them: the first says why.
-        return Err(Failure::Message(failed.swap_remove(0)));
+        failed.truncate(1);
     }
     for message in &failed {
         complain(message);
     }
-    Ok((prepared.report(runs), failed.is_empty()))
+    ((!runs.is_empty()).then(|| prepared.report(runs)), failed.is_empty())
 }
 
-fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<Status, Failure> {
     match args.format {
-        RunFormat::Json => print_json(reports, output),
-        RunFormat::Csv => print_csv(args, reports, output),
+        RunFormat::Json => print_json(args, reports, output).map(|()| Status::Good),
+        RunFormat::Csv => print_csv(args, reports, output).map(|()| Status::Good),
         RunFormat::Table => print_tables(args, reports, output),
     }
 }
 
 /// One document; an array of them if there are several files.
-fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
-    if let [report] = reports {
-        output.write_all(json::to_json(report).as_bytes())?;
+fn print_json(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    if let ([report], [_]) = (reports, &*args.files) {
+        json::write_json(report, output.documents())?;
         return Ok(());
     }
     writeln!(output, "[")?;
     for (number, report) in reports.iter().enumerate() {
-        let comma = if number + 1 < reports.len() { "," } else { "" };
-        writeln!(output, "{}{comma}", json::to_json(report).trim_end())?;
+        if number > 0 {
+            writeln!(output, ",")?;
+        }
+        json::write_json(report, output.documents())?;
     }
     writeln!(output, "]")?;
     Ok(())
@@ -196,7 +222,7 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
         let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
-        if reports.len() == 1 {
+        if args.files.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
         }
@@ -212,14 +238,19 @@ fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<
     Ok(())
 }
 
-fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+fn print_tables(
+    args: &RunArgs,
+    reports: &[Report],
+    output: &mut Output,
+) -> Result<Status, Failure> {
     let style = style();
+    let mut status = Status::Good;
     for (number, report) in reports.iter().enumerate() {
         if number > 0 {
             writeln!(output)?;
         }
         writeln!(output, "{}", heading(report))?;
-        output.write_all(table::comparison(report, style).as_bytes())?;
+        output.write_styled(&table::comparison(report, style))?;
         let groups = table::groups(report, style);
         if !groups.is_empty() {
             write!(output, "\n{groups}")?;
@@ -227,26 +258,28 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
         for run in &report.runs {
             if args.tasks {
                 writeln!(output, "\n{}", run.spec())?;
-                output.write_all(table::tasks(run, style, None).as_bytes())?;
+                output.write_styled(&table::tasks(run, style, None))?;
             }
             if args.timeline {
                 writeln!(output)?;
-                output.write_all(drawn(args, run, style)?.as_bytes())?;
+                match drawn(args, run, style) {
+                    Ok(picture) => output.write_styled(&picture)?,
+                    Err(message) => {
+                        output.flush()?;
+                        complain(&format!("{}: {message}", run.spec()));
+                        status = Status::Error;
+                    }
+                }
             }
         }
     }
-    Ok(())
+    Ok(status)
 }
 
-fn drawn(
-    args: &RunArgs,
-    run: &schedlab_report::RunReport,
-    style: Style,
-) -> Result<String, Failure> {
+fn drawn(args: &RunArgs, run: &schedlab_report::RunReport, style: Style) -> Result<String, String> {
     let options =
         TimelineOptions { from_ns: args.from, to_ns: args.to, ..TimelineOptions::default() };
-    timeline::draw(run, options, style)
-        .map_err(|error| Failure::Message(format!("--timeline: {error}")))
+    timeline::draw(run, options, style).map_err(|error| format!("--timeline: {error}"))
 }
 
 fn heading(report: &Report) -> String {
@@ -256,7 +289,7 @@ fn heading(report: &Report) -> String {
     };
     format!(
         "{} on {cpus}, {}",
-        harmless(&report.workload.name),
+        report.workload.name,
         schedlab_report::format::duration(report.workload.duration_ns, false)
     )
 }

@@ -1,7 +1,7 @@
 //! `schedlab stress`.
 
 use crate::args::StressArgs;
-use crate::terminal::{Output, Progress, counted};
+use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
@@ -26,6 +26,9 @@ pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure>
     }
 }
 
+/// So many worlds take minutes.
+const MANY_WORLDS: u64 = 10_000;
+
 /// What came of a scheduler's worlds.
 #[derive(Default)]
 struct Tally {
@@ -48,7 +51,11 @@ fn many_worlds(
     // A scheduler that panics has broken a rule; its message is reported with the others.
     std::panic::set_hook(Box::new(|_| {}));
     let mut tallies: Vec<Tally> = choices.iter().map(|_| Tally::default()).collect();
-    let progress = Progress::new(args.seeds * choices.len() as u64, "worlds");
+    let worlds = args.seeds.saturating_mul(choices.len() as u64);
+    if worlds >= MANY_WORLDS {
+        complain(&format!("note: {worlds} worlds: this takes minutes"));
+    }
+    let progress = Progress::new(worlds, "worlds");
     let mut written = Ok(());
     // Some seeds at a time, so that a million of them need no memory.
     const BATCH: u64 = 64;
@@ -136,6 +143,10 @@ fn one_world(
         return Err(Failure::Message(
             "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
         ));
+    }
+    if let Some(path) = save {
+        // What was saved before may have been changed since: it is not written over either.
+        crate::files::check_replaceable(path, "--save", "empty", |_| false)?;
     }
     let mut status = Status::Good;
     for choice in choices {

@@ -66,17 +66,19 @@ impl Plan {
         let mut notes = vec![];
         let (load, choices, tunables) = match &self.load {
             Load::Workload(source) => {
-                let (experiment, said) = load::experiment(self, source)?;
+                let (mut experiment, said) = load::experiment(self, source)?;
                 notes.extend(said);
                 let needs = experiment.needs();
                 let (choices, left_out) =
                     select::runnable_schedulers(&chosen, name, |choice| choice.refuses(&needs))?;
                 notes.extend(left_out);
+                experiment.record = self.record.extent(choices.len());
                 note_what_groups_lack(&experiment, &choices, &mut notes);
                 if self.groups.user_groups {
                     note_who_had_no_user_groups(&choices, &mut notes);
                 }
                 experiment.check_timetable(&choices)?;
+                notes.extend(experiment.notes());
                 let (tunables, said) = select::tunables_for(
                     &choices,
                     |choice| experiment.tunables(choice),

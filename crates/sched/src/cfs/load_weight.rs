@@ -57,6 +57,8 @@ pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
         // Of weight + 1, a little below 2^32 / weight.
         InverseRule::OfNext => 1 + (ONE - weight / 2) / (weight + 1),
         InverseRule::OfSame => 1 + (ONE - weight / 2) / weight,
+        // (A group that never had a task weighs 0.)
+        InverseRule::Floor => ONE.checked_div(weight).unwrap_or(ONE),
     }
 }
 

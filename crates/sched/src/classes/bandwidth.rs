@@ -77,16 +77,27 @@ pub struct BandwidthVersion {
     /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
     /// version of control groups, which the second does not have.
     pub child_within_parent: bool,
+    /// A period timer that is started goes on from its last expiry, in whole periods (for the first
+    /// time from 0): refills keep to a grid. Otherwise the first period begins as it is started.
+    pub keeps_grid: bool,
 }
 
 impl BandwidthVersion {
     /// 3.2.
-    pub const V3_2: BandwidthVersion =
-        BandwidthVersion { expires: true, burst: false, child_within_parent: true };
+    pub const V3_2: BandwidthVersion = BandwidthVersion {
+        expires: true,
+        burst: false,
+        child_within_parent: true,
+        keeps_grid: true,
+    };
 
     /// 5.14 and later.
-    pub const V5_14: BandwidthVersion =
-        BandwidthVersion { expires: false, burst: true, child_within_parent: false };
+    pub const V5_14: BandwidthVersion = BandwidthVersion {
+        expires: false,
+        burst: true,
+        child_within_parent: false,
+        keeps_grid: false,
+    };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -108,6 +119,8 @@ struct Pool<Q> {
     idle: bool,
     /// When the period timer fires, ns, if it is running.
     period_ends: Option<u64>,
+    /// For when the period timer was last set, ns.
+    timer_set_for: u64,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
     first_throttled: Option<Q>,
@@ -311,7 +324,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
                 // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
-            pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
+            let at_ns = pool.first_expiry(now_ns, self.version.keeps_grid);
+            pool.arm_period_timer(platform, group, at_ns);
         }
     }
 
@@ -480,7 +494,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             platform.cancel_timer(slack_timer_of(group));
         }
         if quota.quota_us.is_some() && (was_active || version.burst) {
-            pool.arm_period_timer(platform, group, platform.now_ns() + pool.period_ns);
+            let at_ns = pool.first_expiry(platform.now_ns(), version.keeps_grid);
+            pool.arm_period_timer(platform, group, at_ns);
         }
         for q in queues {
             let local = &mut self.locals[q];
@@ -638,6 +653,7 @@ impl<Q> Pool<Q> {
             runtime_expires: 0,
             idle: true,
             period_ends: None,
+            timer_set_for: 0,
             slack_timer_active: false,
             first_throttled: None,
             last_throttled: None,
@@ -670,8 +686,21 @@ impl<Q> Pool<Q> {
         self.runtime_snap_ns = self.runtime_ns;
     }
 
+    /// When the period timer fires first if it is started now.
+    fn first_expiry(&self, now_ns: u64, keeps_grid: bool) -> u64 {
+        if !keeps_grid {
+            return now_ns + self.period_ns;
+        }
+        let last = self.timer_set_for;
+        match now_ns.checked_sub(last) {
+            None => last,
+            Some(since) => last + (since / self.period_ns + 1) * self.period_ns,
+        }
+    }
+
     fn arm_period_timer(&mut self, platform: &mut Platform, group: GroupId, at_ns: u64) {
         self.period_ends = Some(at_ns);
+        self.timer_set_for = at_ns;
         platform.arm_timer(period_timer_of(group), TimerPhase::BeforeTicks, at_ns);
     }
 

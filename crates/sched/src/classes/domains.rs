@@ -48,6 +48,8 @@ pub struct DomainParams {
     pub balance_wake: bool,
     /// A wakeup may pull the task to the waker's CPU.
     pub wake_affine: bool,
+    /// A wakeup on a busy CPU looks here for an idle one (2.6.22, 2.6.24).
+    pub wake_idle: bool,
     /// Hardware threads that share a core's power.
     pub share_cpupower: bool,
     /// Each group of the level above should hold one task before any holds two.
@@ -80,6 +82,7 @@ impl DomainParams {
             (self.balance_fork, "BALANCE_FORK"),
             (self.balance_wake, "BALANCE_WAKE"),
             (self.wake_affine, "WAKE_AFFINE"),
+            (self.wake_idle, "WAKE_IDLE"),
             (self.share_cpupower, "SHARE_CPUPOWER"),
             (kind == LevelKind::MultiCore, "SHARE_PKG_RESOURCES"),
             (self.prefer_sibling, "PREFER_SIBLING"),
@@ -94,6 +97,43 @@ impl DomainParams {
         }
         text
     }
+
+    /// The flags as bits: first those that mean something between two groups or more, then those
+    /// that mean something within a single one.
+    fn flags(&self, kind: LevelKind) -> (u32, u32) {
+        let bits = |flags: &[bool]| {
+            let bit = |(place, &is_set): (usize, &bool)| u32::from(is_set) << place;
+            flags.iter().enumerate().map(bit).sum()
+        };
+        let between = [
+            self.balance_newidle,
+            self.balance_exec,
+            self.balance_fork,
+            self.share_cpupower,
+            kind == LevelKind::MultiCore,
+        ];
+        let within = [
+            self.balance_wake,
+            self.wake_affine,
+            self.wake_idle,
+            self.prefer_sibling,
+            matches!(kind, LevelKind::Node | LevelKind::AllNodes),
+        ];
+        (bits(&between), bits(&within))
+    }
+}
+
+/// Which domains are dropped that have the span of the one below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dropping {
+    /// All.
+    EqualSpans,
+    /// Those that bring no flag that the one below lacks (`sd_parent_degenerate`). Flags that mean
+    /// something between groups only do not count in a domain of one group.
+    NoNewFlags {
+        /// After each drop the next domain up stays, whatever it brings (2.6.22, 2.6.24).
+        next_stays: bool,
+    },
 }
 
 /// The domains of one level of the machine.
@@ -107,6 +147,8 @@ pub struct DomainLevel {
     span_of: Vec<u32>,
     /// For every CPU the number of its group within its span.
     group_of: Vec<u32>,
+    /// For every CPU the number of its part of the machine that its group is made of.
+    below: Vec<u32>,
     spans: Vec<Span>,
 }
 
@@ -128,9 +170,18 @@ pub struct Span {
 pub struct Domains {
     cpus: u32,
     levels: Vec<DomainLevel>,
+    dropping: Dropping,
     /// By CPU: bit i = it has a domain at level i. (A span of one CPU, or one equal to that of a
-    /// level below, is dropped.)
+    /// level below, is [dropped](Dropping).)
     present: Vec<u32>,
+}
+
+/// A level before its spans are known.
+struct Described {
+    kind: LevelKind,
+    params: DomainParams,
+    span_of: Vec<u32>,
+    below: Vec<u32>,
 }
 
 impl Domains {
@@ -146,43 +197,51 @@ impl Domains {
         machine: &[Level],
         params: impl Fn(LevelKind) -> DomainParams,
     ) -> Domains {
-        let levels =
-            machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
-        Domains::build(cpus, levels.collect(), |_| true)
+        Domains::build(cpus, described(cpus, machine, params), Dropping::EqualSpans, |_| true)
+    }
+
+    /// The same, by the flags of the domains. Levels at which no CPU has a domain are left out.
+    pub fn by_flags(
+        cpus: u32,
+        machine: &[Level],
+        next_stays: bool,
+        params: impl Fn(LevelKind) -> DomainParams,
+    ) -> Domains {
+        let dropping = Dropping::NoNewFlags { next_stays };
+        let described = described(cpus, machine, params);
+        let all = Domains::build(cpus, described, dropping, |_| true);
+        let used = all.present.iter().fold(0, |used, present| used | present);
+        if used + 1 == 1 << all.levels.len() {
+            return all;
+        }
+        let levels = all.levels.into_iter().enumerate();
+        let kept = levels.filter(|(number, _)| used >> number & 1 == 1);
+        Domains::build(cpus, kept.map(|(_, level)| level.into()).collect(), dropping, |_| true)
     }
 
     /// A CPU has gone off line or come back: the domains of those that are on line. The others have
     /// none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
         let levels = core::mem::take(&mut self.levels).into_iter();
-        let levels = levels.map(|level| (level.kind, level.params, level.span_of));
-        *self = Domains::build(self.cpus, levels.collect(), is_online);
+        let levels = levels.map(Described::from).collect();
+        *self = Domains::build(self.cpus, levels, self.dropping, is_online);
     }
 
     fn build(
         cpus: u32,
-        described: Vec<(LevelKind, DomainParams, Vec<u32>)>,
+        described: Vec<Described>,
+        dropping: Dropping,
         is_online: impl Fn(CpuId) -> bool,
     ) -> Domains {
-        let mut present = alloc::vec![0u32; cpus as usize];
-        // What the groups of the next level are: at first single CPUs.
-        let mut below: Vec<u32> = (0..cpus).collect();
-        // For each CPU the size of the largest span it has so far.
-        let mut size_below = alloc::vec![1usize; cpus as usize];
-        let mut levels = Vec::new();
-        for (number, (kind, params, span_of)) in described.into_iter().enumerate() {
-            let built = DomainLevel::new(kind, params, &span_of, &below, &is_online);
-            for cpu in (0..cpus as usize).filter(|&cpu| is_online(CpuId(cpu as u32))) {
-                let size = built.span(CpuId(cpu as u32)).cpus.len();
-                if size > size_below[cpu] {
-                    size_below[cpu] = size;
-                    present[cpu] |= 1 << number;
-                }
-            }
-            levels.push(built);
-            below = span_of;
-        }
-        Domains { cpus, levels, present }
+        let levels: Vec<DomainLevel> =
+            described.into_iter().map(|level| DomainLevel::new(level, &is_online)).collect();
+        let present = (0..cpus).map(CpuId).map(|cpu| match dropping {
+            _ if !is_online(cpu) => 0,
+            Dropping::EqualSpans => growing_spans(&levels, cpu),
+            Dropping::NoNewFlags { next_stays } => new_flags(&levels, cpu, next_stays),
+        });
+        let present = present.collect();
+        Domains { cpus, levels, dropping, present }
     }
 
     /// Number of CPUs.
@@ -271,14 +330,82 @@ impl Span {
     }
 }
 
+/// The levels of a machine with the parameters that a release gives them. The groups of each are
+/// the spans of the one below, and single CPUs at the lowest.
+fn described(
+    cpus: u32,
+    machine: &[Level],
+    params: impl Fn(LevelKind) -> DomainParams,
+) -> Vec<Described> {
+    let mut below: Vec<u32> = (0..cpus).collect();
+    let level = |level: &Level| Described {
+        kind: level.kind,
+        params: params(level.kind),
+        span_of: level.span_of.clone(),
+        below: core::mem::replace(&mut below, level.span_of.clone()),
+    };
+    machine.iter().map(level).collect()
+}
+
+impl From<DomainLevel> for Described {
+    fn from(level: DomainLevel) -> Described {
+        let DomainLevel { kind, params, span_of, below, .. } = level;
+        Described { kind, params, span_of, below }
+    }
+}
+
+/// [`Dropping::EqualSpans`]: the levels whose spans are larger than all below, as bits.
+fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
+    let (mut present, mut size_below) = (0, 1);
+    for (number, level) in levels.iter().enumerate() {
+        let size = level.span(cpu).cpus.len();
+        if size > size_below {
+            size_below = size;
+            present |= 1 << number;
+        }
+    }
+    present
+}
+
+/// [`Dropping::NoNewFlags`]: the levels that `cpu` has a domain at, as bits.
+fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
+    let Some(lowest) = levels.first() else {
+        return 0;
+    };
+    let (mut present, mut below, mut next) = (1, 0, 1);
+    while next < levels.len() {
+        if levels[next].adds_nothing_to(&levels[below], cpu) {
+            next += 1;
+            if !next_stays || next == levels.len() {
+                continue;
+            }
+        }
+        present |= 1 << next;
+        below = next;
+        next += 1;
+    }
+    // At the bottom a domain of one CPU goes, too.
+    if lowest.span(cpu).cpus.len() == 1 { present & !1 } else { present }
+}
+
 impl DomainLevel {
-    fn new(
-        kind: LevelKind,
-        params: DomainParams,
-        span_of: &[u32],
-        below: &[u32],
-        is_online: impl Fn(CpuId) -> bool,
-    ) -> DomainLevel {
+    /// `sd_parent_degenerate`: whether the domain of `cpu` is of no use above that of `below`.
+    fn adds_nothing_to(&self, below: &DomainLevel, cpu: CpuId) -> bool {
+        let (span, span_below) = (self.span(cpu), below.span(cpu));
+        if span.cpus.len() == 1 {
+            return true;
+        }
+        if span.cpus.len() != span_below.cpus.len() {
+            return false;
+        }
+        let (between, within) = self.params.flags(self.kind);
+        let (between_below, within_below) = below.params.flags(below.kind);
+        let is_one_group = span.groups.len() == 1;
+        (is_one_group || between & !between_below == 0) && within & !within_below == 0
+    }
+
+    fn new(described: Described, is_online: impl Fn(CpuId) -> bool) -> DomainLevel {
+        let Described { kind, params, span_of, below } = described;
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
             .map(|_| Span {
@@ -311,7 +438,7 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel { kind, params, span_of: span_of.to_vec(), group_of, spans }
+        DomainLevel { kind, params, span_of, group_of, below, spans }
     }
 
     /// The span of `cpu` at this level.
@@ -354,6 +481,7 @@ pub(crate) mod tests {
         balance_fork: true,
         balance_wake: false,
         wake_affine: true,
+        wake_idle: false,
         share_cpupower: false,
         prefer_sibling: true,
         smt_gain: 1178,

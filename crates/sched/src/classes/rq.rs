@@ -91,6 +91,9 @@ pub struct Thread {
     pub on_rq: bool,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// It has called `execve(2)`, and sleeps until its CPU's migration thread has moved it (2.6.24
+    /// to 2.6.32).
+    pub execs: bool,
     /// What it has run under a real-time policy since it got one, ns. (The rest of what it has run
     /// is the fair class's business; this is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
@@ -107,6 +110,7 @@ impl Default for Thread {
             runnable: false,
             on_rq: false,
             need_resched: false,
+            execs: false,
             rt_sum_exec: 0,
         }
     }
@@ -180,6 +184,8 @@ pub struct Rqs {
     /// The kernel acts there for something that is none of its threads (a parent outside the
     /// machine's workload).
     pub external: bool,
+    /// A CPU's clock is read only when the kernel acts on that CPU (2.6.24).
+    pub own_clocks_only: bool,
     /// `sched_time_avg` / 2 in ns: half-life of [`Rq::rt_avg`].
     pub rt_avg_period_ns: u64,
     /// Tasks that a class other than the fair one has moved, and from where. The core reports them
@@ -230,6 +236,7 @@ impl Rqs {
             online_cpus: cpus,
             this_cpu: CpuId(0),
             external: false,
+            own_clocks_only: false,
             rt_avg_period_ns: 500_000_000,
             moved: Vec::with_capacity(64),
         }
@@ -348,9 +355,13 @@ impl Rqs {
         self.rqs[cpu.index()].clock
     }
 
-    /// `update_rq_clock`: `cpu` reads the time.
+    /// `update_rq_clock`: `cpu` reads the time. Where CPUs read [their own
+    /// clocks](Rqs::own_clocks_only) only, nothing happens for another one.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.own_clocks_only && cpu != self.this_cpu {
+            return;
+        }
         platform.work.clock_reads += 1;
         self.rqs[cpu.index()].clock = platform.now_ns();
     }

@@ -46,6 +46,7 @@ fn params(kind: LevelKind) -> DomainParams {
         balance_fork: !far,
         balance_wake: false,
         wake_affine: !far,
+        wake_idle: false,
         share_cpupower: kind == LevelKind::Smt,
         prefer_sibling: !is_numa(kind),
         smt_gain: 1024,

@@ -42,6 +42,8 @@ mod device;
 mod effect;
 mod kernel;
 mod mutex;
+#[cfg(test)]
+mod mutex_tests;
 mod objects;
 mod part;
 mod profile;

@@ -36,6 +36,8 @@
 
 pub mod admission;
 pub mod cbs;
+#[cfg(test)]
+mod constrained_tests;
 pub mod push_pull;
 pub mod rules;
 pub mod server;
@@ -444,7 +446,7 @@ impl Class for Deadline {
                 }
                 server.wake(now_ns);
             }
-            Enqueue::Restored if before(server.deadline, now_ns) => server.renew(now_ns),
+            Enqueue::Restored if server.is_past(now_ns) => server.renew(now_ns),
             Enqueue::Restored | Enqueue::Migrated => {}
         }
         if !self.tasks[pid.index()].server.throttled {

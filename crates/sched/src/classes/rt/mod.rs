@@ -172,6 +172,12 @@ impl RealTime {
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
+    /// Those on the queue of `cpu`, the running one included, as 2.6.24's balancing takes them: the
+    /// most urgent priority first, each list from its tail.
+    pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
+        self.rqs[cpu.index()].queue.iter_from_tails(&self.links)
+    }
+
     /// `enqueue_task`, a class's hook; here so that balancing can wake migration threads.
     pub fn enqueue_task(
         &mut self,

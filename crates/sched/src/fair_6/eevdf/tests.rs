@@ -1,6 +1,8 @@
 //! The worked examples of the algorithm's description, and rules that no golden schedule decides,
 //! through the scheduler's hooks.
 
+mod protection;
+
 use super::EarliestDeadline;
 use super::{Eevdf, Version, rules};
 use crate::classes::{Pid, Rqs};

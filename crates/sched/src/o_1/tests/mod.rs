@@ -1,6 +1,7 @@
 //! A small machine for the tests of this scheduler: time in whole milliseconds, tasks that run and
 //! sleep as written.
 
+mod other_hz;
 mod rules_of_2_6_0;
 mod rules_of_2_6_22;
 mod stress;

@@ -1,0 +1,186 @@
+//! The fluid machine's rules, with shares added up by hand: groups that empty and fill, tasks that
+//! change group or policy, what a task is owed when the run ends.
+
+use schedlab_core::{
+    BlockReason, CpuId, Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, Waker,
+};
+use schedlab_measure::fairness::{Fairness, Group, Weights};
+
+/// A second, ns.
+const S: u64 = 1_000_000_000;
+const CPU: CpuId = CpuId(0);
+
+/// Every nice value weighs 1024, `SCHED_IDLE` 3.
+fn machine(cpus: u32, groups: &[Group]) -> Fairness {
+    Fairness::new(cpus, Weights::new(&[1024; 40], 3), groups, 0)
+}
+
+fn below(parent: u32, shares: u64) -> Group {
+    Group { parent: GroupId(parent), shares }
+}
+
+fn start(fairness: &mut Fairness, now_ns: u64, task: u32, group: u32, sched: SchedAttr) {
+    let task = TaskId(task);
+    let attr = TaskAttr { sched, group: GroupId(group), ..TaskAttr::default() };
+    fairness.on(now_ns, Event::Born { task, parent: None, attr: &attr });
+    fairness.on(now_ns, Event::started(task, CPU));
+}
+
+fn sleep(fairness: &mut Fairness, now_ns: u64, task: u32) {
+    fairness.on(now_ns, Event::blocked(TaskId(task), CPU, BlockReason::Interruptible));
+}
+
+fn wake(fairness: &mut Fairness, now_ns: u64, task: u32) {
+    fairness.on(now_ns, Event::woken(TaskId(task), CPU, Waker::Interrupt { cpu: CPU }));
+}
+
+fn switch(fairness: &mut Fairness, now_ns: u64, prev: Option<u32>, next: Option<u32>) {
+    let [prev, next] = [prev, next].map(|task| task.map(TaskId));
+    fairness.on(now_ns, Event::switched(CPU, prev, true, next));
+}
+
+fn regroup(fairness: &mut Fairness, now_ns: u64, task: u32, group: u32) {
+    fairness.on(now_ns, Event::GroupChanged { task: TaskId(task), group: GroupId(group) });
+}
+
+/// What each of so many tasks would have been given.
+fn shares(mut fairness: Fairness, end_ns: u64, tasks: u32) -> Vec<u64> {
+    fairness.on(end_ns, Event::Finished);
+    (0..tasks).map(|task| fairness.task(TaskId(task)).expect("it is ordinary").share_ns).collect()
+}
+
+#[test]
+fn a_group_whose_last_task_sleeps_leaves_its_parent() {
+    // Root: task 0, and group 1 with task 1 and group 2, in which task 2 is alone.
+    let mut fairness = machine(1, &[below(0, 1024), below(1, 1024)]);
+    for (task, group) in [(0, 0), (1, 1), (2, 2)] {
+        start(&mut fairness, 0, task, group, SchedAttr::nice(0));
+    }
+    // First second: 1/2, 1/4, 1/4. Group 2 empties: 1/2, 1/2.
+    sleep(&mut fairness, S, 2);
+    // Group 1 empties too: task 0 has all.
+    sleep(&mut fairness, 2 * S, 1);
+    // Task 2 brings both back: 1/2 for it.
+    wake(&mut fairness, 3 * S, 2);
+    assert_eq!(
+        shares(fairness, 4 * S, 3),
+        [S / 2 + S / 2 + S + S / 2, S / 4 + S / 2, S / 4 + S / 2]
+    );
+}
+
+#[test]
+fn a_group_counts_once_however_many_tasks_it_has() {
+    // Group 1 has three tasks beside task 0; one after the other sleeps, the group's half stays.
+    let mut fairness = machine(1, &[below(0, 1024)]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    for task in 1..4 {
+        start(&mut fairness, 0, task, 1, SchedAttr::nice(0));
+    }
+    sleep(&mut fairness, 3 * S, 1);
+    sleep(&mut fairness, 5 * S, 2);
+    // 1/6 for 3 s; 1/4 for 2 s; 1/2 for 1 s.
+    let (third, pair) = (S / 2, S / 2);
+    let expected = [3 * S, third, third + pair, third + pair + S / 2];
+    for (found, expected) in shares(fairness, 6 * S, 4).iter().zip(expected) {
+        assert!(found.abs_diff(expected) <= 1, "{found}, not {expected}");
+    }
+}
+
+#[test]
+fn a_task_that_changes_group_takes_its_account_along() {
+    // Groups 1 and 2 of equal shares: tasks 0 and 1 in the first, 2 in the second.
+    let mut fairness = machine(1, &[below(0, 1024), below(0, 1024)]);
+    for (task, group) in [(0, 1), (1, 1), (2, 2)] {
+        start(&mut fairness, 0, task, group, SchedAttr::nice(0));
+    }
+    // First second: 1/4, 1/4, 1/2. Then 1/4, 1/2, 1/4.
+    regroup(&mut fairness, S, 0, 2);
+    // Then both of the second half alone: the first group is empty.
+    sleep(&mut fairness, 2 * S, 1);
+    // Asleep, task 1 goes to the second group, and wakes in it: a third each.
+    regroup(&mut fairness, 3 * S, 1, 2);
+    wake(&mut fairness, 3 * S, 1);
+    let expected = [S / 4 + S / 4 + S / 2 + S, S / 4 + S / 2 + S, S / 2 + S / 4 + S / 2 + S];
+    assert_eq!(shares(fairness, 6 * S, 3), expected);
+}
+
+#[test]
+fn a_running_task_that_changes_group_keeps_its_cpu_time() {
+    let mut fairness = machine(1, &[below(0, 1024)]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    regroup(&mut fairness, 100, 0, 1);
+    switch(&mut fairness, 300, Some(0), Some(1));
+    fairness.on(400, Event::Finished);
+    let [a, b] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    assert_eq!((a.cpu_ns, a.share_ns), (300, 200));
+    assert_eq!((b.cpu_ns, b.share_ns), (100, 200));
+}
+
+#[test]
+fn sched_idle_weighs_three() {
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
+    start(&mut fairness, 0, 1, 0, idle);
+    // 1024 : 3. Then the second turns to SCHED_BATCH: half each.
+    let batch = SchedAttr { policy: Policy::Batch, ..SchedAttr::default() };
+    fairness.on(1_027_000, Event::AttrChanged { task: TaskId(1), attr: &batch });
+    assert_eq!(shares(fairness, 2_027_000, 2), [1_024_000 + 500_000, 3_000 + 500_000]);
+}
+
+#[test]
+fn the_lag_at_the_end_is_what_is_owed_then() {
+    // Two hogs on one CPU, 300 and 100 of 400: each was due 200.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    switch(&mut fairness, 300, Some(0), Some(1));
+    fairness.on(400, Event::Finished);
+    let [a, b] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    assert_eq!((a.lag_end_ns, b.lag_end_ns), (-100, 100));
+    // Ahead and owed most when they changed places.
+    assert_eq!((a.ahead_max_ns, a.owed_max_ns), (150, 0));
+    assert_eq!((b.ahead_max_ns, b.owed_max_ns), (0, 150));
+    let report = fairness.report();
+    assert_eq!(report.owed_end, Some((100, TaskId(1))));
+    assert_eq!(
+        (report.owed_max, report.ahead_max),
+        (Some((150, TaskId(1))), Some((150, TaskId(0))))
+    );
+    assert_eq!(report.lag_max_ns, 150);
+}
+
+#[test]
+fn the_lag_of_one_that_went_early_stays() {
+    // Task 1 waits for 100, due 50 of them, and sleeps for good; what comes after is task 0's.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    sleep(&mut fairness, 100, 1);
+    fairness.on(500, Event::Finished);
+    let [a, b] = [0, 1].map(|task| fairness.task(TaskId(task)).expect("it is ordinary"));
+    assert_eq!((a.share_ns, a.lag_end_ns), (450, -50));
+    assert_eq!((b.share_ns, b.lag_end_ns), (50, 50));
+    // One that is killed while it waits.
+    let mut fairness = machine(1, &[]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
+    switch(&mut fairness, 0, None, Some(0));
+    fairness.on(60, Event::Killed { task: TaskId(1) });
+    fairness.on(100, Event::Finished);
+    assert_eq!(fairness.task(TaskId(1)).expect("it was ordinary").lag_end_ns, 30);
+    assert_eq!(fairness.report().owed_end, Some((30, TaskId(1))));
+}
+
+#[test]
+fn with_a_cpu_for_everybody_nothing_is_owed() {
+    let mut fairness = machine(2, &[below(0, 1)]);
+    start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
+    start(&mut fairness, 0, 1, 1, SchedAttr::nice(0));
+    // Shares of 1 against 1024 and yet a whole CPU each.
+    assert_eq!(shares(fairness, S, 2), [S, S]);
+}

@@ -1,0 +1,120 @@
+//! Rules in which the releases of CFS differ, or that only a corner shows: the floor of virtual
+//! time at a dequeue, the weight of `SCHED_IDLE`, yielding alone.
+
+use super::load_weight::{LoadWeight, calc_delta_fair};
+use super::{Cfs, Rules, core_2_6};
+use crate::classes::ClassList;
+use crate::classes::rt::RtRules;
+use crate::classes::testing::{Bench, Life, MS};
+use schedlab_core::{BuildConfig, CpuId, Parent, Policy, SchedAttr, Scheduler, TaskAttr, TaskId};
+
+type Machine = Bench<ClassList<Cfs>>;
+
+const CPU: CpuId = CpuId(0);
+
+fn machine(rules: Rules) -> Machine {
+    let config = BuildConfig::flat(1, 1000);
+    Bench::new(core_2_6(rules, RtRules::V2_6_25, &config), 1, 1000)
+}
+
+fn vruntime(m: &Machine, task: TaskId) -> i64 {
+    m.sched.fair.vruntime(m.sched.core.pid(task)).ns() as i64
+}
+
+fn floor(m: &Machine) -> i64 {
+    m.sched.fair.min_vruntime(CPU).ns() as i64
+}
+
+#[test]
+fn the_floor_follows_a_departure_from_2_6_28_on() {
+    // The floor is the smaller of the running and the leftmost entity's vruntime. When the leftmost
+    // is taken away, it is the running one's from that moment on; before 2.6.28 only a charge moves
+    // the floor, and the charge comes before the departure.
+    for (rules, follows) in [
+        (Rules::V2_6_24, false),
+        (Rules::V2_6_28, true),
+        (Rules::V2_6_29, true),
+        (Rules::V2_6_31, true),
+        (Rules::V2_6_32, true),
+    ] {
+        let mut m = machine(rules);
+        let tasks = [m.nice(0, Life::Hog), m.nice(0, Life::Hog)];
+        // Between two ticks, where the running one has passed the waiting one and has not been
+        // charged for it.
+        let (runs, waits) = (1..)
+            .find_map(|half: u64| {
+                m.run_until(half * MS + MS / 2);
+                let runs = m.current[0]?;
+                let waits = tasks.into_iter().find(|&task| task != runs)?;
+                (vruntime(&m, runs) > vruntime(&m, waits) + MS as i64).then_some((runs, waits))
+            })
+            .unwrap();
+        let left = vruntime(&m, waits);
+        m.sched.kill(&mut m.platform, waits);
+        m.kill(waits);
+        let expected = if follows { vruntime(&m, runs) } else { left };
+        assert_eq!(floor(&m), expected, "{}", m.sched.fair.rules.name);
+    }
+}
+
+#[test]
+fn sched_idle_weighs_2_and_from_2_6_29_on_3() {
+    let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
+    let new = LoadWeight { weight: 3, inverse: 1_431_655_765 };
+    let old = LoadWeight { weight: 2, inverse: 0xFFFF_FFFF_8000_0000 };
+    for (rules, load) in [
+        (Rules::V2_6_24, old),
+        (Rules::V2_6_28, old),
+        (Rules::V2_6_29, new),
+        (Rules::V2_6_31, new),
+        (Rules::V2_6_32, new),
+        (Rules::V3_2, new),
+    ] {
+        let name = rules.name;
+        let mut m = machine(rules);
+        let attr = TaskAttr { sched: idle, ..TaskAttr::default() };
+        let task = m.start(attr, Life::Hog, Parent::External);
+        let e = m.sched.fair.entity_of(m.sched.core.pid(task));
+        assert_eq!(m.sched.fair.entities[e].load, load, "{name}");
+    }
+    // A millisecond is 1024/3 virtual ones. With the old inverse, 1024 x 10^6 x -2^31 modulo 2^64,
+    // over 2^32: 2^32 - 512 x 10^6.
+    assert_eq!(calc_delta_fair(MS, new), 341_333_333);
+    assert_eq!(calc_delta_fair(MS, old), (1 << 32) - 512_000_000);
+}
+
+#[test]
+fn sched_idle_gets_three_in_a_thousand() {
+    // 3 to 1024 from 2.6.29 on: 2.9 ms of 1000, in whole turns of at least a tick.
+    let mut m = machine(Rules::V2_6_32);
+    m.nice(0, Life::Hog);
+    let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
+    let attr = TaskAttr { sched: idle, ..TaskAttr::default() };
+    let task = m.start(attr, Life::Hog, Parent::External);
+    m.run_until(100_000 * MS);
+    let ran: u64 =
+        m.slices.iter().filter(|slice| slice.3 == task.0).map(|slice| slice.2 - slice.1).sum();
+    // 3/1027 of 100 s is 292 ms.
+    assert!((282 * MS..=302 * MS).contains(&ran), "{ran}");
+}
+
+#[test]
+fn who_yields_alone_is_not_even_charged() {
+    for rules in [Rules::V2_6_24, Rules::V2_6_28, Rules::V2_6_32] {
+        let mut m = machine(rules);
+        let alone = m.nice(0, Life::Hog);
+        m.run_until(MS + MS / 2);
+        let before = vruntime(&m, alone);
+        m.sched.yield_now(&mut m.platform, CPU, alone);
+        assert_eq!(vruntime(&m, alone), before);
+        // With company it is: half a millisecond since the last tick.
+        let mut m = machine(m.sched.fair.rules);
+        let tasks = [m.nice(0, Life::Hog), m.nice(0, Life::Hog)];
+        m.run_until(MS + MS / 2);
+        let runs = m.current[0].unwrap();
+        assert!(tasks.contains(&runs));
+        let before = vruntime(&m, runs);
+        m.sched.yield_now(&mut m.platform, CPU, runs);
+        assert_eq!(vruntime(&m, runs), before + MS as i64 / 2);
+    }
+}

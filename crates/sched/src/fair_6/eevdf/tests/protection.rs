@@ -1,0 +1,227 @@
+//! How long a running entity is protected, who takes that away, yielding, and buddies of idle
+//! groups.
+//!
+//! By hand: virtual time begins at -2^20 = -1,048,576, a nice-0 task's virtual time is real time,
+//! and the first request of a task is half of its slice.
+
+use super::*;
+
+/// Where virtual time begins.
+const V0: i64 = -1_048_576;
+
+fn slice(ms: u64) -> SchedAttr {
+    SchedAttr { runtime_ns: ms * MS, ..SchedAttr::default() }
+}
+
+/// Up to where the running task is protected (6.18).
+fn vprot(bench: &Bench, task: TaskId) -> i64 {
+    bench.entity(task).vlag
+}
+
+fn is_protected(bench: &Bench, task: TaskId) -> bool {
+    bench.sched.fair.is_protected(bench.sched.fair.se_of(bench.pid(task)))
+}
+
+#[test]
+fn run_to_parity_protects_for_the_shortest_waiting_request() {
+    // Own slice 20 ms: request until V0 + 10 ms. The shortest slice that waits is 20 ms: protected
+    // to the end of the request; with one of 5 ms: for 5 ms.
+    for (others, until) in [(&[20][..], 10_000_000), (&[20, 5], 5_000_000)] {
+        let mut bench = Bench::new(Version::V6_18, 1);
+        let a = bench.fork(slice(20));
+        assert_eq!(bench.settle(), Some(a));
+        others.iter().for_each(|&ms| _ = bench.fork(slice(ms)));
+        let e = bench.sched.fair.se_of(bench.pid(a));
+        bench.sched.fair.set_protection(root_rq(), e);
+        assert_eq!(vprot(&bench, a), V0 + until, "{others:?}");
+    }
+}
+
+#[test]
+fn without_run_to_parity_the_base_slice_protects() {
+    // The unscaled base slice, 2.8 ms, whatever waits; never longer than the own request.
+    for (own, other, until) in [(20, 20, 2_800_000), (20, 1, 2_800_000), (2, 20, 1_000_000)] {
+        let mut bench = Bench::new(Version::V6_18, 1);
+        bench.tune("RUN_TO_PARITY", 0);
+        let a = bench.fork(slice(own));
+        assert_eq!(bench.settle(), Some(a));
+        bench.fork(slice(other));
+        let e = bench.sched.fair.se_of(bench.pid(a));
+        bench.sched.fair.set_protection(root_rq(), e);
+        assert_eq!(vprot(&bench, a), V0 + until, "{own} ms beside {other} ms");
+    }
+    // And it counts in 6.18: a shorter request that is due earlier waits until then.
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.tune("RUN_TO_PARITY", 0);
+    bench.tune("PREEMPT_SHORT", 0);
+    let a = bench.fork(slice(20));
+    bench.settle();
+    bench.fork(slice(1));
+    assert_eq!(bench.schedule(), Some(a));
+}
+
+#[test]
+fn before_6_18_run_to_parity_is_all_the_protection_there_is() {
+    // 6.12: the running task's deadline is V0 + 10 ms, the newcomer's V0 + 1 ms; both are eligible.
+    let mut bench = Bench::new(Version::V6_12, 1);
+    bench.tune("PREEMPT_SHORT", 0);
+    let a = bench.fork(slice(20));
+    bench.settle();
+    let b = bench.fork(slice(2));
+    assert_eq!(bench.settle(), Some(a));
+    assert_eq!(bench.schedule(), Some(a), "protected");
+    bench.tune("RUN_TO_PARITY", 0);
+    assert_eq!(bench.schedule(), Some(b));
+}
+
+#[test]
+fn preempt_short_takes_protection_from_a_longer_request() {
+    for version in [Version::V6_12, Version::V6_18] {
+        for (on, other, preempts) in [(1, 2, true), (0, 2, false), (1, 20, false), (1, 30, false)] {
+            let mut bench = Bench::new(version, 1);
+            bench.tune("PREEMPT_SHORT", on);
+            let a = bench.fork(slice(20));
+            bench.settle();
+            let b = bench.fork(slice(other));
+            assert_eq!(is_protected(&bench, a), !preempts, "{version:?} {on} {other}");
+            assert_eq!(bench.settle(), Some(if preempts { b } else { a }));
+        }
+    }
+}
+
+#[test]
+fn preempt_short_of_6_12_asks_for_the_earlier_deadline() {
+    // The running one: slice 5 ms, deadline V0 + 2.5 ms, and alone, so V goes along with it. At 1
+    // ms one of 4 ms comes: deadline V0 + 1 + 2 ms, later. Shorter, and nothing is taken away.
+    let mut bench = Bench::new(Version::V6_12, 1);
+    let a = bench.fork(slice(5));
+    bench.settle();
+    bench.at(MS);
+    let b = bench.fork(slice(4));
+    assert_eq!((bench.times(a).1, bench.times(b).1), (V0 + 2_500_000, V0 + 3_000_000));
+    assert!(is_protected(&bench, a));
+    // One of 2 ms: V0 + 1 + 1 ms, earlier.
+    let mut bench = Bench::new(Version::V6_12, 1);
+    let a = bench.fork(slice(5));
+    bench.settle();
+    bench.at(MS);
+    let b = bench.fork(slice(2));
+    assert!(!is_protected(&bench, a));
+    assert_eq!(bench.settle(), Some(b));
+}
+
+#[test]
+fn a_short_request_that_is_not_due_shortens_the_protection() {
+    // 6.18. Running: slice 5 ms, protected to its deadline V0 + 2.5 ms. At 1 ms one of nice 19
+    // (weight 15) comes with a slice of 1 ms: that is 68 ms of its virtual time, so it is not next.
+    // But from now on 1 ms is the shortest request: protected until V0 + 1 + 1 ms.
+    for (on, until) in [(1, 2_000_000), (0, 2_500_000)] {
+        let mut bench = Bench::new(Version::V6_18, 1);
+        bench.tune("PREEMPT_SHORT", on);
+        let a = bench.fork(slice(5));
+        bench.settle();
+        assert_eq!(vprot(&bench, a), V0 + 2_500_000);
+        bench.at(MS);
+        bench.fork(SchedAttr { nice: 19, ..slice(1) });
+        assert_eq!(vprot(&bench, a), V0 + until);
+        assert!(is_protected(&bench, a));
+        assert_eq!(bench.settle(), Some(a));
+    }
+    // Protection is only ever shortened: 0.8 ms later, by another of 1 ms, to V0 + 2.8: not taken.
+    let mut bench = Bench::new(Version::V6_18, 1);
+    let a = bench.fork(slice(5));
+    bench.settle();
+    for at_ns in [MS, 1_800_000] {
+        bench.at(at_ns);
+        bench.fork(SchedAttr { nice: 19, ..slice(1) });
+    }
+    assert_eq!(vprot(&bench, a), V0 + 2_000_000);
+}
+
+#[test]
+fn who_yields_alone_changes_nothing() {
+    for version in [Version::V6_6, Version::V6_12, Version::V6_18] {
+        let mut bench = Bench::new(version, 1);
+        let a = bench.fork(nice(0));
+        bench.settle();
+        let before = bench.times(a);
+        bench.at(MS);
+        bench.sched.yield_now(&mut bench.platform, CPU, a);
+        // Not even charged.
+        assert_eq!(bench.times(a), before, "{version:?}");
+        assert_eq!(bench.settle(), Some(a));
+        // With company it is.
+        bench.fork(nice(0));
+        bench.sched.yield_now(&mut bench.platform, CPU, a);
+        assert_ne!(bench.times(a), before, "{version:?}");
+    }
+}
+
+#[test]
+fn one_that_has_had_too_much_yields_nothing() {
+    // 6.12 on: only what is eligible forfeits. At 1 ms, charged, it is ahead of V by half of that.
+    for (version, forfeits) in [(Version::V6_6, true), (Version::V6_12, false)] {
+        let mut bench = Bench::new(version, 1);
+        let (a, _b) = (bench.fork(nice(0)), bench.fork(nice(0)));
+        bench.settle();
+        let deadline = bench.times(a).1;
+        bench.at(MS);
+        bench.sched.yield_now(&mut bench.platform, CPU, a);
+        assert_eq!(bench.times(a).0, V0 + MS as i64, "charged");
+        let moved = if forfeits { 2_800_000 } else { 0 };
+        assert_eq!(bench.times(a).1, deadline + moved, "{version:?}");
+    }
+}
+
+/// A group in a group, idle or not, with two tasks in the inner one, the second of which sleeps.
+/// Who are next buddies then: of the root's queue, of the outer group's?
+fn buddies(outer_idle: bool, inner_idle: bool) -> [bool; 2] {
+    let mut bench = Bench::new(Version::V6_18, 1);
+    bench.tune("DELAY_DEQUEUE", 0);
+    let outer = bench.sched.group_new(&mut bench.platform, GroupId::ROOT, 1024).unwrap();
+    let inner = bench.sched.group_new(&mut bench.platform, outer, 1024).unwrap();
+    for (group, idle) in [(outer, outer_idle), (inner, inner_idle)] {
+        bench.sched.group_set_idle(&mut bench.platform, group, idle).unwrap();
+    }
+    let attr = TaskAttr { group: inner, ..TaskAttr::default() };
+    bench.fork_with(&attr);
+    bench.fork_with(&attr);
+    let running = bench.settle().unwrap();
+    bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Interruptible);
+    let fair = &bench.sched.fair;
+    let other = TaskId(1 - running.0);
+    let member = fair.se_of(bench.pid(other));
+    let inner_entity = fair.parent_of(member).unwrap();
+    let outer_entity = fair.parent_of(inner_entity).unwrap();
+    [outer_entity, inner_entity].map(|e| {
+        let next = fair.cfs_rqs[fair.cfs_rq_of(e)].next;
+        assert!(next.is_none() || next == Some(e));
+        next.is_some()
+    })
+}
+
+#[test]
+fn a_sleepers_groups_are_buddies_as_far_up_as_they_are_not_idle() {
+    assert_eq!(buddies(false, false), [true, true]);
+    assert_eq!(buddies(true, false), [false, true]);
+    assert_eq!(buddies(false, true), [false, false], "what is above an idle one is not looked at");
+    assert_eq!(buddies(true, true), [false, false]);
+}
+
+#[test]
+fn lag_is_remembered_up_to_two_slices_or_a_tick() {
+    // A hog with a nice-0 task beside it that waits: V is in the middle. Slice 2.8 ms: at most 5.6
+    // ms of lag are kept; with a slice of 0.1 ms a tick: 1 ms (HZ 1000).
+    for (slice_us, kept) in [(2_800, 5_600_000), (100, 1_000_000)] {
+        let mut bench = Bench::new(Version::V6_18, 1);
+        let attr = SchedAttr { runtime_ns: slice_us * 1000, ..SchedAttr::default() };
+        bench.fork(attr);
+        bench.fork(attr);
+        let running = bench.settle().unwrap();
+        // Runs 100 ms without a tick: V moves by 50 ms.
+        bench.at(100 * MS);
+        bench.sched.block(&mut bench.platform, CPU, running, BlockReason::Dead);
+        let fair = &bench.sched.fair;
+        assert_eq!(fair.se[fair.se_of(bench.pid(running))].vlag, -kept);
+    }
+}

@@ -1,0 +1,13 @@
+//! Which mutant is active: the one whose number the environment variable `MUTANT` gives.
+
+use std::sync::LazyLock;
+
+static ACTIVE: LazyLock<u32> = LazyLock::new(|| {
+    std::env::var("MUTANT").ok().and_then(|number| number.parse().ok()).unwrap_or(0)
+});
+
+/// Whether mutant `number` is active.
+#[inline]
+pub fn on(number: u32) -> bool {
+    *ACTIVE == number
+}
