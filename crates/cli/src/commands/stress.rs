@@ -6,7 +6,9 @@ use crate::{Failure, Status};
 use schedlab_lab::check::Rule;
 use schedlab_lab::parallel;
 use schedlab_lab::select::{Choice, choose};
-use schedlab_lab::stress::{Checked, Failure as Broken, World, check, recent_events, run_command};
+use schedlab_lab::stress::{
+    Checked, Failure as Broken, World, check, recent_events, run_command, side_files,
+};
 use schedlab_workload::rt_app;
 use std::io::Write;
 use std::path::Path;
@@ -169,6 +171,15 @@ fn one_world(
         for (name, value) in &world.tunables {
             writeln!(output, "    {name} = {value}")?;
         }
+        if let Some(structure) = &world.structure {
+            writeln!(output, "    topology {}", structure.text)?;
+        }
+        if world.forks_inherit {
+            writeln!(output, "    forked tasks have their parents' attributes")?;
+        }
+        for line in &world.changes {
+            writeln!(output, "    {line}")?;
+        }
         for option in &world.group_settings {
             writeln!(output, "    group {option}")?;
         }
@@ -195,5 +206,9 @@ fn one_world(
 fn save_world(world: &World, choice: &Choice, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     let text = format!("// {}\n{}", run_command(world, choice, &name), rt_app::write(&world.model));
-    Ok(crate::files::write_whole(path, &text)?)
+    crate::files::write_whole(path, &text)?;
+    for (ending, text) in side_files(world) {
+        crate::files::write_whole(Path::new(&format!("{name}.{ending}")), &text)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ mod results;
 #[cfg(test)]
 mod tests;
 
-pub use results::{Results, ResultsError, fingerprint};
+pub use results::{Results, ResultsError, fingerprint, read_finished};
 
 use crate::bench::Bench;
 use crate::error::Error;

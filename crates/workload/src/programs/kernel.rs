@@ -117,6 +117,13 @@ pub struct Kernel {
     pub(super) log: Option<Log>,
 }
 
+/// For those who stand around it and are asked for it.
+impl AsRef<Kernel> for Kernel {
+    fn as_ref(&self) -> &Kernel {
+        self
+    }
+}
+
 impl Kernel {
     /// One without tasks. `seed` is that of all random draws.
     pub fn new(profile: Profile, costs: CallCosts, seed: u64) -> Kernel {
