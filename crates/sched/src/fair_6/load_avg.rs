@@ -8,9 +8,9 @@ use super::cfs_rq::{CfsRq, CfsRqId, Removed};
 use super::class::Fair;
 use super::entity::{EntityId, Info, unscaled};
 use super::flags::Attach;
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
-use crate::classes::{Pid, Rqs};
+use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
 
 /// The kernel takes the larger of two sums as 32-bit numbers, so that a large one loses its upper
@@ -105,8 +105,8 @@ impl CfsRq {
 impl<R: PickRule> Fair<R> {
     /// Whether load is tracked at all.
     #[inline]
-    fn tracks_load(&self) -> bool {
-        self.cpus > 1
+    pub(super) fn tracks_load(&self) -> bool {
+        self.cpus > 1 || self.version.renews_empty_groups()
     }
 
     /// `update_load_avg`: the entity, then its queue, up to now.
@@ -221,6 +221,9 @@ impl<R: PickRule> Fair<R> {
     /// is woken there.
     pub(super) fn leave_cpu(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, waking: bool) {
         let e = self.se_of(task);
+        if waking && rqs.thread(task).class == ClassId::Fair {
+            R::wakes_elsewhere(self, e);
+        }
         if waking && self.tracks_load() {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);

@@ -186,7 +186,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Whether queue `q` or one above it is throttled.
-    fn is_throttled_below(&self, q: CfsRqId) -> bool {
+    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
         let mut q = q;
         loop {
             if self.limits.is_throttled(q) {
