@@ -59,14 +59,26 @@ pub struct RtRules {
     pub runtime_share: bool,
     /// Overloaded CPUs push, others pull (2.6.25).
     pub push_pull: bool,
+    /// The periods of the limit begin 1 ns after the first real-time task has come (5.x, 6.x), and
+    /// go on from there; not at multiples of the period.
+    pub periods_from_start: bool,
 }
 
 impl RtRules {
     /// 2.6.23 and 2.6.24.
-    pub const V2_6_23: RtRules =
-        RtRules { throttling: false, runtime_share: false, push_pull: false };
+    pub const V2_6_23: RtRules = RtRules {
+        throttling: false,
+        runtime_share: false,
+        push_pull: false,
+        periods_from_start: false,
+    };
     /// 2.6.25 and later.
-    pub const V2_6_25: RtRules = RtRules { throttling: true, runtime_share: true, push_pull: true };
+    pub const V2_6_25: RtRules = RtRules {
+        throttling: true,
+        runtime_share: true,
+        push_pull: true,
+        periods_from_start: false,
+    };
 }
 
 /// What the class keeps of a thread.
