@@ -177,6 +177,21 @@ pub trait Scheduler {
         let _ = (platform, task, attr, by);
     }
 
+    /// `sched_setscheduler(2)` with the policy and priority that `task` has already. The O(1)
+    /// scheduler and the first CFS do all the work all the same: the task leaves its list and comes
+    /// back to it, a running one begins its turn anew. By default nothing happens, as in every
+    /// later kernel.
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        let _ = (platform, task, by);
+    }
+
+    /// The task that runs on `cpu` calls `execve(2)`: what it had in the caches is worth nothing
+    /// any more, so a release may choose another CPU for it. Whoever has to leave asks for the
+    /// reschedule of `cpu`, and goes on elsewhere. By default it stays.
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let _ = (platform, cpu, task);
+    }
+
     /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of
     /// the machine is in it). A running task on a forbidden CPU must leave it. By default tasks run
     /// wherever they get a CPU, which [`Capabilities::affinity`](crate::Capabilities::affinity) of
@@ -261,6 +276,14 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     #[inline]
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
         (**self).set_attr(platform, task, attr, by);
+    }
+    #[inline]
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        (**self).set_same_attr(platform, task, by);
+    }
+    #[inline]
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        (**self).exec(platform, cpu, task);
     }
     #[inline]
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {

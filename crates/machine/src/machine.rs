@@ -682,7 +682,24 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                     self.wake(other, Waker::Task { task, cpu, sync });
                 }
-                Op::Fork { attr, delay_ns } => self.fork(task, cpu, attr, delay_ns),
+                Op::Fork { mut attr, inherits, delay_ns } => {
+                    if inherits {
+                        let parent = &self.settings[task.index()];
+                        attr.sched = parent.attr;
+                        attr.allowed.clone_from(&parent.allowed);
+                        attr.group = parent.group;
+                    }
+                    self.fork(task, cpu, attr, delay_ns);
+                }
+                Op::Exec => {
+                    self.enter_kernel(cpu);
+                    self.scheduler.exec(&mut self.platform, cpu, task);
+                    self.apply_requests();
+                    if self.platform.resched_pending(cpu) {
+                        // The next operation is for when it has a CPU again.
+                        return Ok(());
+                    }
+                }
                 Op::Yield => {
                     self.enter_kernel(cpu);
                     self.scheduler.yield_now(&mut self.platform, cpu, task);

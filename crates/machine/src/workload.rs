@@ -50,9 +50,15 @@ pub enum Op {
     Fork {
         /// What it is born with.
         attr: Box<TaskAttr>,
+        /// It has its parent's policy, priority, affinity and group as they are now, whatever
+        /// `attr` says of them.
+        inherits: bool,
         /// It comes into being this much later, ns; then nobody's child in particular.
         delay_ns: u64,
     },
+    /// `execve(2)`: the scheduler may choose another CPU; a caller that is sent elsewhere takes its
+    /// next operation there.
+    Exec,
     /// `sched_yield(2)`; the next operation is taken when the task has the CPU again.
     Yield,
     /// `sched_yield(2)`, but the next operation is taken at once, as some golden schedules have it.

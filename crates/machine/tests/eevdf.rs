@@ -99,7 +99,11 @@ impl Workload for Mad {
             37 if self.forks_left > 0 => {
                 self.forks_left -= 1;
                 self.tasks += 1;
-                Op::Fork { attr: Box::new(self.task_attr()), delay_ns: self.random.below(2) * time }
+                Op::Fork {
+                    attr: Box::new(self.task_attr()),
+                    inherits: false,
+                    delay_ns: self.random.below(2) * time,
+                }
             }
             38 if self.random.below(10) == 0 => Op::Exit,
             _ => Op::Run { ns: 1 + time },

@@ -178,6 +178,8 @@ pub enum Action {
     Yield,
     /// `fork`: one more thread of a task.
     Fork(String),
+    /// `exec` (schedlab's own): `execve(2)`, where a kernel may choose another CPU.
+    Exec,
     /// `mem`: write so many bytes.
     Mem(u64),
     /// `memrun`: go through a buffer.

@@ -487,6 +487,22 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         }
     }
 
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.set_same_attr(platform, task, by);
+            self.settle(platform);
+        }
+    }
+
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.exec(platform, cpu, task);
+            self.settle(platform);
+        }
+    }
+
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.advance(platform.now_ns());
         self.tasks[task.index()].allowed = allowed.clone();

@@ -377,6 +377,7 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
         | Action::Resume { .. }
         | Action::SemPost(_)
         | Action::Yield
+        | Action::Exec
         | Action::Fork(_) => false,
     }
 }

@@ -352,6 +352,7 @@ impl<'a> Compiler<'a> {
                 out.put(Instr::SemWait { semaphore });
             }
             Action::Yield => out.put(Instr::Yield),
+            Action::Exec => out.put(Instr::Exec),
             Action::Fork(name) => {
                 let program = self.keys[name.as_str()];
                 out.put(Instr::Fork { program });

@@ -336,6 +336,7 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         Kind::SemWait => Action::SemWait(name()?),
         Kind::Yield => Action::Yield,
         Kind::Fork => Action::Fork(name()?),
+        Kind::Exec => Action::Exec,
         Kind::Mem => Action::Mem(bytes()?),
         Kind::MemRun => Action::MemRun(mem_run(cursor)?),
         Kind::IoRun => Action::IoRun(bytes()?),

@@ -202,7 +202,7 @@ impl Change {
                     deadline_ns,
                     period_ns,
                 };
-                Action::SetAttr { task, attr }
+                Action::SetScheduler { task, attr }
             }
             Change::Affinity(_, allowed, _) => {
                 Action::SetAffinity { task, allowed: allowed.clone() }

@@ -229,6 +229,7 @@ impl Kernel {
             Instr::SemPost { semaphore } => Step::Post(SemaphoreId(semaphore)),
             Instr::SemWait { semaphore } => Step::Wait(SemaphoreId(semaphore)),
             Instr::Yield => Step::Yield,
+            Instr::Exec => Step::Exec,
             Instr::Fork { program } => Step::ForkScript(program),
             Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
             Instr::Exit => Step::Exit,

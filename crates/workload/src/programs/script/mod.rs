@@ -155,6 +155,8 @@ pub enum Instr {
         /// Its place in [`Scripts::scripts`].
         program: u32,
     },
+    /// `execve(2)`.
+    Exec,
     /// Have a disk serve a request, and wait for it.
     Io {
         /// Which disk.
@@ -366,7 +368,8 @@ impl Scripts {
             | Instr::Runtime { .. }
             | Instr::Sleep { .. }
             | Instr::Park
-            | Instr::Yield => true,
+            | Instr::Yield
+            | Instr::Exec => true,
         }
     }
 }
@@ -397,6 +400,9 @@ pub struct Conventions {
     pub yield_goes_on: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
+    /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
+    /// what their own task says.) All golden schedules are so.
+    pub forks_inherit: bool,
     /// Who shares an address space.
     pub address_spaces: AddressSpaces,
 }
