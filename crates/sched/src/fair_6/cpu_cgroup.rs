@@ -17,7 +17,20 @@ impl<R: PickRule> Fair<R> {
         self.limits.group_made(parent);
         self.order.uniform_slices = false;
         self.groups.push(TaskGroup::new(self.cpus, Some(parent), shares));
+        if shares != 1024 {
+            self.mark_renewed(GroupId(self.groups.len() as u32 - 1));
+        }
         GroupId(self.groups.len() as u32 - 1)
+    }
+
+    /// The shares of `group` have been written: with it the groups above are looked at.
+    fn mark_renewed(&mut self, group: GroupId) {
+        let mut above = Some(group);
+        while let Some(group) = above {
+            let row = &mut self.groups[group.index()];
+            row.renewed = true;
+            above = row.parent;
+        }
     }
 
     /// `sched_group_set_shares`: writes a group's shares; its entities, and those of the groups
@@ -33,12 +46,7 @@ impl<R: PickRule> Fair<R> {
         if core::mem::replace(&mut self.groups[group.index()].shares, shares) == shares {
             return;
         }
-        let mut above = Some(group);
-        while let Some(group) = above {
-            let row = &mut self.groups[group.index()];
-            row.renewed = true;
-            above = row.parent;
-        }
+        self.mark_renewed(group);
         for cpu in (0..self.cpus).map(CpuId) {
             let q = self.groups[group.index()].cfs_rq_on(cpu);
             let mut next = q.and_then(|q| self.cfs_rqs[q].owner);

@@ -45,7 +45,7 @@ impl TaskGroup {
             parent,
             shares: stored_shares(shares),
             idle: false,
-            renewed: shares != 1024,
+            renewed: false,
             cfs_rqs: alloc::vec![None; cpus as usize],
             load_avg: 0,
         }
