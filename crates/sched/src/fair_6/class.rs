@@ -233,7 +233,7 @@ impl<R: PickRule> Fair<R> {
         if waits {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_insert(q, e);
-            self.update_load_avg(platform.now_ns(), e, Attach::No);
+            self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         }
         self.cfs_rqs[q].curr = None;
     }
@@ -331,6 +331,8 @@ impl<R: PickRule> Fair<R> {
         }
         let e = self.new_task_entity(pid, group, cpu);
         self.info[e].recent_used_cpu = cpu;
+        // Nothing has been estimated yet.
+        self.info[e].avg_renewed = true;
         self.entity_of[pid.index()] = Some(e);
         self.tasks[pid.index()] = FairTask { group, ..FairTask::default() };
     }
@@ -363,9 +365,11 @@ impl<R: PickRule> Fair<R> {
         let e = self.se_of(task);
         if self.tracks_load() && self.info[e].avg.last_update_time != 0 {
             self.update_load_avg(now_ns, e, Attach::Detach);
+            self.propagate_upward(now_ns, e);
         }
         self.info[e].avg.last_update_time = 0;
         self.set_task_rq(task, group, rqs.cpu_of(task));
         self.update_load_avg(now_ns, e, Attach::Attach);
+        self.propagate_upward(now_ns, e);
     }
 }

@@ -170,10 +170,18 @@ impl<R: PickRule> Fair<R> {
         how: DequeueFlags,
     ) -> bool {
         let e = self.se_of(task);
+        let late = self.version.estimates_after_dequeue();
         if !self.se[e].sched_delayed {
-            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
+            self.util_est_dequeue(rqs.cpu_of(task), task);
+            if how.sleep && !late {
+                self.util_est_update(task);
+            }
         }
-        self.dequeue_entities(rqs, platform, e, how)
+        let left = self.dequeue_entities(rqs, platform, e, how);
+        if how.sleep && late {
+            self.util_est_update(task);
+        }
+        left
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a

@@ -56,6 +56,8 @@ impl DequeueFlags {
 pub enum Attach {
     /// Nothing.
     No,
+    /// Nothing, and its queue does not tell its group either.
+    Quiet,
     /// A new or moved entity's are added.
     Attach,
     /// They are subtracted.

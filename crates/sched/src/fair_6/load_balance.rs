@@ -109,7 +109,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
         }
-        self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+        self.update_blocked_averages(platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
         let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
@@ -148,7 +148,7 @@ impl<R: PickRule> Fair<R> {
         let mut next = u64::MAX;
         let overloaded = self.balance.overloaded;
         if overloaded {
-            self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+            self.update_blocked_averages(platform.now_ns(), cpu);
         }
         for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);

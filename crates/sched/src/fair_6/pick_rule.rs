@@ -29,6 +29,12 @@ pub trait FairVersion: Copy + Debug {
     /// others.
     fn has_fair_server(self) -> bool;
 
+    /// A sleeping task's utilisation is estimated when it has left its queue, not before.
+    #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        false
+    }
+
     /// What a group's entity weighs is found anew whenever the kernel comes by, be its queue empty
     /// or its weight the same; and a queue tells its group of every change of its load that is
     /// large enough, not once in a millisecond.
@@ -89,6 +95,11 @@ pub trait PickRule: Sized + Default + Debug {
     /// `e` is new.
     fn entity_made(fair: &mut Fair<Self>, e: EntityId) {
         let _ = (fair, e);
+    }
+
+    /// `util_est_update`: the task of `e` sleeps; what it is going to use is estimated anew.
+    fn estimate(fair: &mut Fair<Self>, e: EntityId) {
+        fair.estimate_once(e);
     }
 
     // ---- coming into the world, going elsewhere ----

@@ -41,6 +41,7 @@
 //! | [`pick`], [`buddies`] | whose turn it is |
 //! | [`preempt`] | who interrupts whom; yielding |
 //! | [`reweight`] | another weight |
+//! | [`util_est`] | what a task is going to use of a CPU |
 //! | [`state`] | what is kept of queues and entities |
 //! | [`releases`], [`tunables`] | what the releases do differently; switches and tunables |
 //! | [`rules`], [`promises`] | the rules of decisions by number, and their grounds; promises |
@@ -68,6 +69,7 @@ pub mod state;
 mod tests;
 pub mod tunables;
 pub mod update_curr;
+pub mod util_est;
 
 pub use releases::Version;
 pub use state::LeastVruntime;

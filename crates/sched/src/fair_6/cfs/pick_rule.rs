@@ -54,6 +54,10 @@ impl PickRule for LeastVruntime {
         }
     }
 
+    fn estimate(fair: &mut Fair<Self>, e: EntityId) {
+        fair.estimate_twice(e);
+    }
+
     fn forked(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         fair.place_child(rqs, platform, task);
     }

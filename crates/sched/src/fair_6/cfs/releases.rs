@@ -70,6 +70,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        true
+    }
+
+    #[inline]
     fn renews_empty_groups(self) -> bool {
         true
     }

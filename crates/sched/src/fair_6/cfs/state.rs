@@ -38,6 +38,10 @@ pub struct EntityState {
     /// How long it has run since it was last switched to, ns (`sum_exec_runtime -
     /// prev_sum_exec_runtime`).
     pub ran_ns: u64,
+    /// Of a task: its utilisation when it last slept, and how that develops (`util_est`).
+    pub util_enqueued: u32,
+    /// See `util_enqueued`.
+    pub util_ewma: u32,
     /// It is about to be woken on another CPU than that on which it slept.
     pub migrated: bool,
 }
