@@ -26,7 +26,9 @@
 //! rest of its instant.
 
 use crate::control::{Command, ControlError, Reply};
-use crate::{Clairvoyant, CpuId, CpuSet, Inspect, Platform, SchedAttr, TaskAttr, TaskId, TimerKey};
+use crate::{
+    Clairvoyant, CpuId, CpuSet, Errno, Inspect, Platform, SchedAttr, TaskAttr, TaskId, TimerKey,
+};
 use alloc::boxed::Box;
 
 /// Who brings a new task into being.
@@ -177,12 +179,37 @@ pub trait Scheduler {
         let _ = (platform, task, attr, by);
     }
 
+    /// `sched_setscheduler(2)` with the policy and priority that `task` has already. The O(1)
+    /// scheduler and the first CFS do all the work all the same: the task leaves its list and comes
+    /// back to it, a running one begins its turn anew. By default nothing happens, as in every
+    /// later kernel.
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        let _ = (platform, task, by);
+    }
+
+    /// The task that runs on `cpu` calls `execve(2)`: what it had in the caches is worth nothing
+    /// any more, so a release may choose another CPU for it. Whoever has to leave asks for the
+    /// reschedule of `cpu`, and goes on elsewhere. By default it stays.
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        let _ = (platform, cpu, task);
+    }
+
     /// `sched_setaffinity(2)`: `task` may from now on run on `allowed` only (at least one CPU of
     /// the machine is in it). A running task on a forbidden CPU must leave it. By default tasks run
     /// wherever they get a CPU, which [`Capabilities::affinity`](crate::Capabilities::affinity) of
     /// the release then says.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let _ = (platform, task, allowed);
+    }
+
+    /// Whether `task`, which runs, may fork. Asked before each fork by a task; if not, there is no
+    /// child, and the task goes on. By default everybody may.
+    ///
+    /// # Errors
+    /// What `fork(2)` would say.
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        let _ = task;
+        Ok(())
     }
 
     /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init
@@ -263,8 +290,20 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
         (**self).set_attr(platform, task, attr, by);
     }
     #[inline]
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        (**self).set_same_attr(platform, task, by);
+    }
+    #[inline]
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        (**self).exec(platform, cpu, task);
+    }
+    #[inline]
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         (**self).set_affinity(platform, task, allowed);
+    }
+    #[inline]
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        (**self).may_fork(task)
     }
     #[inline]
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {

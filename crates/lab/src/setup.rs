@@ -97,15 +97,12 @@ where
                 // do.
                 let _ = scheduler.group_set_idle(platform, made, true);
             }
-        }
-        // Parents are limited before their children, whose part of the time may not be larger.
-        for (group, &id) in groups.iter().zip(&ids) {
-            let Some((quota_us, period_us, burst_us)) = group.limit_us else { continue };
-            let quota = Quota { quota_us: Some(quota_us), period_us, burst_us };
-            scheduler.group_set_quota(platform, id, quota).map_err(|error| Error::Group {
-                path: group.path.into(),
-                message: error.to_string(),
-            })?;
+            // Parents are limited before their children, whose part of the time may not be larger.
+            if let Some((quota_us, period_us, burst_us)) = group.limit_us {
+                let quota = Quota { quota_us: Some(quota_us), period_us, burst_us };
+                let limited = scheduler.group_set_quota(platform, made, quota);
+                limited.map_err(|error| refused(error.to_string()))?;
+            }
         }
         Ok(())
     })?;

@@ -99,11 +99,19 @@ impl Workload for Mad {
             37 if self.forks_left > 0 => {
                 self.forks_left -= 1;
                 self.tasks += 1;
-                Op::Fork { attr: Box::new(self.task_attr()), delay_ns: self.random.below(2) * time }
+                Op::Fork {
+                    attr: Box::new(self.task_attr()),
+                    inherits: false,
+                    delay_ns: self.random.below(2) * time,
+                }
             }
             38 if self.random.below(10) == 0 => Op::Exit,
             _ => Op::Run { ns: 1 + time },
         })
+    }
+
+    fn fork_refused(&mut self, _now_ns: u64, _parent: TaskId) {
+        self.tasks -= 1;
     }
 
     fn before_wake(&mut self, _now_ns: u64, _task: TaskId) -> Option<Op> {

@@ -423,6 +423,7 @@ impl Workload for Chaos {
                 Op::Fork {
                     attr: Box::new(TaskAttr {
                         sched: self.attr(),
+                        inherits: false,
                         allowed: self.allowed(),
                         address_space: task.0 / 2,
                         ..TaskAttr::default()

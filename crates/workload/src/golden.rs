@@ -7,6 +7,10 @@
 //! another's the file says in `machine.conventions`; where it does not, the caller does, with
 //! [`Conventions`].
 
+mod actions;
+
+pub use actions::{GoldenAction, GoldenChange};
+
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source, did_you_mean};
 use crate::groups::normal_path;
@@ -14,9 +18,11 @@ use crate::json;
 use crate::model::Model;
 use crate::programs::{AddressSpaces, Conventions, Kernel};
 use crate::rt_app::{self, Dialect, Options, Target};
+use crate::timetable::Timetable;
 
-use schedlab_core::{CpuId, GroupId, TaskId};
-use std::collections::HashMap;
+use schedlab_core::{CpuId, GroupId, Quota, TaskId, Topology};
+use schedlab_machine::description;
+use std::collections::{HashMap, HashSet};
 
 /// A golden file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +35,13 @@ pub struct GoldenFile {
     pub cpus: u32,
     /// Ticks a second.
     pub hz: u32,
+    /// How the CPUs hang together; none: flat.
+    pub topology: Option<Topology>,
+    /// `machine.group_scheduling`: the kernel was built with group scheduling. None: the file does
+    /// not say.
+    pub group_scheduling: Option<bool>,
+    /// `machine.reap`: the dead are reaped at once. Otherwise they stay zombies.
+    pub reap: bool,
     /// `machine.address_space` is `per-key`: the threads of one task share an address space;
     /// otherwise nobody shares one.
     pub address_space_per_key: bool,
@@ -40,8 +53,13 @@ pub struct GoldenFile {
     pub groups: Vec<GoldenGroup>,
     /// The workload.
     pub model: Model,
-    /// The threads' names in the order of their numbers.
+    /// The threads' names: those that the run begins with in the order of their numbers, then the
+    /// forked ones, in the order in which the file first names them.
     pub threads: Vec<String>,
+    /// What is done from outside, in order of time.
+    pub actions: Vec<GoldenAction>,
+    /// The same, in the language of timetables.
+    pub timetable: Timetable,
     /// What ran where, by start, then CPU.
     pub slices: Vec<GoldenSlice>,
     /// The figures of each thread, where the file has them.
@@ -61,6 +79,10 @@ pub struct GoldenGroup {
     pub parent: Option<usize>,
     /// Its weight as `cpu.shares`.
     pub shares: u64,
+    /// Whether it is idle as a whole.
+    pub idle: bool,
+    /// Its limit, from the beginning on.
+    pub quota: Option<Quota>,
 }
 
 /// A stretch of time that a task had a CPU.
@@ -97,7 +119,7 @@ pub struct GoldenFigures {
 
 const FORMAT: &str = "golden-schedule/1";
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "format",
     "kernel",
     "scheduler",
@@ -105,6 +127,8 @@ const KEYS: [&str; 11] = [
     "tunables",
     "groups",
     "scenario",
+    "actions",
+    "timetable",
     "slices",
     "tasks",
     "end_ns",
@@ -127,8 +151,15 @@ impl GoldenFile {
                 .with_help(format!("a golden schedule has the format `{FORMAT}`")));
         }
         known(root, &KEYS)?;
-        let Machine { cpus, hz, address_space_per_key, conventions } =
-            take(root, "machine", machine)?;
+        let Machine {
+            cpus,
+            hz,
+            topology,
+            group_scheduling,
+            reap,
+            address_space_per_key,
+            conventions,
+        } = take(root, "machine", machine)?;
         let target = Target { cpus, limited: true };
         let groups = take_if(root, "groups", groups)?.unwrap_or_default();
         let model = take(root, "scenario", |scenario| {
@@ -136,28 +167,37 @@ impl GoldenFile {
             check_groups(scenario, &model, &groups)?;
             Ok(model)
         })?;
-        let threads = thread_names(&model);
-        let numbers: HashMap<&str, TaskId> = threads
-            .iter()
-            .enumerate()
-            .map(|(number, name)| (name.as_str(), TaskId(number as u32)))
-            .collect();
+        let mut threads = ThreadNames::of(&model);
+        let actions =
+            take_if(root, "actions", |list| actions::read(list, cpus, &groups, &mut threads))?
+                .unwrap_or_default();
+        let timetable = take_if(root, "timetable", actions::lines)?.unwrap_or_default();
+        let timetable = Timetable::parse(&format!("{name}, `timetable`"), &timetable)?;
+        if !actions.is_empty() && !timetable.is_empty() {
+            return Err(root.error("`actions` and `timetable`: give one of them"));
+        }
+        let slices = take(root, "slices", |slices| read_slices(slices, cpus, &mut threads))?;
+        let figures = take_if(root, "tasks", |tasks| read_figures(tasks, &mut threads))?;
         Ok(GoldenFile {
             kernel: take(root, "kernel", owned)?,
             scheduler: take(root, "scheduler", owned)?,
             cpus,
             hz,
+            topology,
+            group_scheduling,
+            reap,
             address_space_per_key,
             conventions,
             tunables: take_if(root, "tunables", tunables)?.unwrap_or_default(),
             groups,
-            slices: take(root, "slices", |slices| read_slices(slices, cpus, &numbers))?,
-            figures: take_if(root, "tasks", |tasks| read_figures(tasks, &numbers))?
-                .unwrap_or_default(),
+            slices,
+            figures: figures.unwrap_or_default(),
             end_ns: take(root, "end_ns", ns)?,
             notes: take_if(root, "notes", owned)?.unwrap_or_default(),
             model,
-            threads,
+            threads: threads.names,
+            actions,
+            timetable,
         })
     }
 
@@ -186,6 +226,7 @@ impl GoldenFile {
                 } else {
                     AddressSpaces::PerThread
                 },
+                forks_inherit: true,
                 ..conventions
             },
             ..Options::default()
@@ -195,12 +236,55 @@ impl GoldenFile {
     }
 }
 
-fn thread_names(model: &Model) -> Vec<String> {
-    let names = model
-        .tasks
-        .iter()
-        .flat_map(|task| (0..task.instances).map(|instance| format!("{}-{instance}", task.key)));
-    names.collect()
+/// The threads that a file may name, by their numbers.
+struct ThreadNames {
+    names: Vec<String>,
+    numbers: HashMap<String, TaskId>,
+    /// Keys that somebody forks, with the number that the first forked thread gets.
+    forked: HashMap<String, u32>,
+}
+
+impl ThreadNames {
+    fn of(model: &Model) -> ThreadNames {
+        let first = |task: &crate::model::Task| {
+            (0..task.instances)
+                .map(|instance| format!("{}-{instance}", task.key))
+                .collect::<Vec<_>>()
+        };
+        let names: Vec<String> = model.tasks.iter().flat_map(first).collect();
+        let numbers = names.iter().cloned().zip((0..).map(TaskId)).collect();
+        let events = model.tasks.iter().flat_map(|task| &task.phases).flat_map(|p| &p.events);
+        let forks: HashSet<&str> = events
+            .filter_map(|event| match &event.action {
+                crate::model::Action::Fork(key) => Some(key.as_str()),
+                _ => None,
+            })
+            .collect();
+        let forked = model.tasks.iter().filter(|task| forks.contains(task.key.as_str()));
+        let forked = forked.map(|task| (task.key.clone(), task.instances)).collect();
+        ThreadNames { names, numbers, forked }
+    }
+
+    /// The number of the thread `name`: one that the run begins with, or one that may be forked,
+    /// which gets its number here.
+    fn find(&mut self, cursor: Cursor<'_>, name: &str) -> Result<TaskId, Diagnostic> {
+        if let Some(&number) = self.numbers.get(name) {
+            return Ok(number);
+        }
+        let is_child = name.rsplit_once('-').is_some_and(|(key, number)| {
+            let first = self.forked.get(key);
+            first.is_some_and(|first| {
+                number.parse::<u32>().is_ok_and(|n| n >= *first && n.to_string() == number)
+            })
+        });
+        if !is_child {
+            return Err(cursor.error(format!("there is no thread `{name}`")));
+        }
+        let number = TaskId(self.names.len() as u32);
+        self.names.push(name.into());
+        self.numbers.insert(name.into(), number);
+        Ok(number)
+    }
 }
 
 /// The member `key` of `object`, which must be there.
@@ -252,24 +336,53 @@ fn ns(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
 struct Machine {
     cpus: u32,
     hz: u32,
+    topology: Option<Topology>,
+    group_scheduling: Option<bool>,
+    reap: bool,
     address_space_per_key: bool,
     conventions: Option<Conventions>,
 }
 
+const MACHINE_KEYS: [&str; 7] =
+    ["cpus", "hz", "topology", "group_scheduling", "reap", "address_space", "conventions"];
+
 fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
-    known(machine, &["cpus", "hz", "topology", "address_space", "conventions"])?;
+    known(machine, &MACHINE_KEYS)?;
     let cpus = take(machine, "cpus", |cpus| cpus.small("a number of CPUs", 1..=4096))?;
     let hz = take(machine, "hz", |hz| hz.small("a number of ticks a second", 1..=10_000))?;
-    take_if(machine, "topology", |topology| match topology.string()? {
-        "flat" => Ok(()),
-        other => Err(topology.error(format!("unknown topology `{other}`"))),
-    })?;
+    let topology = take_if(machine, "topology", |value| topology(value, cpus))?.flatten();
     let per_key = take_if(machine, "address_space", |space| match space.string()? {
         "per-key" => Ok(true),
         other => Err(space.error(format!("unknown address space `{other}`"))),
     })?;
     let conventions = take_if(machine, "conventions", conventions)?;
-    Ok(Machine { cpus, hz, address_space_per_key: per_key.unwrap_or(false), conventions })
+    Ok(Machine {
+        cpus,
+        hz,
+        topology,
+        group_scheduling: take_if(machine, "group_scheduling", actions::flag)?,
+        reap: take_if(machine, "reap", actions::flag)?.unwrap_or(false),
+        address_space_per_key: per_key.unwrap_or(false),
+        conventions,
+    })
+}
+
+/// `"flat"`, or an object as the topology of machine descriptions is.
+fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic> {
+    if let Ok(name) = value.string() {
+        return match name {
+            "flat" => Ok(None),
+            other => Err(value.error(format!("unknown topology `{other}`"))),
+        };
+    }
+    value.object()?;
+    let topology = description::parse_topology(value.text())
+        .map_err(|(place, message)| value.error(format!("{place}: {message}")))?;
+    if topology.cpus() != cpus {
+        let message = format!("it has {} CPUs, and the machine {cpus}", topology.cpus());
+        return Err(value.error(message));
+    }
+    Ok(Some(topology))
 }
 
 /// A list of the conventions that hold; the others do not.
@@ -307,9 +420,12 @@ fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {
         if parent.is_none() && !above.is_empty() {
             return Err(group.key_error(format!("the group `{above}` must come first")));
         }
-        known(group, &["shares"])?;
+        known(group, &["shares", "idle", "quota_us", "period_us", "burst_us"])?;
         let shares = take_if(group, "shares", |shares| shares.small("a weight", 0..=u32::MAX))?;
-        list.push(GoldenGroup { parent, path, shares: shares.map_or(1024, u64::from) });
+        let idle = take_if(group, "idle", actions::flag)?.unwrap_or(false);
+        let quota = actions::quota(group)?;
+        let shares = shares.map_or(1024, u64::from);
+        list.push(GoldenGroup { parent, path, shares, idle, quota });
     }
     Ok(list)
 }
@@ -328,18 +444,10 @@ fn check_groups(
     }
 }
 
-fn thread(
-    cursor: Cursor<'_>,
-    name: &str,
-    threads: &HashMap<&str, TaskId>,
-) -> Result<TaskId, Diagnostic> {
-    threads.get(name).copied().ok_or_else(|| cursor.error(format!("there is no thread `{name}`")))
-}
-
 fn read_slices(
     slices: Cursor<'_>,
     cpus: u32,
-    threads: &HashMap<&str, TaskId>,
+    threads: &mut ThreadNames,
 ) -> Result<Vec<GoldenSlice>, Diagnostic> {
     let mut list = Vec::new();
     for slice in slices.array()? {
@@ -352,7 +460,7 @@ fn read_slices(
             cpu: CpuId(slice.item(cpu).small("a CPU's number", 0..=cpus - 1)?),
             start_ns: ns(slice.item(start))?,
             end_ns: ns(slice.item(end))?,
-            task: thread(task, task.string()?, threads)?,
+            task: threads.find(task, task.string()?)?,
         });
     }
     Ok(list)
@@ -360,7 +468,7 @@ fn read_slices(
 
 fn read_figures(
     tasks: Cursor<'_>,
-    threads: &HashMap<&str, TaskId>,
+    threads: &mut ThreadNames,
 ) -> Result<Vec<GoldenFigures>, Diagnostic> {
     let mut list = Vec::new();
     for member in tasks.object()? {
@@ -369,7 +477,7 @@ fn read_figures(
             take(figures, key, |value| Ok(value.integer("a whole number", 0..=i64::MAX)? as u64))
         };
         list.push(GoldenFigures {
-            task: thread(figures, figures.key(), threads)?,
+            task: threads.find(figures, figures.key())?,
             runtime_ns: count("runtime_ns")?,
             switches_in: count("switches_in")?,
             wakeups: count("wakeups")?,

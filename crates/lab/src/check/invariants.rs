@@ -2,7 +2,7 @@
 
 use super::{Rule, Violation, reasons};
 use schedlab_core::{
-    BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Errno, Inspect, Load, Parent,
     Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Waker,
 };
 
@@ -485,6 +485,26 @@ impl<S: Scheduler> Scheduler for Watched<S> {
             self.scheduler.set_attr(platform, task, attr, by);
             self.settle(platform);
         }
+    }
+
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.set_same_attr(platform, task, by);
+            self.settle(platform);
+        }
+    }
+
+    fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
+        self.advance(platform.now_ns());
+        if self.sound() {
+            self.scheduler.exec(platform, cpu, task);
+            self.settle(platform);
+        }
+    }
+
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        self.scheduler.may_fork(task)
     }
 
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {

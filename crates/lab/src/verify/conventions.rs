@@ -33,6 +33,9 @@ struct Entry {
     conventions: Vec<String>,
     #[serde(default)]
     tunables: BTreeMap<String, i64>,
+    /// A tunable for whether the kernel was built with group scheduling: as the file says, and
+    /// otherwise on one CPU and where there are groups.
+    group_scheduling: Option<String>,
 }
 
 /// How a file was made.
@@ -56,6 +59,11 @@ pub fn of(file: &GoldenFile) -> Known {
             |(name, _): &(&String, &i64)| file.tunables.iter().all(|(other, _)| other != *name);
         let more = entry.tunables.iter().filter(unsaid);
         known.tunables.extend(more.map(|(name, value)| (name.clone(), *value)));
+        if let Some(name) = &entry.group_scheduling {
+            let by_default = file.cpus == 1 || !file.groups.is_empty();
+            let built = file.group_scheduling.unwrap_or(by_default);
+            known.tunables.push((name.clone(), built.into()));
+        }
     }
     known
 }

@@ -10,12 +10,14 @@ use crate::config::RunConfig;
 use crate::select::Choice;
 use crate::setup::{self, NewGroup};
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Observer, Scheduler};
-use schedlab_machine::Machine;
+use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId};
+use schedlab_machine::description::Description;
+use schedlab_machine::{ActionError, Machine, RunEnd};
 use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
 use schedlab_workload::programs::Kernel;
-use schedlab_workload::{Diagnostic, GoldenFile};
+use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// What came of a golden schedule.
@@ -175,8 +177,19 @@ fn is_vectors(text: &str) -> bool {
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Vec<Slice>, GoldenError> {
     let machine = run(file, choice, false, |scheduler| scheduler, SliceRecorder::new())?;
-    let (_, _, recorder) = machine.into_parts();
-    Ok(recorder.into_slices())
+    let (_, workload, recorder) = machine.into_parts();
+    let mut slices = recorder.into_slices();
+    // The machine numbers forked threads in order of birth, the file in the order in which it names
+    // them.
+    let initial = file.model.initial_threads();
+    let names: HashMap<&str, TaskId> =
+        file.threads.iter().map(String::as_str).zip((0..).map(TaskId)).collect();
+    for slice in slices.iter_mut().filter(|slice| slice.task.index() >= initial) {
+        let name = workload.thread_name(slice.task);
+        // One that the file does not name at all is none of its numbers.
+        slice.task = names.get(name.as_str()).copied().unwrap_or(TaskId(u32::MAX));
+    }
+    Ok(slices)
 }
 
 /// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
@@ -207,6 +220,11 @@ fn run<S: Scheduler, O: Observer>(
     let known = conventions::of(file);
     let mut conventions = file.conventions.unwrap_or(known.conventions);
     let mut config = RunConfig { hz: Some(file.hz), reasons, ..RunConfig::flat(file.cpus) };
+    config.machine = file.topology.clone().map(|topology| Description {
+        name: "golden".into(),
+        topology,
+        ..Description::flat(file.cpus).expect("a golden machine has 1 to 4096 CPUs")
+    });
     let mut wake_from_interrupt = true;
     for (name, value) in &file.tunables {
         // Settings of the machine rather than tunables of the kernel.
@@ -216,24 +234,68 @@ fn run<S: Scheduler, O: Observer>(
             _ => config.tunables.push((name.clone(), *value)),
         }
     }
-    config.tunables.extend(known.tunables);
+    // What the machine's build decides is there before anything is set.
+    config.tunables.splice(0..0, known.tunables);
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()
         .map(|group| NewGroup {
             parent: group.parent,
+            idle: group.idle,
+            limit_us: group.quota.and_then(|quota| {
+                quota.quota_us.map(|quota_us| (quota_us, quota.period_us, quota.burst_us))
+            }),
             ..NewGroup::weighing(&group.path, group.shares)
         })
         .collect();
-    let workload = file.workload(&setup::group_ids(groups.len()), conventions)?;
+    let group_ids = setup::group_ids(groups.len());
+    let workload = file.workload(&group_ids, conventions)?;
     let refuse = |error: crate::Error| GoldenError::Refused(error.to_string());
     let mut assembly = Assembly::new(&config, choice).map_err(refuse)?;
-    assembly.machine.reap = false;
+    assembly.machine.reap = file.reap;
     assembly.machine.wake_from_interrupt = wake_from_interrupt;
     assembly.groups = &groups;
     let mut machine = assembly.build_with(wrap, workload, observer).map_err(refuse)?;
-    machine.run(file.end_ns).map_err(|stop| GoldenError::Broken(stop.to_string()))?;
+    drive(file, &group_ids, &mut machine)?;
     Ok(machine)
+}
+
+/// Runs the machine, and does to it what the file says is done from outside.
+fn drive<S: Scheduler, O: Observer>(
+    file: &GoldenFile,
+    group_ids: &[GroupId],
+    machine: &mut Machine<S, Kernel, O>,
+) -> Result<(), GoldenError> {
+    let broken = |stop: schedlab_workload::Error| GoldenError::Broken(stop.to_string());
+    if !file.timetable.is_empty() {
+        let plan = GroupPlan::default();
+        file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
+        return Ok(());
+    }
+    for action in &file.actions {
+        if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
+            break;
+        }
+        let (mut task, mut attr) = (TaskId(0), SchedAttr::default());
+        if let Some(meant) = action.what.task() {
+            let name = &file.threads[meant.index()];
+            let workload = machine.workload();
+            let all = (0..machine.task_count() as u32).map(TaskId);
+            let Some(found) = all.clone().find(|&task| workload.thread_name(task) == *name) else {
+                // It is not born yet.
+                continue;
+            };
+            task = found;
+            attr = machine.task_attr(task);
+        }
+        match machine.act(&action.what.action(task, attr, group_ids)) {
+            // What the kernel refuses does nothing, and one that has ended has nothing done to it.
+            Ok(()) | Err(ActionError::Refused(_) | ActionError::Ended(_)) => {}
+            Err(error) => return Err(GoldenError::Refused(error.to_string())),
+        }
+    }
+    machine.run(file.end_ns).map_err(broken)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -146,6 +146,11 @@ pub(super) fn parse(text: &str) -> Result<Description, Mistake> {
     })
 }
 
+/// Reads the text of a section `topology`.
+pub(super) fn parse_topology(text: &str) -> Result<Topology, Mistake> {
+    serde_json::from_str::<Shape>(text).map_err(mistake_of)?.build()
+}
+
 /// What the JSON reader found wrong, and where.
 fn mistake_of(error: serde_json::Error) -> Mistake {
     let text = error.to_string();

@@ -144,6 +144,14 @@ impl Description {
     }
 }
 
+/// Reads how CPUs hang together, in the form that the `topology` of a description has.
+///
+/// # Errors
+/// A place in it, and what is wrong there.
+pub fn parse_topology(text: &str) -> Result<Topology, (String, String)> {
+    form::parse_topology(text)
+}
+
 /// The text of a preset's file, to make another of it.
 pub fn preset_text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(preset, _)| *preset == name).map(|(_, text)| *text)

@@ -12,8 +12,16 @@ use std::fmt;
 /// Something done to a running machine, by [`Machine::act`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Other scheduling attributes: `renice(1)`, `chrt(1)`.
+    /// Other scheduling attributes: `renice(1)`. Nothing happens if they are what they were.
     SetAttr {
+        /// Whose.
+        task: TaskId,
+        /// From now on.
+        attr: SchedAttr,
+    },
+    /// `sched_setscheduler(2)`, as `chrt(1)` calls it: other scheduling attributes. It is told to
+    /// the scheduler also if they are what they were.
+    SetScheduler {
         /// Whose.
         task: TaskId,
         /// From now on.
@@ -140,8 +148,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// When it cannot be done; nothing has changed then.
     pub fn act(&mut self, action: &Action) -> Result<(), ActionError> {
         self.platform.set_now_ns(self.now_ns);
+        self.from_outside = true;
         let result = self.perform(action);
         self.apply_requests();
+        self.from_outside = false;
         result
     }
 
@@ -151,6 +161,17 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 self.living(task)?;
                 let by = self.cpu_near_if_born(task);
                 self.set_attr(task, attr, by).map_err(ActionError::Refused)
+            }
+            Action::SetScheduler { task, attr } => {
+                self.living(task)?;
+                let by = self.cpu_near_if_born(task);
+                if self.settings[task.index()].attr != attr {
+                    return self.set_attr(task, attr, by).map_err(ActionError::Refused);
+                }
+                if self.tasks[task.index()].unborn.is_none() {
+                    self.scheduler.set_same_attr(&mut self.platform, task, by);
+                }
+                Ok(())
             }
             Action::SetAffinity { task, ref allowed } => {
                 self.living(task)?;

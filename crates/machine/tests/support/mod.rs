@@ -88,7 +88,11 @@ impl Workload for World {
                     self.tasks.push((SchedAttr::nice(0), allowed.clone(), job));
                     self.computed.push(false);
                     Op::Fork {
-                        attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }),
+                        attr: Box::new(TaskAttr {
+                            allowed,
+                            inherits: false,
+                            ..TaskAttr::default()
+                        }),
                         delay_ns: 0,
                     }
                 }

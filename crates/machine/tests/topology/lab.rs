@@ -142,7 +142,7 @@ pub fn forks_hogs(children: usize) -> Programs {
     let mut parent = Vec::new();
     for _ in 0..children {
         let attr = Box::new(TaskAttr::default());
-        parent.push(Op::Fork { attr, delay_ns: 0 });
+        parent.push(Op::Fork { attr, inherits: false, delay_ns: 0 });
         parent.push(Op::Run { ns: MS });
     }
     Programs::new(vec![(new_task(CpuSet::All, 0), parent)], vec![vec![HOG]; children])

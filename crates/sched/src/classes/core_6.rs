@@ -967,6 +967,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.report_moves();
     }
 
+    /// A deadline task's child would have no bandwidth of its own.
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        match self.class_of(self.core.pid(task)) {
+            ClassId::Deadline => Err(Errno::Again),
+            _ => Ok(()),
+        }
+    }
+
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let pid = self.core.pid(task);
         let cpu = self.core.cpu_of(pid);

@@ -46,7 +46,8 @@ impl Kernel {
         let this = &mut self.tasks[number as usize];
         let objects = &mut self.objects;
         match step {
-            Step::Run(0) | Step::Sleep(0) | Step::Exec => {}
+            Step::Run(0) | Step::Sleep(0) => {}
+            Step::Exec => return op(Op::Exec),
             Step::Run(ns) => return op(Op::Run { ns }),
             Step::RunUntil(until_ns) => {
                 if until_ns > now_ns {
@@ -255,7 +256,7 @@ impl Kernel {
                     address_space: self.address_space(spawn.thread.then_some(space)),
                 };
                 self.forking = Some(Forking::Program(spawn, attr.clone()));
-                return op(Op::Fork { attr: Box::new(attr), delay_ns: 0 });
+                return op(Op::Fork { attr: Box::new(attr), inherits: false, delay_ns: 0 });
             }
             Step::ForkScript(script) => {
                 if self.tasks.len() >= THREADS_MAX {
@@ -266,7 +267,8 @@ impl Kernel {
                 let attr = self.script_attr(script);
                 let start_ns = now_ns.saturating_add(delay_ns);
                 self.forking = Some(Forking::Script(script, attr.clone(), start_ns));
-                return op(Op::Fork { attr: Box::new(attr), delay_ns });
+                let inherits = self.conventions.forks_inherit;
+                return op(Op::Fork { attr: Box::new(attr), inherits, delay_ns });
             }
             Step::WaitChild => {
                 if this.zombies > 0 {

@@ -105,7 +105,8 @@ pub enum Step {
     /// Start a task that executes one of the kernel's [`Scripts`](super::Scripts), by its place
     /// there, after that script's delay.
     ForkScript(u32),
-    /// Go over to another program: the cost of `execve(2)`. The program itself goes on as it is.
+    /// `execve(2)`: costs what it costs, and the scheduler may choose another CPU. The program
+    /// itself goes on as it is.
     Exec,
     /// Wait until a child has ended that was not waited for yet. Nothing if there is none.
     WaitChild,

@@ -37,6 +37,7 @@ pub enum Kind {
     SemWait,
     Yield,
     Fork,
+    Exec,
     Mem,
     MemRun,
     IoRun,
@@ -64,7 +65,7 @@ pub const PROPERTIES: [&str; 11] = [
 ];
 
 /// How an event's key begins. Where several fit, the longest counts.
-pub const EVENTS: [(&str, Kind); 21] = [
+pub const EVENTS: [(&str, Kind); 22] = [
     ("run", Kind::Run),
     ("runtime", Kind::Runtime),
     ("sleep", Kind::Sleep),
@@ -83,6 +84,7 @@ pub const EVENTS: [(&str, Kind); 21] = [
     ("sem_wait", Kind::SemWait),
     ("yield", Kind::Yield),
     ("fork", Kind::Fork),
+    ("exec", Kind::Exec),
     ("mem", Kind::Mem),
     ("memrun", Kind::MemRun),
     ("iorun", Kind::IoRun),

@@ -180,7 +180,7 @@ fn write_event(object: &mut Object<'_>, event: &Event) {
         Action::Wait { condition, mutex } | Action::Sync { condition, mutex } => {
             write!(out, "{{\"ref\": {}, \"mutex\": {}}}", quote(condition), quote(mutex))
         }
-        Action::Yield => write!(out, "\"\""),
+        Action::Yield | Action::Exec => write!(out, "\"\""),
         Action::MemRun(run) => write!(out, "{}", mem_run(run)),
     };
 }

@@ -9,7 +9,7 @@ const DEFAULT: Release = Release {
     version: "6.18",
     also: &["6.18.15"],
     summary: "the running task is protected up to a point in virtual time",
-    golden: &[("eevdf", "6.18.15"), ("deadline", "6.18.15")],
+    golden: &[("eevdf", "6.18.15"), ("eevdf", "6.18.2"), ("deadline", "6.18.15")],
     hz_default: 1000,
     hz_range: (100, 1000),
     cpus_max: 4096,

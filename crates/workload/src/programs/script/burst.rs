@@ -64,6 +64,7 @@ impl Kernel {
                 | Instr::Unpark { .. }
                 | Instr::SemPost { .. }
                 | Instr::Yield
+                | Instr::Exec
                 | Instr::Fork { .. } => {}
             }
             pc += 1;

@@ -155,6 +155,8 @@ pub enum Instr {
         /// Its place in [`Scripts::scripts`].
         program: u32,
     },
+    /// `execve(2)`.
+    Exec,
     /// Have a disk serve a request, and wait for it.
     Io {
         /// Which disk.
@@ -366,7 +368,8 @@ impl Scripts {
             | Instr::Runtime { .. }
             | Instr::Sleep { .. }
             | Instr::Park
-            | Instr::Yield => true,
+            | Instr::Yield
+            | Instr::Exec => true,
         }
     }
 }
@@ -389,7 +392,8 @@ pub enum AddressSpaces {
 pub struct Conventions {
     /// A script that ends with a sleep ends when the sleep does, without being queued again.
     pub exit_from_sleep: bool,
-    /// A phase's priority after a sleep (or at the start) is set before the task is queued.
+    /// A phase's priority, policy, affinity and group after a sleep (or at the start) are set before
+    /// the task is queued.
     pub renice_before_wake: bool,
     /// A phase's priority after a sleep (or at the start) is passed over.
     pub renice_only_running: bool,
@@ -397,6 +401,9 @@ pub struct Conventions {
     pub yield_goes_on: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
+    /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
+    /// what their own task says.) All golden schedules are so.
+    pub forks_inherit: bool,
     /// Who shares an address space.
     pub address_spaces: AddressSpaces,
 }
