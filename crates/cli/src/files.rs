@@ -39,6 +39,28 @@ pub fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// That what stands in a file which `option` is to write may be lost: there is none, or it is empty,
+/// or `is_ours` knows it as an earlier result of the same kind (`what`). A file whose name came after the
+/// option by mistake would be lost otherwise. (What is there and is no file is written to.)
+///
+/// # Errors
+/// It may not.
+pub fn check_replaceable(
+    path: &Path,
+    option: &str,
+    what: &str,
+    is_ours: impl FnOnce(&str) -> bool,
+) -> Result<(), String> {
+    let old = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
+    if !old || read(path).is_ok_and(|there| is_ours(&there.text)) {
+        return Ok(());
+    }
+    Err(format!(
+        "{option}: {} is there and is not {what}, so it is not written over; name another file",
+        path.display()
+    ))
+}
+
 /// Writes a file under another name first, so that under its own it is there in whole or, as
 /// before, not at all. What is there and is no file (`/dev/stdout`) is written to.
 ///

@@ -8,6 +8,7 @@ mod args;
 mod bench_args;
 mod bench_options;
 mod commands;
+mod escape;
 mod files;
 mod mix_args;
 mod options;
@@ -52,8 +53,21 @@ enum Status {
     Error,
 }
 
+/// What the command line's parser has to say. What is wrong quotes arguments and files, so it goes
+/// out without colours and control characters.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let _ = write!(io::stderr(), "{}", escape::harmless(&error.to_string()));
+    ExitCode::from(2)
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args, &mut output),

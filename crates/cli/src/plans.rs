@@ -36,14 +36,7 @@ pub fn prepare(plan: &Plan, file: Option<&str>) -> Result<Prepared, Failure> {
 /// Writes a plan, and says that nothing was run. Only what is a plan, or empty, is written over: a
 /// workload whose name came after `--plan-out` by mistake would be lost.
 pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
-    let old = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
-    if old && !files::read(path).is_ok_and(|there| Plan::is_plan(&there.text)) {
-        return Err(Failure::Message(format!(
-            "--plan-out: {} is there and is not a plan, so it is not written over; name another \
-             file",
-            path.display()
-        )));
-    }
+    files::check_replaceable(path, "--plan-out", "a plan", Plan::is_plan)?;
     files::write_whole(path, &plan.to_json())?;
     complain(&format!("note: nothing was run; the plan is in {}", path.display()));
     Ok(())

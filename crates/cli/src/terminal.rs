@@ -1,5 +1,6 @@
 //! Standard output, complaints, and progress on a terminal.
 
+use crate::escape::{self, harmless};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_report::Style;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -21,30 +22,35 @@ impl Output {
     pub fn new() -> Output {
         Output { to: BufWriter::new(io::stdout()), terminal: io::stdout().is_terminal() }
     }
+
+    /// Writes text that this program has coloured.
+    pub fn write_styled(&mut self, text: &str) -> io::Result<()> {
+        self.to.write_all(escape::harmless_styled(text).as_bytes())?;
+        self.end_lines(text.as_bytes())
+    }
+
+    fn end_lines(&mut self, written: &[u8]) -> io::Result<()> {
+        if self.terminal && written.contains(&b'\n') {
+            self.to.flush()?;
+        }
+        Ok(())
+    }
 }
 
 impl Write for Output {
+    /// All of it, with control characters spelled out.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        if self.terminal && bytes.contains(&b'\n') {
-            self.to.flush()?;
+        match escape::harmless_bytes(bytes) {
+            None => self.to.write_all(bytes)?,
+            Some(text) => self.to.write_all(text.as_bytes())?,
         }
-        Ok(written)
+        self.end_lines(bytes)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
-}
-
-/// `text` without characters that would command the terminal: names in files can hold any.
-pub fn harmless(text: &str) -> String {
-    let spelled = |c: char| match c {
-        '\n' | '\t' => c.to_string(),
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(spelled).collect()
 }
 
 /// Says on standard error what is wrong.

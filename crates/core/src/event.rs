@@ -2,7 +2,7 @@
 
 use crate::errno::Errno;
 use crate::reason::{Account, Rule};
-use crate::{BlockReason, CpuId, CpuSet, GroupId, SchedAttr, TaskAttr, TaskId, Waker};
+use crate::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, TaskId, Waker};
 
 /// Something that happens, with the virtual time given beside it.
 ///
@@ -104,12 +104,17 @@ pub enum Event<'a> {
         /// By which rule.
         why: Rule,
     },
-    /// A task was refused what was asked for it.
+    /// A task was refused what was asked for it, and goes on without.
     Refused {
         /// Which.
         task: TaskId,
-        /// Why.
+        /// What was asked.
+        request: Request,
+        /// Why not.
         errno: Errno,
+        /// Whether somebody asked who acts on the machine from outside, and was told; not the
+        /// workload.
+        from_outside: bool,
     },
     /// A CPU has had its tick.
     Ticked {
@@ -124,6 +129,19 @@ pub enum Event<'a> {
     },
     /// The run is over.
     Finished,
+}
+
+/// What can be asked for a task, and refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// This policy, with its parameters.
+    Policy(Policy),
+    /// An affinity.
+    Affinity,
+    /// To be in another group.
+    Group,
+    /// To fork.
+    Fork,
 }
 
 /// Events of which the rules do not matter, for those who make them by hand.

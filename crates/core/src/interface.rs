@@ -26,7 +26,9 @@
 //! rest of its instant.
 
 use crate::control::{Command, ControlError, Reply};
-use crate::{Clairvoyant, CpuId, CpuSet, Inspect, Platform, SchedAttr, TaskAttr, TaskId, TimerKey};
+use crate::{
+    Clairvoyant, CpuId, CpuSet, Errno, Inspect, Platform, SchedAttr, TaskAttr, TaskId, TimerKey,
+};
 use alloc::boxed::Box;
 
 /// Who brings a new task into being.
@@ -200,6 +202,16 @@ pub trait Scheduler {
         let _ = (platform, task, allowed);
     }
 
+    /// Whether `task`, which runs, may fork. Asked before each fork by a task; if not, there is no
+    /// child, and the task goes on. By default everybody may.
+    ///
+    /// # Errors
+    /// What `fork(2)` would say.
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        let _ = task;
+        Ok(())
+    }
+
     /// The parent of the dead `task` takes note of its end (`wait(2)`). `parent` is none if init
     /// does.
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
@@ -288,6 +300,10 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     #[inline]
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         (**self).set_affinity(platform, task, allowed);
+    }
+    #[inline]
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        (**self).may_fork(task)
     }
     #[inline]
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {

@@ -43,7 +43,7 @@ pub use control::{Administer, Command, ControlError, Quota, Reply};
 pub use cpu_bits::CpuBits;
 pub use cpu_set::CpuSet;
 pub use errno::{Errno, Refused};
-pub use event::{Event, Observer};
+pub use event::{Event, Observer, Request};
 pub use inspect::{Inspect, Load, Promises};
 pub use interface::{BlockReason, GroupStats, Parent, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};

@@ -11,7 +11,7 @@ use crate::setup::{self, NewGroup};
 use schedlab_core::{BuildConfig, Scheduler};
 use schedlab_machine::costs::{Energy, Overheads, Setup};
 use schedlab_machine::{Config, Counts, Machine, Observer, RunEnd, Workload};
-use schedlab_measure::{Fairness, GroupUsage, Slice, Span, Stats};
+use schedlab_measure::{Fairness, GroupUsage, Refusals, Slice, Span, Stats};
 use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 
 /// All that a machine is made of, but for workload and observers.
@@ -109,6 +109,7 @@ pub(crate) struct Observed<'a> {
     pub stats: &'a Stats,
     pub fairness: Option<&'a Fairness>,
     pub group_usage: Option<&'a GroupUsage>,
+    pub refusals: Option<&'a Refusals>,
     pub slices: Option<Vec<Slice>>,
     pub spans: Option<Vec<Span>>,
 }
@@ -139,6 +140,7 @@ pub(crate) fn report(
         tasks: observed.tasks,
         groups: observed.groups,
         group_usage: observed.group_usage,
+        refusals: observed.refusals,
         stats: observed.stats,
         fairness: observed.fairness,
         slices: observed.slices,

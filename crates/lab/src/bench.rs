@@ -4,6 +4,7 @@ use crate::assembly::{self, Assembly, Observed, Outcome};
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
+use crate::refused;
 use crate::report_of::TaskInfo;
 use crate::run::Run;
 use crate::select::{Choice, Needs};
@@ -11,7 +12,7 @@ use crate::setup::{self, NewGroup};
 use schedlab_bench::{Chosen, Conditions, End, Values};
 use schedlab_core::{Event, Observer, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Action, Machine, RunEnd};
-use schedlab_measure::Stats;
+use schedlab_measure::{Refusals, Stats};
 use schedlab_workload::Reason;
 use schedlab_workload::programs::{Kernel, PartId, Profile};
 
@@ -96,7 +97,8 @@ impl Bench {
             .collect();
         let mut assembly = Assembly::new(config, choice)?;
         assembly.groups = &groups;
-        let mut machine = assembly.build(os, (Stats::new(config.cpus, &[]), others))?;
+        let mut machine =
+            assembly.build(os, ((Stats::new(config.cpus, &[]), Refusals::new()), others))?;
         let limit_ns =
             prepared.limit_ns.unwrap_or(u64::MAX).min(config.limit_ns.unwrap_or(u64::MAX));
         let end = match run_parts(&mut machine, limit_ns) {
@@ -106,9 +108,13 @@ impl Bench {
         };
         let now_ns = machine.now_ns();
         machine.observer_mut().on(now_ns, Event::Finished);
-        let warning = (end == RunEnd::Stuck).then(|| report_stuck(machine.workload(), now_ns));
+        let refusals = &machine.observer().0.1;
+        let refused = refused::text(refusals, |task| machine.workload().thread_name(task));
+        let stuck = (end == RunEnd::Stuck).then(|| report_stuck(machine.workload(), now_ns));
+        let warnings: Vec<String> = refused.into_iter().chain(stuck).collect();
+        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         let outcome = Outcome::of(&machine, end);
-        let (scheduler, os, (stats, others)) = machine.into_parts();
+        let (scheduler, os, ((stats, refusals), others)) = machine.into_parts();
         let findings =
             (prepared.finish)(&End { now_ns, part: PartId::default(), os: &os, stats: &stats });
         let observed = Observed {
@@ -117,6 +123,7 @@ impl Bench {
             stats: &stats,
             fairness: None,
             group_usage: None,
+            refusals: Some(&refusals),
             slices: None,
             spans: None,
         };

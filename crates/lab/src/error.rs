@@ -1,5 +1,6 @@
 //! Why a run cannot be made, or came to nothing: [`Error`].
 
+use crate::run::Run;
 use crate::select::UnknownScheduler;
 use schedlab_bench::BadValue;
 use schedlab_core::TunableError;
@@ -67,8 +68,14 @@ pub enum Error {
     #[error(transparent)]
     Stopped(#[from] schedlab_workload::Error),
     /// All tasks that are left sleep, and nobody will ever wake them.
-    #[error("no task can ever run again: {0}")]
-    Stuck(String),
+    #[error("no task can ever run again: {waits}")]
+    Stuck {
+        /// Who waits for whom.
+        waits: String,
+        /// The run as far as it came, with a warning that says so: where others ran to their ends
+        /// it can stand beside them.
+        run: Box<Run>,
+    },
     /// The scheduler, or what drives it, failed.
     #[error(
         "the simulation broke down, which is a fault of this program, or of the scheduler if it is \

@@ -64,6 +64,7 @@ mod error;
 pub mod machines;
 pub mod parallel;
 pub mod plan;
+mod refused;
 pub mod report_of;
 pub mod run;
 pub mod select;

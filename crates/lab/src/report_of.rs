@@ -3,15 +3,15 @@
 //! The observers of `schedlab-measure` know nothing of reports, and the data of `schedlab-report`
 //! nothing of observers or machines; this is where both are known.
 
-use schedlab_core::{GroupId, GroupStats, SchedAttr, TaskId, Tunable};
+use schedlab_core::{GroupId, GroupStats, Request, SchedAttr, TaskId, Tunable};
 use schedlab_machine::costs::{Energy, Overhead, Overheads};
 use schedlab_machine::{Counts, RunEnd};
 use schedlab_measure::stats::key_numbers;
-use schedlab_measure::{Fairness, GroupUsage, Slice, Span, Stats, TaskStats};
+use schedlab_measure::{Fairness, GroupUsage, Refusal, Refusals, Slice, Span, Stats, TaskStats};
 use schedlab_report::data::{
     BucketRow, CpuFigures, End, EndState, EnergyFigures, FairnessFigures, GroupFigures, IdleRow,
-    KernelFigures, KeyFigures, KindRow, MachineInfo, RunReport, SchedulerInfo, SliceRow, SpanRow,
-    Spread, TaskFigures, ThrottleFigures, Totals, TunableValue, ratio,
+    KernelFigures, KeyFigures, KindRow, MachineInfo, RefusalRow, RunReport, SchedulerInfo,
+    SliceRow, SpanRow, Spread, TaskFigures, ThrottleFigures, Totals, TunableValue, ratio,
 };
 
 /// What the workload knows of a task.
@@ -23,7 +23,7 @@ pub struct TaskInfo {
     pub key: String,
     /// Its group as a path; empty = the root.
     pub group: String,
-    /// What it was born with.
+    /// What is in force.
     pub attr: SchedAttr,
     /// Loops of its program that it has finished.
     pub loops_finished: u64,
@@ -67,6 +67,8 @@ pub struct RunInputs<'a> {
     pub stats: &'a Stats,
     /// The observer, after the run is finished, if it was there.
     pub fairness: Option<&'a Fairness>,
+    /// What tasks were refused, if that was observed.
+    pub refusals: Option<&'a Refusals>,
     /// What was recorded, if it was.
     pub slices: Option<Vec<Slice>>,
     /// What was recorded, if it was.
@@ -76,7 +78,7 @@ pub struct RunInputs<'a> {
 /// Puts a run's report together.
 pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
     let RunInputs { stats, fairness, .. } = inputs;
-    let tasks = task_figures(inputs.tasks, stats, fairness);
+    let tasks = task_figures(inputs.tasks, stats, fairness, inputs.refusals);
     let started = || tasks.iter().filter(|task| task.start_ns.is_some());
     RunReport {
         scheduler: inputs.scheduler,
@@ -88,6 +90,8 @@ pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
         kernel: inputs.overheads.as_ref().map(kernel_figures),
         energy: inputs.energy.as_ref().map(energy_figures),
         fairness: fairness.map(fairness_figures),
+        refused: inputs.refusals.map_or(0, Refusals::count),
+        refusals: inputs.refusals.map_or(&[][..], Refusals::kept).iter().map(refusal_row).collect(),
         wakeup_latency: stats.latency().into(),
         wakeup_latency_histogram: stats.latency().filled().map(BucketRow::from).collect(),
         start_latency: stats.start_latency().into(),
@@ -107,6 +111,7 @@ fn task_figures(
     infos: &[TaskInfo],
     stats: &Stats,
     fairness: Option<&Fairness>,
+    refusals: Option<&Refusals>,
 ) -> Vec<TaskFigures> {
     let never = TaskStats::default();
     (0..stats.task_count().max(infos.len()))
@@ -128,6 +133,7 @@ fn task_figures(
                 policy: info.attr.policy.name().into(),
                 nice: info.attr.nice,
                 rt_priority: info.attr.rt_priority,
+                refused: refusals.map_or(0, |seen| seen.of_task(TaskId(number as u32))),
                 start_ns: did.start_ns,
                 first_run_ns: did.first_run_ns,
                 end_ns: did.end_ns,
@@ -336,6 +342,26 @@ fn fairness_figures(fairness: &Fairness) -> FairnessFigures {
 
 fn slice_row(slice: &Slice) -> SliceRow {
     SliceRow(slice.cpu.0, slice.start_ns, slice.end_ns, slice.task.0)
+}
+
+fn refusal_row(refusal: &Refusal) -> RefusalRow {
+    RefusalRow {
+        at_ns: refusal.at_ns,
+        task: refusal.task.0,
+        asked: asked(refusal.request).into(),
+        errno: refusal.errno.name().into(),
+        policy: refusal.policy.name().into(),
+    }
+}
+
+/// What was asked for a task, in a word.
+pub(crate) fn asked(request: Request) -> &'static str {
+    match request {
+        Request::Policy(policy) => policy.name(),
+        Request::Affinity => "affinity",
+        Request::Group => "group",
+        Request::Fork => "fork",
+    }
 }
 
 fn span_row(span: &Span) -> SpanRow {

@@ -9,10 +9,12 @@ use crate::select::{Choice, Needs};
 use crate::setup::{self, NewGroup};
 use schedlab_bench::Findings;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Observer, Scheduler, TaskId, Tunable};
+use schedlab_core::{GroupId, Observer, SchedAttr, Scheduler, TaskId, Tunable};
 use schedlab_machine::{Machine, Order, RunEnd, SplitMix64, TaskState};
 use schedlab_measure::stats::key_numbers;
-use schedlab_measure::{Fairness, Group, GroupUsage, SliceRecorder, SpanRecorder, Stats, Weights};
+use schedlab_measure::{
+    Fairness, Group, GroupUsage, Refusals, SliceRecorder, SpanRecorder, Stats, Weights,
+};
 use schedlab_report::RunReport;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 use schedlab_workload::timetable::{self, Surroundings};
@@ -124,6 +126,20 @@ impl Experiment {
         })
     }
 
+    /// What the user should know about workload and timetable: what never happens, what takes long.
+    pub fn notes(&self) -> Vec<String> {
+        const MOST: usize = 10;
+        let until_ns = self.until_ns();
+        let mut notes = rt_app::notes(&self.model, until_ns);
+        notes.extend(self.timetable.notes(&self.model, until_ns));
+        let more = notes.len().saturating_sub(MOST);
+        notes.truncate(MOST);
+        if more > 0 {
+            notes.push(format!("and {more} more like these"));
+        }
+        notes
+    }
+
     /// The tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
         self.config.tunables_of(choice)
@@ -182,20 +198,31 @@ impl Experiment {
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns().unwrap_or(u64::MAX);
         let outcome = timetable.run(&mut machine, &self.groups, &ids, until_ns)?;
-        let mut warnings: Vec<String> = report_refusals(&outcome).into_iter().collect();
+        let mut warnings: Vec<String> = vec![];
+        warnings.extend(refused_to_tasks(machine.workload(), &machine.observer().0.1));
+        warnings.extend(report_refusals(&outcome));
+        if !outcome.undone.is_empty() {
+            let end_s = machine.now_ns() as f64 / 1e9;
+            let lines = outcome.undone.join("`, `");
+            warnings
+                .push(format!("all was over at {end_s:.6} s, so this was never done: `{lines}`"));
+        }
+        let mut deadlock = None;
         if outcome.end == RunEnd::Stuck {
             let waits = report_stuck(&machine);
             // That tasks are stopped or frozen and nobody lets them go on is what was asked for;
             // that some wait in vain is not.
             if self.until_ns().is_none() && !machine.workload().wait_graph().waiting.is_empty() {
-                return Err(Error::Stuck(waits));
+                deadlock = Some(waits.clone());
             }
             let at_s = machine.now_ns() as f64 / 1e9;
             warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
         }
         let outcome = Outcome::of(&machine, outcome.end);
-        let (scheduler, vm, (((stats, fairness), recorded), others)) = machine.into_parts();
-        let ((slices, spans), usage) = recorded;
+        let in_force: Vec<SchedAttr> =
+            (0..machine.task_count() as u32).map(|task| machine.task_attr(TaskId(task))).collect();
+        let (scheduler, vm, ((measures, refusals), others)) = machine.into_parts();
+        let ((stats, fairness), ((slices, spans), usage)) = measures;
         let has_limits = choice.release.can.quotas;
         let group_infos: Vec<GroupInfo> = (self.groups.groups().iter().zip(&ids))
             .map(|(group, &id)| GroupInfo {
@@ -204,17 +231,22 @@ impl Experiment {
             })
             .collect();
         let observed = Observed {
-            tasks: &task_infos(&vm),
+            tasks: &task_infos(&vm, &in_force),
             groups: &group_infos,
             stats: &stats,
             fairness: Some(&fairness),
             group_usage: usage.as_ref(),
+            refusals: Some(&refusals),
             slices: slices.map(SliceRecorder::into_slices),
             spans: spans.map(SpanRecorder::into_spans),
         };
         let report = assembly::report(config, choice, config.seed, outcome, &*scheduler, observed);
         let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-        Ok((Run { report, findings: Findings::default(), warning }, others))
+        let run = Run { report, findings: Findings::default(), warning };
+        match deadlock {
+            None => Ok((run, others)),
+            Some(waits) => Err(Error::Stuck { waits, run: Box::new(run) }),
+        }
     }
 
     /// What measures the run.
@@ -231,30 +263,39 @@ impl Experiment {
             .collect();
         let cpus = self.config.cpus;
         let weights = Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO);
-        (
+        let measures = (
             (Stats::new(cpus, &keys), Fairness::new(cpus, weights, &fair_groups, keys.len())),
             (
                 (self.record.then(SliceRecorder::new), self.record.then(SpanRecorder::new)),
                 (!groups.is_empty()).then(|| GroupUsage::new(cpus, setup::parents(groups))),
             ),
-        )
+        );
+        (measures, Refusals::new())
     }
 }
 
 /// The observers that make the report.
-type Measures =
-    ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>));
+type Measures = (
+    ((Stats, Fairness), ((Option<SliceRecorder>, Option<SpanRecorder>), Option<GroupUsage>)),
+    Refusals,
+);
 
-fn task_infos(vm: &Kernel) -> Vec<TaskInfo> {
+/// What `attrs` are in force, by task.
+fn task_infos(vm: &Kernel, attrs: &[SchedAttr]) -> Vec<TaskInfo> {
     vm.threads()
         .map(|thread| TaskInfo {
             name: vm.thread_name(thread.task),
             key: thread.key.into(),
             group: thread.group.into(),
-            attr: thread.sched,
+            attr: attrs[thread.task.index()],
             loops_finished: thread.rounds,
         })
         .collect()
+}
+
+/// What the kernel refused to tasks of the workload.
+fn refused_to_tasks(vm: &Kernel, refusals: &Refusals) -> Option<String> {
+    crate::refused::text(refusals, |task| vm.thread_name(task))
 }
 
 /// What of the timetable the machine refused.

@@ -85,6 +85,7 @@ fn run(
         group_usage: None,
         stats: &stats,
         fairness: Some(&fairness),
+        refusals: None,
         slices: Some(slices.into_slices()),
         spans: Some(spans.into_spans()),
     })

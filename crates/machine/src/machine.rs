@@ -32,8 +32,8 @@ use costs::{Modelled, Work};
 use groups::Groups;
 use schedlab_core::platform::{Migration, TimerOrder};
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Platform, Question, Rule,
-    SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
+    BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Platform, Policy,
+    Question, Request, Rule, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, TimerPhase, Waker,
 };
 use signals::{Restart, Signals};
 use std::collections::VecDeque;
@@ -205,6 +205,10 @@ pub struct Machine<S, W, O> {
     /// The CPU that is just going off line: no longer in `online`, but not gone before it has
     /// rescheduled.
     leaving: Option<CpuId>,
+    /// What the scheduler is being asked, should it refuse.
+    request: Request,
+    /// Somebody acts on the machine from outside.
+    from_outside: bool,
     /// What operations cost; none on an idealised machine.
     costs: Option<Box<Modelled>>,
     now_ns: u64,
@@ -264,6 +268,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             groups: Groups::default(),
             online: CpuSet::All,
             leaving: None,
+            request: Request::Policy(Policy::Other),
+            from_outside: false,
             costs: None,
             now_ns: 0,
         }
@@ -509,6 +515,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                         let _ = self.set_attr(task, attr, self.scheduler.cpu_of(task));
                     }
                 },
+                Op::SetAffinity { task: target, allowed } if target == task => {
+                    if newborn.is_some() {
+                        self.settings[task.index()].reported.clone_from(&allowed);
+                    }
+                    let _ = self.set_affinity(task, &allowed);
+                }
+                Op::SetGroup { task: target, group } if target == task => {
+                    let _ = self.set_group(task, group);
+                }
                 Op::Exit => {
                     if newborn.is_none() {
                         self.scheduler.kill(&mut self.platform, task);
@@ -569,13 +584,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.enter_kernel(cpu);
         }
         self.platform.forget_rules();
+        self.request = Request::Policy(attr.sched.policy);
         self.scheduler.fork(&mut self.platform, task, attr, parent);
         if let Parent::Task { cpu, .. } = parent {
             self.charge(cpu, Work::NewTask, self.scheduler.cpu_of(task));
         }
-        if self.refusal_of(task).is_some() {
-            self.settings[task.index()].attr = SchedAttr::nice(attr.sched.nice);
-        }
+        let instead;
+        let attr = if self.refusal_of(task).is_none() {
+            attr
+        } else {
+            let sched = SchedAttr::nice(attr.sched.nice);
+            self.settings[task.index()].attr = sched;
+            self.workload.attr_refused(task, &sched);
+            instead = TaskAttr { sched, ..attr.clone() };
+            &instead
+        };
         let forked_by = match parent {
             Parent::External => None,
             Parent::Task { task, .. } => Some(task),
@@ -585,6 +608,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         let (placed, preempts) = self.placement_rules();
         self.observer.on(self.now_ns, Event::Started { task, cpu, placed, preempts });
         self.apply_requests();
+        let row = &self.settings[task.index()];
+        if self.groups.has_cpusets() && self.usable(&row.allowed, row.group).is_none() {
+            // Where its owner wants it its group may not be.
+            self.refused(task, Request::Affinity, Errno::Invalid);
+        }
     }
 
     #[inline]
@@ -682,15 +710,21 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                     self.wake(other, Waker::Task { task, cpu, sync });
                 }
-                Op::Fork { mut attr, inherits, delay_ns } => {
-                    if inherits {
-                        let parent = &self.settings[task.index()];
-                        attr.sched = parent.attr;
-                        attr.allowed.clone_from(&parent.allowed);
-                        attr.group = parent.group;
+                Op::Fork { mut attr, inherits, delay_ns } => match self.scheduler.may_fork(task) {
+                    Ok(()) => {
+                        if inherits {
+                            let parent = &self.settings[task.index()];
+                            attr.sched = parent.attr;
+                            attr.allowed.clone_from(&parent.allowed);
+                            attr.group = parent.group;
+                        }
+                        self.fork(task, cpu, attr, delay_ns);
                     }
-                    self.fork(task, cpu, attr, delay_ns);
-                }
+                    Err(errno) => {
+                        self.workload.fork_refused(self.now_ns, task);
+                        self.refused(task, Request::Fork, errno);
+                    }
+                },
                 Op::Exec => {
                     self.enter_kernel(cpu);
                     self.scheduler.exec(&mut self.platform, cpu, task);
@@ -730,8 +764,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     }
                 }
                 Op::SetGroup { task: target, group } => {
-                    // Refused (a deadline task and a group without its CPUs), it stays where it is.
-                    let _ = self.set_group(target, group);
+                    if let Err(error) = self.set_group(target, group) {
+                        // It stays where it is.
+                        self.group_refused(target, &error);
+                    }
                     if !self.tasks[task.index()].signals.is_empty() {
                         // It has gone to a group that is frozen.
                         return Ok(());
@@ -817,10 +853,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Lifecycle::Unborn(unborn) => unborn.sched = attr,
             Lifecycle::Dead => {}
             Lifecycle::Alive => {
+                self.request = Request::Policy(attr.policy);
                 self.scheduler.set_attr(&mut self.platform, task, &attr, by);
                 let refused = self.refusal_of(task);
                 if refused.is_some() {
                     self.settings[task.index()].attr = old;
+                    self.workload.attr_refused(task, &old);
                 } else {
                     self.observer.on(self.now_ns, Event::AttrChanged { task, attr: &attr });
                 }
@@ -840,10 +878,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             Lifecycle::Alive => {
                 let Some(usable) = self.usable(allowed, group) else {
                     // As sched_setaffinity(2): none of them is on line, or none is its group's.
-                    self.platform.refuse(task, Errno::Invalid);
-                    self.apply_requests();
+                    self.refused(task, Request::Affinity, Errno::Invalid);
                     return Err(Errno::Invalid);
                 };
+                self.request = Request::Affinity;
                 self.report_usable(task, usable)?;
                 self.observer.on(self.now_ns, Event::AffinityChanged { task, allowed });
             }
@@ -861,6 +899,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.settings[task.index()].group = group;
         self.freeze_by_group(task);
         Ok(())
+    }
+
+    /// Tells the observer that `task` was refused what was asked for it.
+    #[cold]
+    fn refused(&mut self, task: TaskId, request: Request, errno: Errno) {
+        let from_outside = self.from_outside;
+        self.observer.on(self.now_ns, Event::Refused { task, request, errno, from_outside });
     }
 
     /// Whether `task` is unborn, alive or dead: what becomes of an order about it.
@@ -971,8 +1016,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             let Migration { task, from, to, why } = moved;
             self.observer.on(self.now_ns, Event::Migrated { task, from, to, why });
         }
+        let (request, from_outside) = (self.request, self.from_outside);
         for (task, errno) in self.platform.refusals.drain(..) {
-            self.observer.on(self.now_ns, Event::Refused { task, errno });
+            let refused = Event::Refused { task, request, errno, from_outside };
+            self.observer.on(self.now_ns, refused);
         }
     }
 

@@ -121,7 +121,8 @@ pub trait Workload {
 
     /// The sleep of `task` is over, or it is about to start. Some golden schedules have programs
     /// that act at this point, before they are queued: what is returned is done, and the question
-    /// put again; [`Op::SetAttr`] of itself and [`Op::Exit`] are allowed. None: wake it.
+    /// put again; [`Op::SetAttr`], [`Op::SetAffinity`] and
+    /// [`Op::SetGroup`] of itself and [`Op::Exit`] are allowed. None: wake it.
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
         let _ = (now_ns, task);
         None
@@ -130,6 +131,16 @@ pub trait Workload {
     /// The [`Op::Fork`] that `parent` has just issued made the task `child`.
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {
         let _ = (now_ns, parent, child);
+    }
+
+    /// The [`Op::Fork`] that `parent` has just issued was refused: there is no child.
+    fn fork_refused(&mut self, now_ns: u64, parent: TaskId) {
+        let _ = (now_ns, parent);
+    }
+
+    /// `task` was refused the attributes that it was to be born with or to be given: it has these.
+    fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
+        let _ = (task, in_force);
     }
 
     /// `task` was killed: it will do nothing more, and whoever waits for it waits in vain.

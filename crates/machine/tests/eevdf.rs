@@ -110,6 +110,10 @@ impl Workload for Mad {
         })
     }
 
+    fn fork_refused(&mut self, _now_ns: u64, _parent: TaskId) {
+        self.tasks -= 1;
+    }
+
     fn before_wake(&mut self, _now_ns: u64, _task: TaskId) -> Option<Op> {
         (self.random.below(300) == 0).then_some(Op::Exit)
     }

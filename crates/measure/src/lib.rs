@@ -11,6 +11,7 @@
 //! * [`slices`]: who ran where and when.
 //! * [`spans`]: who wanted to run when.
 //! * [`groups`]: the CPU time of control groups.
+//! * [`refusals`]: what tasks asked for and did not get.
 //! * [`histogram`]: how durations are spread.
 //! * [`catalogue`]: every metric by name, with its unit, its definition, and which value is better.
 
@@ -18,6 +19,7 @@ pub mod catalogue;
 pub mod fairness;
 pub mod groups;
 pub mod histogram;
+pub mod refusals;
 pub mod slices;
 pub mod spans;
 pub mod stats;
@@ -26,6 +28,7 @@ pub use catalogue::Better;
 pub use fairness::{Fairness, FairnessReport, Group, Weights};
 pub use groups::GroupUsage;
 pub use histogram::{Histogram, Moments};
+pub use refusals::{Refusal, Refusals};
 pub use slices::{Slice, SliceRecorder};
 pub use spans::{Span, SpanRecorder};
 pub use stats::{CpuStats, Stats, TaskStats};

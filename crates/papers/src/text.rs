@@ -6,6 +6,12 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use schedlab_report::csv::Rows;
 use std::fmt::Write;
 
+/// The first line of [`verdicts_csv`].
+pub const VERDICTS_HEADING: &str = "id,demand,published,simulated,unit,low,high,verdict,because";
+
+/// The first line of [`values_csv`].
+pub const VALUES_HEADING: &str = "name,value";
+
 /// A number in as many digits as are worth reading.
 pub fn number(value: f64) -> String {
     let size = value.abs();
@@ -110,17 +116,8 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 
 /// All demands as CSV.
 pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
-    let mut rows = Rows::headed(&[
-        "id",
-        "demand",
-        "published",
-        "simulated",
-        "unit",
-        "low",
-        "high",
-        "verdict",
-        "because",
-    ]);
+    let heading: Vec<&str> = VERDICTS_HEADING.split(',').collect();
+    let mut rows = Rows::headed(&heading);
     let bound = |bound: Option<f64>| bound.map_or(String::new(), |bound| bound.to_string());
     for outcome in outcomes {
         for judged in &outcome.judged {
@@ -142,7 +139,8 @@ pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
 
 /// All values of an experiment as CSV.
 pub fn values_csv(outcome: &Outcome) -> String {
-    let mut rows = Rows::headed(&["name", "value"]);
+    let heading: Vec<&str> = VALUES_HEADING.split(',').collect();
+    let mut rows = Rows::headed(&heading);
     for (name, value) in outcome.values.iter() {
         rows.push(&[name, &value.to_string()]);
     }

@@ -149,6 +149,21 @@ impl Formatter for RowFormatter {
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.close(writer, b"]")
     }
+    /// Control characters beyond those that JSON forbids (DEL, C1) are escaped, too: some terminals
+    /// obey them.
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut from = 0;
+        for (at, c) in fragment.char_indices().filter(|(_, c)| c.is_control()) {
+            writer.write_all(&fragment.as_bytes()[from..at])?;
+            write!(writer, "\\u{:04x}", u32::from(c))?;
+            from = at + c.len_utf8();
+        }
+        writer.write_all(&fragment.as_bytes()[from..])
+    }
     fn begin_array_value<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,

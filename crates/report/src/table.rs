@@ -190,6 +190,13 @@ fn notes(report: &Report, style: Style) -> String {
         text.push_str("longest waits that were not over at the end:\n");
         wrapped(&mut text, &phrases, style);
     }
+    let refused = report.runs.iter().filter(|run| run.refused > 0);
+    let phrases: Vec<String> =
+        refused.map(|run| format!("{} {}", run.spec(), count(run.refused))).collect();
+    if !phrases.is_empty() {
+        text.push_str("what tasks asked for (a policy, an affinity ...) and were refused:\n");
+        wrapped(&mut text, &phrases, style);
+    }
     text
 }
 
@@ -321,6 +328,16 @@ const TASK_COLUMNS: &[Column] = &[
         head: "switches\ninvol.",
         rank: 4,
         of: |task, _, _| Some(count(task.switches_involuntary)),
+    },
+    Column {
+        head: "refused",
+        rank: 3,
+        of: |task, run, _| (run.refused > 0).then(|| count(task.refused)),
+    },
+    Column {
+        head: "policy",
+        rank: 3,
+        of: |task, run, _| (run.refused > 0).then(|| task.policy.clone()),
     },
     Column { head: "moves\nof CPU", rank: 8, of: |task, _, _| Some(count(task.migrations_cpu)) },
 ];

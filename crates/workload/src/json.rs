@@ -2,7 +2,8 @@
 //! the file.
 //!
 //! Comments (`/* */` and `//`) and trailing commas are allowed. An object is a list of members in
-//! the order written, repeated keys included, because `run`, `run` in a phase are two events.
+//! the order written, repeated keys included, because `run`, `run` in a phase are two events. What
+//! needs no value (`"suspend",`) may have none.
 //! Everything knows where in the file it stands.
 //!
 //! Reading takes time in proportion to the length of the text, and nesting is limited, so no input
@@ -171,6 +172,12 @@ impl Parser<'_> {
             let key = self.string()?;
             let key_span = self.span_from(start);
             self.space()?;
+            if matches!(self.peek(), Some(b',' | b'}')) && needs_no_value(&key) {
+                let value = Value { span: key_span, kind: Kind::String("".into()) };
+                members.push(Member { key, key_span, value });
+                self.separator(b'}', open)?;
+                continue;
+            }
             if self.peek() != Some(b':') {
                 return Err(self.error_here(format!(
                     "expected `:` after the key `{key}`, found {}",
@@ -368,6 +375,12 @@ impl Parser<'_> {
     }
 }
 
+/// Whether what `key` is given does not matter, so that files in wide use leave it out:
+/// `"suspend",` stands for `"suspend": "",`.
+fn needs_no_value(key: &str) -> bool {
+    ["suspend", "yield"].iter().any(|event| key.starts_with(event))
+}
+
 /// `text` as a JSON string, quotes included.
 pub(crate) fn quote(text: &str) -> String {
     use std::fmt::Write;
@@ -434,6 +447,13 @@ mod tests {
     }
 
     #[test]
+    fn what_needs_no_value_may_have_none() {
+        let text = "{\"suspend\", \"run\": 1, \"yield2\" , \"suspend0\"\n}";
+        let value = read(text).unwrap();
+        assert_eq!(plain(&value, text), r#"{"suspend":"","run":1,"yield2":"","suspend0":""}"#);
+    }
+
+    #[test]
     fn all_kinds_of_values() {
         let text = r#"[null,true,false,-0,12,1.5,2e3,9223372036854775808,"a\"\\\/\b\f\n\r\té😀"]"#;
         let value = read(text).unwrap();
@@ -451,6 +471,12 @@ mod tests {
             ("  // nothing", "1:13 the file is empty"),
             ("{\n \"a\": 1\n \"b\": 2}", "3:2 expected `,` or `}`, found `\"`"),
             ("{\"a\" 1}", "1:6 expected `:` after the key `a`, found `1`"),
+            ("{\"a\"}", "1:5 expected `:` after the key `a`, found `}`"),
+            ("{\"suspend\" 1}", "1:12 expected `:` after the key `suspend`, found `1`"),
+            (
+                "{\"suspend\"",
+                "1:11 expected `:` after the key `suspend`, found the end of the file",
+            ),
             ("{a: 1}", "1:2 expected a key or `}`, found `a`"),
             ("{\"a\": [1, 2", "1:7 the file ends before this `[` is closed"),
             ("{\"a\": 1,", "1:1 the file ends before this `{` is closed"),

@@ -49,3 +49,13 @@ pub use timetable::Timetable;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// A time for people, to the ns: `2.5 s`.
+pub(crate) fn format_s(ns: u64) -> String {
+    let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    if rest == 0 {
+        return format!("{whole} s");
+    }
+    let digits = format!("{rest:09}");
+    format!("{whole}.{} s", digits.trim_end_matches('0'))
+}

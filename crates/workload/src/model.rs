@@ -152,7 +152,8 @@ pub enum Action {
     Signal(String),
     /// `broad`: wake all that wait for a condition.
     Broad(String),
-    /// `sync`: lock, signal, wait, unlock.
+    /// `sync`: signal and wait with the mutex held; who does not hold it locks it before and unlocks
+    /// it after.
     Sync {
         /// The condition.
         condition: String,
@@ -195,7 +196,7 @@ pub struct MemRun {
     pub kind: MemRunKind,
     /// `size` of the buffer, bytes.
     pub size: u64,
-    /// `count`: passes over the buffer, or steps of a pointer chase.
+    /// `count`: bytes read or written in all, or steps of a pointer chase.
     pub count: u64,
     /// `stride`, bytes. The cost model does not ask for it.
     pub stride: Option<u64>,

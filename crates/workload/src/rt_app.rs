@@ -15,8 +15,12 @@
 //!
 //! - All threads share one address space, as rt-app's do (see
 //!   [`AddressSpaces`](crate::AddressSpaces)).
-//! - `memrun` with `type` `pointer-chase` takes `count` steps; `read` and `write` go over the
-//!   buffer `count` times. `stride`, `pattern` and `ref` change nothing.
+//! - `memrun` with `type` `chase` (`pointer-chase`) takes `count` steps; `read` and `write` touch
+//!   `count` bytes in all, of a buffer of `size` that they go round in. `stride`, `pattern` and
+//!   `ref` change nothing.
+//! - `sync` signals and waits with the mutex held, as the thread holds it afterwards. A thread that
+//!   does not hold the mutex locks it before and unlocks it after.
+//! - `suspend` and `yield` may stand without a value.
 //! - Waiters for a mutex: deadline tasks before real-time ones, those with the shorter relative
 //!   deadline first.
 //! - `dl-runtime` of an ordinary task is the slice that it asks for. Slice and deadline figures are
@@ -34,6 +38,7 @@ mod keys;
 mod locate;
 mod model_error;
 mod mutex_use;
+mod notes;
 mod read;
 mod write;
 
@@ -49,6 +54,7 @@ pub use check::Target;
 use check::{barriers, thread_of};
 pub use costs::Costs;
 use in_force::InForce;
+pub use notes::notes;
 pub(crate) use read::Dialect;
 
 /// How a workload is to be run.

@@ -22,6 +22,7 @@
 mod check;
 mod drive;
 mod groups;
+mod notes;
 mod parse;
 
 use crate::cgroups::parameter::Write;

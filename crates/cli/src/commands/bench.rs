@@ -12,6 +12,7 @@ use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::sweep::{Results, Sweep, SweepError, fingerprint};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchPoint, BenchReport, csv, curve, table};
+use schedlab_report::data::EndState;
 use schedlab_workload::close_names;
 use std::io::Write;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     }
     if let Some(path) = &command.common.plot {
         files::check(path)?;
+        files::check_replaceable(path, "--plot", "a curve", |text| text.starts_with("<svg"))?;
     }
     let report = run(sweep, &command.common)?;
     warn(&report);
@@ -55,7 +57,9 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
         }
         (RunFormat::Table, _) => print_point(&report, output)?,
     }
-    Ok(Status::Good)
+    let mut rows = report.points.iter().flat_map(|point| &point.runs);
+    let failed = rows.any(|row| row.end == EndState::Failed);
+    Ok(if failed { Status::Error } else { Status::Good })
 }
 
 /// The plan that the command line names, with its file's name, or that it makes.
@@ -155,10 +159,10 @@ fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, F
 fn print_sweep(report: &BenchReport, figure: &str, output: &mut Output) -> Result<(), Failure> {
     let style = style();
     writeln!(output, "{}: {figure}", heading(report))?;
-    output.write_all(table::sweep(report, figure, style).as_bytes())?;
+    output.write_styled(&table::sweep(report, figure, style))?;
     if let Some(chart) = curve::chart(report, figure) {
         writeln!(output)?;
-        output.write_all(chart.to_text(style).as_bytes())?;
+        output.write_styled(&chart.to_text(style))?;
     }
     Ok(())
 }
@@ -179,7 +183,7 @@ fn print_point(report: &BenchReport, output: &mut Output) -> Result<(), Failure>
         many => format!(", {many} seeds"),
     };
     writeln!(output, "{}{seeds}", heading(report))?;
-    output.write_all(table::figures(report, &points, style).as_bytes())?;
+    output.write_styled(&table::figures(report, &points, style))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use crate::terminal::{Output, Spinner, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::Source;
+use schedlab_machine::description::Description;
 use schedlab_papers::calibration::{Calibration, Progress, text};
 use std::io::Write;
 use std::sync::Mutex;
@@ -16,6 +17,10 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
     let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
     if let Some(path) = &args.write {
         files::check(path)?;
+        files::check_replaceable(path, "--write", "a calibrated machine", |text| {
+            Description::parse("", text)
+                .is_ok_and(|machine| machine.numbers.iter().any(|number| number.calibrated))
+        })?;
     }
     // A scheduler that panics is told of as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));

@@ -1,7 +1,7 @@
 //! `schedlab papers`.
 
 use crate::args::PapersArgs;
-use crate::files::{describe_error, write_whole};
+use crate::files::{check_replaceable, describe_error, write_whole};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
@@ -33,6 +33,7 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     if let Some(directory) = &args.report {
         // Better now than after minutes of simulation.
         fs::create_dir_all(directory).map_err(|error| describe_error(directory, &error))?;
+        check_report(directory, chosen.iter().map(|file| file.id.as_str()))?;
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let mut progress = None;
@@ -102,6 +103,20 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(catalogue),
         Err(error) => Err(Failure::Message(describe_error(&path, &error))),
     }
+}
+
+/// That no file in `directory` is lost but pages and tables of an earlier report.
+fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let headed = |heading: &'static str| move |text: &str| text.lines().next() == Some(heading);
+    let check = |name: &str, is_ours: &dyn Fn(&str) -> bool| {
+        check_replaceable(&directory.join(name), "--report", "of an earlier report", is_ours)
+    };
+    check("index.html", &|text| text.contains("schedlab papers --report"))?;
+    check("verdicts.csv", &headed(text::VERDICTS_HEADING))?;
+    for id in ids {
+        check(&format!("{id}.csv"), &headed(text::VALUES_HEADING))?;
+    }
+    Ok(())
 }
 
 /// The page is written last: when it is there, so is all that it points to.

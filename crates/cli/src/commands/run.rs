@@ -4,9 +4,10 @@ use crate::args::RunArgs;
 use crate::files;
 use crate::options::{OnOff, RunFormat};
 use crate::plans::{find_machine, note, prepare, write_plan};
-use crate::terminal::{Output, Progress, complain, harmless, style};
+use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Source, Timetable};
+use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::{Report, Style, TimelineOptions, csv, json, table, timeline};
 use std::io::Write;
@@ -31,9 +32,12 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut status = Status::Good;
     let mut reports = vec![];
     for one in &prepared {
-        let (report, all_well) = run_all(one)?;
+        let (report, all_well) = run_all(one);
         status = if all_well { status } else { Status::Error };
-        reports.push(report);
+        reports.extend(report);
+    }
+    if reports.is_empty() {
+        return Ok(Status::Error);
     }
     print(args, &reports, output)?;
     Ok(status)
@@ -136,50 +140,63 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
-/// Runs a plan under all of its schedulers; whether all went well. What went wrong with some of
-/// them is reported, and the others are in the report.
-fn run_all(prepared: &Prepared) -> Result<(Report, bool), Failure> {
+/// What came of a plan: the report, if there is anything to report, and whether all went well.
+type Ran = (Option<Report>, bool);
+
+/// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
+/// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
+/// not.
+fn run_all(prepared: &Prepared) -> Ran {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
-    let mut runs = vec![];
-    let mut failed = vec![];
+    let mut results = vec![];
     prepared.run_all(parallel::cores(), |scheduler, result| {
         let choice = scheduler.choice;
-        progress.step(|| match result {
-            Ok(run) => {
-                if let Some(warning) = run.warning {
-                    complain(&format!("warning: {choice}: {warning}"));
-                }
-                runs.push(run.report);
+        progress.step(|| {
+            if let Ok(Run { warning: Some(warning), .. }) = &result {
+                complain(&format!("warning: {choice}: {warning}"));
             }
-            Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
-            Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
+            results.push((choice, result));
         });
         true
     });
     drop(progress);
-    if runs.is_empty() && !failed.is_empty() {
+    let some_ran = results.iter().any(|(_, result)| result.is_ok());
+    let mut runs = vec![];
+    let mut failed = vec![];
+    for (choice, result) in results {
+        match result {
+            Ok(run) => runs.push(run.report),
+            Err(Error::Stuck { run, .. }) if some_ran => {
+                complain(&format!("warning: {choice}: {}", run.warning.unwrap_or_default()));
+                runs.push(run.report);
+            }
+            Err(Error::Diagnostic(diagnostic)) => failed.push(diagnostic.to_string()),
+            Err(error) => failed.push(format!("{}: {choice}: {error}", prepared.name())),
+        }
+    }
+    if runs.is_empty() {
         // It went wrong under all of them: the first says why.
-        return Err(Failure::Message(failed.swap_remove(0)));
+        failed.truncate(1);
     }
     for message in &failed {
         complain(message);
     }
-    Ok((prepared.report(runs), failed.is_empty()))
+    ((!runs.is_empty()).then(|| prepared.report(runs)), failed.is_empty())
 }
 
 fn print(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     match args.format {
-        RunFormat::Json => print_json(reports, output),
+        RunFormat::Json => print_json(args, reports, output),
         RunFormat::Csv => print_csv(args, reports, output),
         RunFormat::Table => print_tables(args, reports, output),
     }
 }
 
 /// One document; an array of them if there are several files.
-fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
-    if let [report] = reports {
+fn print_json(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
+    if let ([report], [_]) = (reports, &*args.files) {
         output.write_all(json::to_json(report).as_bytes())?;
         return Ok(());
     }
@@ -196,7 +213,7 @@ fn print_json(reports: &[Report], output: &mut Output) -> Result<(), Failure> {
 fn print_csv(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     for (number, report) in reports.iter().enumerate() {
         let text = if args.tasks { csv::tasks(report) } else { csv::comparison(report) };
-        if reports.len() == 1 {
+        if args.files.len() == 1 {
             output.write_all(text.as_bytes())?;
             break;
         }
@@ -219,7 +236,7 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
             writeln!(output)?;
         }
         writeln!(output, "{}", heading(report))?;
-        output.write_all(table::comparison(report, style).as_bytes())?;
+        output.write_styled(&table::comparison(report, style))?;
         let groups = table::groups(report, style);
         if !groups.is_empty() {
             write!(output, "\n{groups}")?;
@@ -227,11 +244,11 @@ fn print_tables(args: &RunArgs, reports: &[Report], output: &mut Output) -> Resu
         for run in &report.runs {
             if args.tasks {
                 writeln!(output, "\n{}", run.spec())?;
-                output.write_all(table::tasks(run, style, None).as_bytes())?;
+                output.write_styled(&table::tasks(run, style, None))?;
             }
             if args.timeline {
                 writeln!(output)?;
-                output.write_all(drawn(args, run, style)?.as_bytes())?;
+                output.write_styled(&drawn(args, run, style)?)?;
             }
         }
     }
@@ -256,7 +273,7 @@ fn heading(report: &Report) -> String {
     };
     format!(
         "{} on {cpus}, {}",
-        harmless(&report.workload.name),
+        report.workload.name,
         schedlab_report::format::duration(report.workload.duration_ns, false)
     )
 }

@@ -135,6 +135,10 @@ fn one_world(
             "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
         ));
     }
+    if let Some(path) = save {
+        // What was saved before may have been changed since: it is not written over either.
+        crate::files::check_replaceable(path, "--save", "empty", |_| false)?;
+    }
     let mut status = Status::Good;
     for choice in choices {
         let world = World::random(seed, choice);

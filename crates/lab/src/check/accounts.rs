@@ -1,7 +1,7 @@
 //! CPU time, added up from what the machine tells, and what work was asked for.
 
 use super::{Rule, Violation};
-use schedlab_core::{CpuId, Event, TaskId};
+use schedlab_core::{CpuId, Event, SchedAttr, TaskId};
 use schedlab_machine::{NewTask, Observer, Op, Workload};
 
 /// Adds up who had which CPU for how long.
@@ -229,6 +229,14 @@ impl<W: Workload> Workload for Asked<W> {
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         self.task(task).ended = true;
         self.workload.killed(now_ns, task);
+    }
+
+    fn fork_refused(&mut self, now_ns: u64, parent: TaskId) {
+        self.workload.fork_refused(now_ns, parent);
+    }
+
+    fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
+        self.workload.attr_refused(task, in_force);
     }
 
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {

@@ -1,7 +1,7 @@
 //! A run boiled down to one number.
 
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BlockReason, CpuId, CpuSet, Event, Policy, SchedAttr, TaskId, Waker};
+use schedlab_core::{BlockReason, CpuId, CpuSet, Event, Policy, Request, SchedAttr, TaskId, Waker};
 use schedlab_machine::Observer;
 
 /// A checksum over every event of a run, in their order. Two runs of the same must have the same.
@@ -74,6 +74,15 @@ const fn reason(reason: BlockReason) -> u64 {
     }
 }
 
+const fn request(request: Request) -> u64 {
+    match request {
+        Request::Affinity => 0,
+        Request::Group => 1,
+        Request::Fork => 2,
+        Request::Policy(policy) => 3 + policy as u64,
+    }
+}
+
 impl Observer for Fingerprint {
     // No `_` arm and no `..`: an event or a field that is added later is counted in or left out by
     // decision.
@@ -117,8 +126,9 @@ impl Observer for Fingerprint {
                 let rule = why.0.into();
                 self.add(&[10, now_ns, task(Some(who)), cpu(from) << 32 | cpu(to), rule]);
             }
-            Event::Refused { task: who, errno } => {
-                self.add(&[11, now_ns, task(Some(who)), errno.number() as u64]);
+            Event::Refused { task: who, request: what, errno, from_outside } => {
+                let how = request(what) << 1 | u64::from(from_outside);
+                self.add(&[11, now_ns, task(Some(who)), errno.number() as u64, how]);
             }
             Event::Ticked { cpu: at } => self.add(&[12, now_ns, cpu(at)]),
             Event::Decided { account: _ } => {}

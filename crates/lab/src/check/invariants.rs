@@ -2,7 +2,7 @@
 
 use super::{Rule, Violation, reasons};
 use schedlab_core::{
-    BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Inspect, Load, Parent,
+    BlockReason, Clairvoyant, Command, ControlError, CpuId, CpuSet, Errno, Inspect, Load, Parent,
     Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Waker,
 };
 
@@ -501,6 +501,10 @@ impl<S: Scheduler> Scheduler for Watched<S> {
             self.scheduler.exec(platform, cpu, task);
             self.settle(platform);
         }
+    }
+
+    fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
+        self.scheduler.may_fork(task)
     }
 
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {

@@ -77,6 +77,7 @@ impl Plan {
                     note_who_had_no_user_groups(&choices, &mut notes);
                 }
                 experiment.check_timetable(&choices)?;
+                notes.extend(experiment.notes());
                 let (tunables, said) = select::tunables_for(
                     &choices,
                     |choice| experiment.tunables(choice),

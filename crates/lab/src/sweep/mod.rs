@@ -19,7 +19,7 @@ use schedlab_bench::{Value, Values};
 use schedlab_report::bench::{
     self, Axis, BenchPoint, BenchReport, BenchRow, BenchScheduler, Figure,
 };
-use schedlab_report::data::TunableValue;
+use schedlab_report::data::{EndState, TunableValue};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
@@ -197,10 +197,12 @@ impl Sweep {
     }
 
     /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is
-    /// done; `done` is called then, from any of the threads.
+    /// done; `done` is called then, from any of the threads. A run that fails
+    /// ([`EndState::Failed`], with the reason as its warning) does not take the others along, and
+    /// is not saved.
     ///
     /// # Errors
-    /// The first run, in their own order, that fails.
+    /// If all fail: why the first does, in their own order. If results cannot be saved.
     pub fn run(
         &self,
         threads: NonZeroUsize,
@@ -209,30 +211,42 @@ impl Sweep {
     ) -> Result<BenchReport, SweepError> {
         let runs = self.runs();
         let mut rows = Vec::with_capacity(runs.len());
-        let mut failed = None;
+        let (mut failed, mut stopped) = (None, None);
         let one = |run: &Run<'_>| -> Result<BenchRow, SweepError> {
             let key = self.key(run);
             if let Some(row) = results.and_then(|results| results.get(&key)) {
                 return Ok(row);
             }
-            let row = self.one(run)?;
+            let row = match self.one(run) {
+                Ok(row) => row,
+                Err(error) => {
+                    done();
+                    return Err(error);
+                }
+            };
             if let Some(results) = results {
                 results.add(&key, &row)?;
             }
             done();
             Ok(row)
         };
-        parallel::for_each_in_order(&runs, threads, one, |_, result| match result {
+        parallel::for_each_in_order(&runs, threads, one, |index, result| match result {
             Ok(row) => {
                 rows.push(row);
                 true
             }
+            Err(error @ SweepError::Run { .. }) => {
+                rows.push(failed_row(runs[index].seed, &error));
+                failed.get_or_insert(error);
+                true
+            }
             Err(error) => {
-                failed = Some(error);
+                stopped = Some(error);
                 false
             }
         });
-        match failed {
+        let none_ran = rows.iter().all(|row| row.end == EndState::Failed);
+        match stopped.or(failed.filter(|_| none_ran)) {
             Some(error) => Err(error),
             None => Ok(self.report(rows)),
         }
@@ -323,6 +337,19 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Real(number) => (*number).into(),
         Value::Word(word) => (&**word).into(),
         Value::Flag(given) => (*given).into(),
+    }
+}
+
+/// What stands for a run that came to nothing.
+fn failed_row(seed: u64, error: &SweepError) -> BenchRow {
+    BenchRow {
+        seed,
+        end: EndState::Failed,
+        end_ns: 0,
+        warning: Some(error.to_string()),
+        printed: String::new(),
+        figures: vec![],
+        metrics: vec![],
     }
 }
 

@@ -80,6 +80,13 @@ pub enum ResultsError {
     },
 }
 
+/// Whether `bytes` are the beginning of a first line that was being written when the program was
+/// stopped: nothing else is written over.
+fn is_cut_header(bytes: &[u8]) -> bool {
+    let head = format!("{{\"schema\":\"{SCHEMA}\"");
+    bytes.starts_with(head.as_bytes()) || head.as_bytes().starts_with(bytes)
+}
+
 /// A number made of all of `bytes` (FNV-1a, 64 bits).
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
@@ -175,7 +182,7 @@ impl Results {
             if let Some((what, theirs, ours)) = theirs.difference(&ours) {
                 return Err(ResultsError::Other { name, what, theirs, ours });
             }
-        } else if !bytes.is_empty() && !bytes.starts_with(b"{") {
+        } else if !is_cut_header(&bytes) {
             return Err(form(1));
         }
         for (number, line) in lines.enumerate() {

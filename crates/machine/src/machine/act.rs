@@ -148,8 +148,10 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// When it cannot be done; nothing has changed then.
     pub fn act(&mut self, action: &Action) -> Result<(), ActionError> {
         self.platform.set_now_ns(self.now_ns);
+        self.from_outside = true;
         let result = self.perform(action);
         self.apply_requests();
+        self.from_outside = false;
         result
     }
 

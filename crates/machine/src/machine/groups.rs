@@ -13,7 +13,9 @@ use super::signals::Signals;
 use super::{Machine, TaskState};
 use crate::machine::ActionError;
 use crate::workload::Workload;
-use schedlab_core::{Administer, CpuSet, Errno, Event, GroupId, Observer, Scheduler, TaskId};
+use schedlab_core::{
+    Administer, CpuSet, Errno, Event, GroupId, Observer, Request, Scheduler, TaskId,
+};
 
 /// A group as the machine knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,8 +147,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             if self.is_about(task) {
                 let usable = self.narrow(task);
                 if usable != self.settings[number].reported {
-                    // A deadline task that the scheduler does not let go stays where it is.
+                    // A deadline task that the scheduler does not let go stays where it is. Nobody
+                    // asked for it in particular, so nobody is told but the observer.
+                    let outside = std::mem::replace(&mut self.from_outside, false);
+                    self.request = Request::Affinity;
                     let _ = self.report_usable(task, usable);
+                    self.from_outside = outside;
                 }
             }
         }
@@ -179,6 +185,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(())
     }
 
+    /// Tells the observer that `task` does not come to another group, unless it has been told.
+    pub(super) fn group_refused(&mut self, task: TaskId, error: &ActionError) {
+        if let ActionError::Control(error) = error {
+            self.refused(task, Request::Group, error.errno());
+        }
+    }
+
     /// `task` may use other CPUs if its group's differ.
     fn follow_cpus(&mut self, task: TaskId) -> Result<(), Errno> {
         if !self.groups.has_cpusets() {
@@ -188,6 +201,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if usable == self.settings[task.index()].reported {
             Ok(())
         } else {
+            self.request = Request::Group;
             self.report_usable(task, usable)
         }
     }

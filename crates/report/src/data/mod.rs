@@ -22,7 +22,7 @@ pub use group::{GroupFigures, ThrottleFigures};
 pub use intervals::{SliceRow, SpanRow};
 pub use kernel::{KernelFigures, KindRow};
 pub use run::{
-    End, EndState, MachineInfo, Report, RunReport, SCHEMA, SchedulerInfo, TunableValue,
+    End, EndState, MachineInfo, RefusalRow, Report, RunReport, SCHEMA, SchedulerInfo, TunableValue,
     WorkloadInfo,
 };
 pub use spread::{BucketRow, Spread};
@@ -63,6 +63,8 @@ pub(crate) mod tests {
             kernel: None,
             energy: None,
             fairness: None,
+            refused: 0,
+            refusals: vec![],
             wakeup_latency: Spread::default(),
             wakeup_latency_histogram: vec![],
             start_latency: Spread::default(),
@@ -189,6 +191,14 @@ pub(crate) mod tests {
             owed_end_ns: 1,
             owed_end_task: Some(0),
         });
+        run.refused = 1;
+        run.refusals = vec![RefusalRow {
+            at_ns: 1,
+            task: 0,
+            asked: "SCHED_DEADLINE".into(),
+            errno: "EBUSY".into(),
+            policy: "SCHED_OTHER".into(),
+        }];
         let whole = [
             &mut run.wakeup_latency,
             &mut run.start_latency,

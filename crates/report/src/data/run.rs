@@ -91,6 +91,12 @@ pub struct RunReport {
     pub energy: Option<EnergyFigures>,
     /// How fair it was. None if that was not measured.
     pub fairness: Option<FairnessFigures>,
+    /// How many times a task was refused what was asked for it.
+    #[serde(default)]
+    pub refused: u64,
+    /// The first of these refusals, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<RefusalRow>,
     /// From wakeup to running.
     pub wakeup_latency: Spread,
     /// The same in full: the buckets that hold anything, rising.
@@ -126,6 +132,21 @@ impl RunReport {
     }
 }
 
+/// Something that a task was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RefusalRow {
+    /// When, ns.
+    pub at_ns: u64,
+    /// Who.
+    pub task: u32,
+    /// What was asked: a policy's name, `affinity`, `group` or `fork`.
+    pub asked: String,
+    /// The kernel's error number, e.g. `EBUSY`.
+    pub errno: String,
+    /// The policy that it goes on with.
+    pub policy: String,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct End {
@@ -145,4 +166,6 @@ pub enum EndState {
     AllEnded,
     /// All tasks left slept, and nobody would ever wake them.
     Stuck,
+    /// It broke down. (Only of a benchmark; there are no figures then.)
+    Failed,
 }

@@ -14,12 +14,16 @@ pub struct TaskFigures {
     pub key: String,
     /// Its group as a path; empty = the root.
     pub group: String,
-    /// Its policy at birth, e.g. `SCHED_OTHER`.
+    /// Its policy in force when the run ended, e.g. `SCHED_OTHER`. (That, and not what was asked
+    /// for and refused. What follows likewise.)
     pub policy: String,
-    /// Its nice value at birth.
+    /// Its nice value.
     pub nice: i32,
-    /// Its real-time priority at birth; 0 for other policies.
+    /// Its real-time priority; 0 for other policies.
     pub rt_priority: u32,
+    /// How many times it was refused what was asked for it.
+    #[serde(default)]
+    pub refused: u64,
     /// When it came into being, ns. None: never.
     pub start_ns: Option<u64>,
     /// When it first had a CPU, ns.

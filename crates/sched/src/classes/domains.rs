@@ -108,6 +108,37 @@ pub struct DomainLevel {
     /// For every CPU the number of its group within its span.
     group_of: Vec<u32>,
     spans: Vec<Span>,
+    /// What it was made of.
+    reach: Reach,
+    /// Spans, or their groups, overlap.
+    overlaps: bool,
+}
+
+/// Which CPUs each CPU reaches at a level.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// For every CPU the number of its span: the level divides the machine.
+    Divided(Vec<u32>),
+    /// For every CPU the number of the row that lists, rising, the CPUs that it reaches; what two
+    /// CPUs reach may overlap.
+    Overlapping(Vec<u32>, Vec<Vec<CpuId>>),
+}
+
+impl Reach {
+    /// The CPUs that `cpu` reaches, rising, as far as they are on line.
+    fn of(&self, cpu: CpuId, is_online: impl Fn(CpuId) -> bool) -> Vec<CpuId> {
+        match self {
+            Reach::Divided(span_of) => {
+                let own = span_of[cpu.index()];
+                let all = (0..span_of.len() as u32).map(CpuId);
+                all.filter(|&cpu| span_of[cpu.index()] == own && is_online(cpu)).collect()
+            }
+            Reach::Overlapping(row_of, rows) => {
+                let row = &rows[row_of[cpu.index()] as usize];
+                row.iter().copied().filter(|&cpu| is_online(cpu)).collect()
+            }
+        }
+    }
 }
 
 /// The CPUs of a domain and their groups.
@@ -121,6 +152,8 @@ pub struct Span {
     pub set: CpuSet,
     /// Whether every group is a single CPU.
     pub single_cpu_groups: bool,
+    /// Where groups overlap: those of each group's CPUs that may balance for it.
+    balancers: Vec<Vec<CpuId>>,
 }
 
 /// All domains of a machine.
@@ -146,32 +179,43 @@ impl Domains {
         machine: &[Level],
         params: impl Fn(LevelKind) -> DomainParams,
     ) -> Domains {
-        let levels =
-            machine.iter().map(|level| (level.kind, params(level.kind), level.span_of.clone()));
+        let levels = machine
+            .iter()
+            .map(|level| (level.kind, params(level.kind), Reach::Divided(level.span_of.clone())));
         Domains::build(cpus, levels.collect(), |_| true)
+    }
+
+    /// The same, of levels that may overlap.
+    pub fn of_reaches(cpus: u32, levels: Vec<(LevelKind, DomainParams, Reach)>) -> Domains {
+        Domains::build(cpus, levels, |_| true)
     }
 
     /// A CPU has gone off line or come back: the domains of those that are on line. The others have
     /// none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {
         let levels = core::mem::take(&mut self.levels).into_iter();
-        let levels = levels.map(|level| (level.kind, level.params, level.span_of));
+        let levels = levels.map(|level| (level.kind, level.params, level.reach));
         *self = Domains::build(self.cpus, levels.collect(), is_online);
     }
 
     fn build(
         cpus: u32,
-        described: Vec<(LevelKind, DomainParams, Vec<u32>)>,
+        described: Vec<(LevelKind, DomainParams, Reach)>,
         is_online: impl Fn(CpuId) -> bool,
     ) -> Domains {
         let mut present = alloc::vec![0u32; cpus as usize];
         // What the groups of the next level are: at first single CPUs.
-        let mut below: Vec<u32> = (0..cpus).collect();
+        let mut below = Reach::Divided((0..cpus).collect());
         // For each CPU the size of the largest span it has so far.
         let mut size_below = alloc::vec![1usize; cpus as usize];
         let mut levels = Vec::new();
-        for (number, (kind, params, span_of)) in described.into_iter().enumerate() {
-            let built = DomainLevel::new(kind, params, &span_of, &below, &is_online);
+        for (number, (kind, params, reach)) in described.into_iter().enumerate() {
+            let built = match (&reach, &below) {
+                (Reach::Divided(span_of), Reach::Divided(below)) => {
+                    DomainLevel::new(kind, params, span_of, below, &is_online)
+                }
+                _ => DomainLevel::overlapping(kind, params, &reach, &below, &is_online),
+            };
             for cpu in (0..cpus as usize).filter(|&cpu| is_online(CpuId(cpu as u32))) {
                 let size = built.span(CpuId(cpu as u32)).cpus.len();
                 if size > size_below[cpu] {
@@ -180,7 +224,7 @@ impl Domains {
                 }
             }
             levels.push(built);
-            below = span_of;
+            below = reach;
         }
         Domains { cpus, levels, present }
     }
@@ -229,11 +273,14 @@ impl Domains {
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
-            let first_of = |span: &Span| span.cpus.first().copied();
-            let present = |span: &&Span| {
-                first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number))
-            };
-            let mut spans = level.spans.iter().filter(present).peekable();
+            // Where spans overlap their owners are not simply their members.
+            let mut is_present = alloc::vec![false; level.spans.len()];
+            for cpu in (0..self.cpus).map(CpuId) {
+                is_present[level.span_of[cpu.index()] as usize] |=
+                    self.of(cpu).any(|at| at == number);
+            }
+            let spans = level.spans.iter().zip(&is_present).filter(|(_, present)| **present);
+            let mut spans = spans.map(|(span, _)| span).peekable();
             let Some(&first) = spans.peek() else {
                 continue;
             };
@@ -269,6 +316,13 @@ impl Span {
         // Groups of single CPUs need not be looked up.
         if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
+
+    /// Those of the CPUs of the group with this number that may balance for it: all of them, but
+    /// where groups overlap. The first stands for the group.
+    #[inline]
+    pub fn balancers(&self, number: usize) -> &[CpuId] {
+        if self.balancers.is_empty() { self.group(number) } else { &self.balancers[number] }
+    }
 }
 
 impl DomainLevel {
@@ -286,6 +340,7 @@ impl DomainLevel {
                 groups: Vec::new(),
                 set: CpuSet::All,
                 single_cpu_groups: true,
+                balancers: Vec::new(),
             })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
@@ -311,7 +366,63 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel { kind, params, span_of: span_of.to_vec(), group_of, spans }
+        let reach = Reach::Divided(span_of.to_vec());
+        DomainLevel {
+            kind,
+            params,
+            span_of: span_of.to_vec(),
+            group_of,
+            spans,
+            reach,
+            overlaps: false,
+        }
+    }
+
+    /// A level whose spans overlap, or whose groups do: those of the level below overlap. Each CPU
+    /// walks its span from itself on, all round; each CPU that is not covered yet brings what it
+    /// reaches on the level below as a group. The own group is the first of each list.
+    fn overlapping(
+        kind: LevelKind,
+        params: DomainParams,
+        reach: &Reach,
+        below: &Reach,
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> DomainLevel {
+        let (Reach::Divided(owners) | Reach::Overlapping(owners, _)) = reach;
+        let cpus = owners.len() as u32;
+        let reached_below: Vec<Vec<CpuId>> =
+            (0..cpus).map(|cpu| below.of(CpuId(cpu), &is_online)).collect();
+        let mut span_of = alloc::vec![0; owners.len()];
+        let mut spans: Vec<Span> = Vec::new();
+        for cpu in (0..cpus).map(CpuId).filter(|&cpu| is_online(cpu)) {
+            let reached = reach.of(cpu, &is_online);
+            let (before, behind) = reached.split_at(reached.partition_point(|&other| other < cpu));
+            let mut is_covered = alloc::vec![false; cpus as usize];
+            let mut groups: Vec<Vec<CpuId>> = Vec::new();
+            let mut balancers = Vec::new();
+            for &other in behind.iter().chain(before) {
+                if is_covered[other.index()] {
+                    continue;
+                }
+                let group = &reached_below[other.index()];
+                group.iter().for_each(|cpu| is_covered[cpu.index()] = true);
+                let may = |cpu: &&CpuId| reached_below[cpu.index()] == *group;
+                balancers.push(group.iter().filter(may).copied().collect());
+                groups.push(group.clone());
+            }
+            // CPUs of a node see the same.
+            let same = |span: &Span| span.cpus == reached && span.groups == groups;
+            let number = spans.iter().position(same).unwrap_or(spans.len());
+            span_of[cpu.index()] = number as u32;
+            if number == spans.len() {
+                let set = CpuSet::from_cpus(reached.iter().copied());
+                let cpus = reached;
+                spans.push(Span { cpus, groups, set, single_cpu_groups: false, balancers });
+            }
+        }
+        let group_of = alloc::vec![0; owners.len()];
+        let reach = reach.clone();
+        DomainLevel { kind, params, span_of, group_of, spans, reach, overlaps: true }
     }
 
     /// The span of `cpu` at this level.
@@ -320,9 +431,12 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `a` and `b`, both on line, are in one domain of this level.
+    /// Whether `b` is in the domain of `a` at this level, both being on line.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
+        if self.overlaps {
+            return self.span(a).set.contains(b);
+        }
         self.span_of[a.index()] == self.span_of[b.index()]
     }
 

@@ -56,6 +56,13 @@ pub struct Fair<R: PickRule> {
     pub(super) balance: Balance,
     /// Who is near whom.
     pub(super) near: Near,
+    /// The kernel was built with `CONFIG_FAIR_GROUP_SCHED`, as every distribution's is: a task's
+    /// part of its CPU's load is rounded as if it were in a group. (Without it there are no
+    /// groups.)
+    pub(super) group_scheduling: bool,
+    /// It was built with `CONFIG_NO_HZ_COMMON`: a task that wakes elsewhere has slept for as long as
+    /// its old CPU idled.
+    pub(super) no_hz: bool,
     /// All CPUs together, as balancing sees them.
     pub(super) lb_cache: LbCache,
     /// Whom the present pick has met, if somebody asked for its grounds.
@@ -119,6 +126,8 @@ impl<R: PickRule> Fair<R> {
             cfs_tasks: CfsTasks::new(cpus),
             balance: Balance::new(domains, &near),
             near,
+            group_scheduling: true,
+            no_hz: true,
             lb_cache: LbCache::new(domains),
             candidates_met: Vec::new(),
         };

@@ -6,14 +6,17 @@
 //! Balancing goes up them from the smallest; forks come down them from the largest; wakeups stay
 //! within the shared cache.
 //!
-//! Where nobody shares a core or a cache, as on the flat machine of the golden schedules, the CPUs
-//! of a node count as sharing one.
+//! On the flat machine of the golden schedules all CPUs share one cache. Where every core has a
+//! last-level cache of its own none is shared.
+//!
+//! Nodes may be near to others that are not near each other: then their domains overlap, and so do
+//! the groups of the domains above ([`Reach::Overlapping`]).
 
-use crate::classes::domains::{DomainLevel, DomainParams, Domains, Span};
+use crate::classes::domains::{DomainLevel, DomainParams, Domains, Reach, Span};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::cpu_set::CpuSet;
-use schedlab_core::topology::{Level, LevelKind};
+use schedlab_core::topology::{LOCAL_DISTANCE, LevelKind};
 use schedlab_core::{CpuId, Topology};
 
 /// A busy CPU waits this many times as long from one balancing to the next.
@@ -71,30 +74,59 @@ pub(super) fn min_interval(span: &Span) -> u32 {
 /// The domains of `topology`. [`LevelKind::AllNodes`] stands for nodes that are far from each
 /// other.
 pub(super) fn build(topology: &Topology) -> Domains {
-    let nobody_shares = !topology.levels().iter().any(|level| shares_cache(level.kind));
-    let level = |level: &Level| {
+    let mut levels = Vec::new();
+    for level in topology.levels() {
         let kind = match level.kind {
-            LevelKind::Cpu if nobody_shares => LevelKind::MultiCore,
-            LevelKind::Node if reach(topology, level) > FAR => LevelKind::AllNodes,
+            // Nodes that overlap are no levels of the topology.
+            LevelKind::Node | LevelKind::AllNodes => continue,
+            LevelKind::Cpu if topology.is_flat() => LevelKind::MultiCore,
             kind => kind,
         };
-        Level { kind, span_of: level.span_of.clone() }
-    };
-    let levels: Vec<Level> = topology.levels().iter().map(level).collect();
-    Domains::of_levels(topology.cpus(), &levels, params)
-}
-
-/// How far the farthest nodes of a domain of `level` are from each other.
-fn reach(topology: &Topology, level: &Level) -> u32 {
-    // For each node the span that it is in.
-    let mut span_of = alloc::vec![0; topology.nodes() as usize];
-    for cpu in topology.iter() {
-        span_of[topology.place(cpu).node as usize] = level.span_of[cpu.index()];
+        levels.push((kind, params(kind), Reach::Divided(level.span_of.clone())));
     }
     let nodes = || 0..topology.nodes();
-    let pairs = nodes().flat_map(|a| nodes().map(move |b| (a, b)));
-    let within = pairs.filter(|&(a, b)| span_of[a as usize] == span_of[b as usize]);
-    within.map(|(a, b)| topology.distance(a, b)).max().unwrap_or(0)
+    let mut distances: Vec<u32> =
+        nodes().flat_map(|a| nodes().map(move |b| topology.distance(a, b))).collect();
+    distances.sort_unstable();
+    distances.dedup();
+    for &distance in distances.iter().filter(|&&distance| distance > LOCAL_DISTANCE) {
+        let kind = if distance > FAR { LevelKind::AllNodes } else { LevelKind::Node };
+        levels.push((kind, params(kind), nodes_within(topology, distance)));
+    }
+    Domains::of_reaches(topology.cpus(), levels)
+}
+
+/// The CPUs of all nodes within `distance` of each CPU's own.
+fn nodes_within(topology: &Topology, distance: u32) -> Reach {
+    let node_of = |cpu: CpuId| topology.place(cpu).node;
+    let row = |node: u32| -> Vec<CpuId> {
+        topology.iter().filter(|&cpu| topology.distance(node, node_of(cpu)) <= distance).collect()
+    };
+    let rows: Vec<Vec<CpuId>> = (0..topology.nodes()).map(row).collect();
+    // For each node the first that reaches the same.
+    let first: Vec<u32> = rows
+        .iter()
+        .map(|row| (0..).zip(&rows).find(|(_, other)| *other == row))
+        .map(|found| found.map_or(0, |(node, _)| node))
+        .collect();
+    let owners: Vec<u32> = topology.iter().map(|cpu| first[node_of(cpu) as usize]).collect();
+    let in_own_class = |cpu: CpuId| {
+        let row = &rows[owners[cpu.index()] as usize];
+        row.iter().all(|other| owners[other.index()] == owners[cpu.index()])
+    };
+    if topology.iter().all(in_own_class) {
+        Reach::Divided(renumber(&owners))
+    } else {
+        Reach::Overlapping(owners, rows)
+    }
+}
+
+/// The same division with numbers from 0 without gaps.
+fn renumber(numbers: &[u32]) -> Vec<u32> {
+    let mut known: Vec<u32> = numbers.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    numbers.iter().map(|number| known.partition_point(|other| other < number) as u32).collect()
 }
 
 /// The domains in words.
@@ -159,7 +191,7 @@ impl Near {
             llc_level: cpus().map(llc_level).collect(),
             smt_level: (0..domains.levels())
                 .find(|&level| domains.level(level).kind == LevelKind::Smt),
-            has_idle_cores: alloc::vec![true; domains.cpus() as usize],
+            has_idle_cores: alloc::vec![false; domains.cpus() as usize],
         }
     }
 

@@ -43,21 +43,23 @@ impl<R: PickRule> Fair<R> {
         self.lb_cache.refresh(rqs, &self.cfs_rqs, &self.balance.dropped);
     }
 
-    /// `update_sg_lb_stats`: `cpus`, a group of the pass's domain whose sums are `stats`, is
-    /// classed.
+    /// `update_sg_lb_stats`: the group of the pass's domain with this number, whose sums are
+    /// `stats`, is classed.
     fn class(
         &self,
         rqs: &Rqs,
         env: &LbEnv,
         level: &DomainLevel,
-        cpus: &[CpuId],
+        group: usize,
         mut stats: Stats,
         is_local: bool,
     ) -> Stats {
-        let of_threads = env.level.checked_sub(1).map(|below| rqs.domains.level(below));
-        stats.is_core =
-            cpus.len() > 1 && of_threads.is_some_and(|below| below.params.share_cpupower);
-        let mark = env.level + cpus[0].index() * rqs.domains.levels();
+        // A group has the flags of the domain below, as its own CPUs have it.
+        let first = level.span(env.here).balancers(group)[0];
+        let below = rqs.domains.child(first, env.level).map(|below| rqs.domains.level(below));
+        stats.is_core = below.is_some_and(|below| below.params.share_cpupower);
+        stats.prefers_sibling = below.is_some_and(|below| below.params.prefer_sibling);
+        let mark = env.level + first.index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == GroupType::Overloaded {
             GroupType::Overloaded
@@ -89,7 +91,9 @@ impl<R: PickRule> Fair<R> {
         if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
-        if env.why != CpuIdleType::NewlyIdle && self.near.llc_level(env.here) == Some(env.level) {
+        // Asked as the kernel asks it, by size.
+        let is_llc = self.near.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
+        if env.why != CpuIdleType::NewlyIdle && is_llc {
             let llc = self.near.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(
                 span.cpus.len() as u64,
@@ -115,8 +119,8 @@ impl<R: PickRule> Fair<R> {
         let span = level.span(env.here);
         let groups = if span.single_cpu_groups { span.cpus.len() } else { span.groups.len() };
         let own = level.group_of(env.here);
-        let local = span.group(own);
-        let local = self.class(rqs, env, level, local, self.sum_up(rqs, local), true);
+        let local = self.sum_up(rqs, span.group(own));
+        let local = self.class(rqs, env, level, own, local, true);
         let mut whole = Stats::of_sums(local.weight, local.load, local.util, local.has_waiting);
         let mut busiest: Option<(usize, Stats)> = None;
         // The ring of groups begins with the own one.
@@ -128,7 +132,7 @@ impl<R: PickRule> Fair<R> {
                 // Of one that has nothing to give nobody need know the class.
                 continue;
             }
-            let stats = self.class(rqs, env, level, cpus, stats, false);
+            let stats = self.class(rqs, env, level, group, stats, false);
             if busiest.is_none_or(|(_, best)| stats.is_busier_than(&best)) {
                 busiest = Some((group, stats));
             }
@@ -158,15 +162,16 @@ impl<R: PickRule> Fair<R> {
             return own < other && own < average && 100 * other > pct * own;
         }
         if local.kind == GroupType::HasSpare
-            && self.prefers_sibling(rqs, env)
+            && busiest.prefers_sibling
             && self.sibling_imbalance(rqs, env, local, number, busiest) > 1
         {
             return true;
         }
         busiest.kind == GroupType::Overloaded
             || (env.why != CpuIdleType::NotIdle
-                && (busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
-                && busiest.h_nr_runnable > 1)
+                && ((busiest.kind == GroupType::SmtBalance && local.is_core != busiest.is_core)
+                    || ((busiest.weight == 1 || local.idle_cpus > busiest.idle_cpus + 1)
+                        && busiest.h_nr_runnable > 1)))
     }
 
     /// `calculate_imbalance`: what to move, and how much of it. None: nothing.
@@ -192,7 +197,7 @@ impl<R: PickRule> Fair<R> {
                     room => Some((MigrationType::Util, room)),
                 };
             }
-            let mut tasks = if busiest.weight == 1 || self.prefers_sibling(rqs, env) {
+            let mut tasks = if busiest.weight == 1 || busiest.prefers_sibling {
                 self.sibling_imbalance(rqs, env, local, number, busiest)
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
@@ -212,13 +217,6 @@ impl<R: PickRule> Fair<R> {
         let into = (average - own) * CAPACITY * local.weight;
         let load = out.min(into) / CAPACITY;
         (load > 0).then_some((MigrationType::Load, load))
-    }
-
-    /// Whether each group of the domain should have one task before any has two: the domains below
-    /// say so, but for nodes.
-    fn prefers_sibling(&self, rqs: &Rqs, env: &LbEnv) -> bool {
-        let below = rqs.domains.child(env.here, env.level);
-        below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling)
     }
 
     /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
@@ -304,8 +302,8 @@ mod tests {
         let (own, groups) = (level.group_of(env.here), span.groups.len());
         let classed: Vec<Stats> = (0..groups)
             .map(|group| {
-                let cpus = &span.groups[group];
-                fair.class(rqs, env, level, cpus, fair.sum_up(rqs, cpus), group == own)
+                let stats = fair.sum_up(rqs, &span.groups[group]);
+                fair.class(rqs, env, level, group, stats, group == own)
             })
             .collect();
         let sum = |of: fn(&Stats) -> u64| classed.iter().map(of).sum::<u64>();

@@ -2,6 +2,7 @@
 //! done elsewhere.
 
 use super::class::Fair;
+use super::find_idlest_cpu::Execs;
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::{domains, rules};
@@ -34,9 +35,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         R::forked(self, rqs, platform, pid);
     }
 
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
-        let e = self.se_of(pid);
-        self.info[e].recent_used_cpu = rqs.cpu_of(pid);
+    fn wake_up_new(&mut self, _rqs: &Rqs, pid: Pid) {
         self.init_load_avg(pid);
     }
 
@@ -207,9 +206,32 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId {
-        let (chosen, rule) = self.find_dst_cpu_at_fork(rqs, allowed, cpu);
+        let (chosen, rule) = self.find_dst_cpu(rqs, allowed, cpu, None);
         platform.by_rule(Question::SelectCpu, chosen, rule);
         chosen
+    }
+
+    fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
+        let cpu = rqs.cpu_of(pid);
+        let h_load = self.task_h_load(platform.jiffies(), pid);
+        let allowed = rqs.settings[pid.index()].allowed.clone();
+        let execs = Execs { task: pid, h_load };
+        let (chosen, rule) = self.find_dst_cpu(rqs, &allowed, cpu, Some(execs));
+        platform.by_rule(Question::SelectCpu, chosen, rule);
+        chosen
+    }
+
+    fn inherit(&mut self, child: Pid, parent: Pid) {
+        let of_parent = self.tasks[parent.index()];
+        let row = &mut self.tasks[child.index()];
+        row.last_wakee = of_parent.last_wakee;
+        row.wakee_flips = of_parent.wakee_flips;
+        row.wakee_flip_decay_ts = of_parent.wakee_flip_decay_ts;
+    }
+
+    #[inline]
+    fn woken_on(&mut self, cpu: CpuId) {
+        self.balance.idle_since_ns[cpu.index()] = 0;
     }
 
     #[inline]
@@ -253,8 +275,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.balance.overloaded |= rqs.nr_running[cpu.index()] >= 2;
     }
 
-    fn cpu_idles(&mut self, rqs: &Rqs, platform: &Platform, cpu: CpuId) {
-        self.cpu_goes_idle(rqs, platform, cpu);
+    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
+        self.cpu_goes_idle(rqs, cpu);
     }
 
     #[inline]
@@ -344,14 +366,28 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn tunables(&self) -> Vec<Tunable> {
-        self.tunables.list(self.limits.slice_us())
+        let mut all = self.tunables.list(self.limits.slice_us());
+        let switch =
+            |name, value, help| Tunable { name, value: i64::from(value), range: (0, 1), help };
+        all.push(switch(
+            "group_scheduling",
+            self.group_scheduling,
+            "the kernel was built with CONFIG_FAIR_GROUP_SCHED, as distributions' are",
+        ));
+        all.push(switch(
+            "no_hz",
+            self.no_hz,
+            "the kernel was built with CONFIG_NO_HZ_COMMON, as distributions' are",
+        ));
+        all
     }
 
     fn set_tunable(&mut self, name: &str, value: i64) {
-        if name == bandwidth::TUNABLE {
-            self.limits.set_slice_us(value);
-        } else {
-            R::set_tunable(self, name, value);
+        match name {
+            bandwidth::TUNABLE => self.limits.set_slice_us(value),
+            "group_scheduling" => self.group_scheduling = value != 0,
+            "no_hz" => self.no_hz = value != 0,
+            _ => R::set_tunable(self, name, value),
         }
     }
 

@@ -258,9 +258,9 @@ mod tests {
                         "{cpus} CPUs, round {round}, {here:?}"
                     );
                     found += u32::from(short.busiest.is_some());
-                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
+                    let short = fair.idlest_group(rqs, &CpuSet::All, here, env.level, None);
                     fair.lb_cache.is_kept = false;
-                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level);
+                    let long = fair.idlest_group(rqs, &CpuSet::All, here, env.level, None);
                     fair.lb_cache.is_kept = true;
                     assert_eq!(short, long, "{cpus} CPUs, round {round}, {here:?}");
                     left += u32::from(short.is_some());

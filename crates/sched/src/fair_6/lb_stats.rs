@@ -41,8 +41,10 @@ pub(super) struct Stats {
     pub(super) h_nr_runnable: u64,
     /// CPUs that idle.
     pub(super) idle_cpus: u64,
-    /// The threads of one rqs.
+    /// The threads of one core.
     pub(super) is_core: bool,
+    /// Each group of its level should hold one task before any holds two.
+    pub(super) prefers_sibling: bool,
     /// Some CPU has more than one thread.
     pub(super) has_waiting: bool,
 }
@@ -126,6 +128,10 @@ impl Stats {
             return self.kind > best.kind;
         }
         let by_spare = || {
+            if self.is_core != best.is_core {
+                // A core with threads and one without are not compared by what idles.
+                return !self.is_core || self.h_nr_runnable > 1;
+            }
             self.idle_cpus < best.idle_cpus
                 || (self.idle_cpus == best.idle_cpus && self.nr_running > best.nr_running)
         };
@@ -149,6 +155,8 @@ impl Stats {
                 self.idle_cpus > best.idle_cpus
                     || (self.idle_cpus == best.idle_cpus && self.util < best.util)
             }
+            // These are not told apart.
+            GroupType::Imbalanced | GroupType::SmtBalance => false,
             _ => self.avg_load() < best.avg_load(),
         }
     }

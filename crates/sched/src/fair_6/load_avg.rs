@@ -331,7 +331,7 @@ impl<R: PickRule> Fair<R> {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
             // An idle CPU's queue may be long behind.
-            if rqs.is_idle_thread(rqs.curr(cpu)) {
+            if self.no_hz && rqs.is_idle_thread(rqs.curr(cpu)) {
                 self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }
         }
@@ -399,11 +399,12 @@ impl<R: PickRule> Fair<R> {
         info.avg.util_avg.max(u64::from(info.util_est))
     }
 
-    /// `task_h_load`: what the task adds to its CPU's load. Without groups its load average.
+    /// `task_h_load`: what the task adds to its CPU's load. In a kernel without group scheduling its
+    /// load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
         let load = self.info[e].avg.load_avg;
-        if self.groups.len() == 1 {
+        if !self.group_scheduling && self.groups.len() == 1 {
             return load;
         }
         let q = self.cfs_rq_of(e);

@@ -19,7 +19,7 @@ use super::semaphore::SemaphoreKind;
 use super::step::{Own, Spawn, Step};
 use super::task::{Attempt, Blocked, Body, Order, Stage, Task, Timing};
 use crate::error::{Error, Reason};
-use schedlab_core::{BlockReason, CpuId, GroupId, TaskAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, GroupId, SchedAttr, TaskAttr, TaskId};
 use schedlab_machine::costs::CallCosts;
 use schedlab_machine::{NewTask, Op, Workload};
 use std::collections::VecDeque;
@@ -521,6 +521,10 @@ impl Workload for Kernel {
                     }
                 }
             }
+            Instr::Cpus { set } if renice_before_wake => Some(self.set_script_cpus(number, set)),
+            Instr::Group { group } if renice_before_wake => {
+                Some(self.set_script_group(number, group))
+            }
             _ => None,
         }
     }
@@ -556,6 +560,18 @@ impl Workload for Kernel {
             self.parts[this.part.index()].task_ends(now_ns);
         }
         self.objects.forget(task.0, blocked);
+    }
+
+    fn fork_refused(&mut self, _now_ns: u64, parent: TaskId) {
+        self.forking = None;
+        self.tasks[parent.index()].own.child = None;
+    }
+
+    fn attr_refused(&mut self, task: TaskId, in_force: &SchedAttr) {
+        // With inheritance what is in force may be a donor's.
+        if !self.objects.inherits {
+            self.tasks[task.index()].attr.sched = *in_force;
+        }
     }
 
     fn forked(&mut self, now_ns: u64, parent: TaskId, child: TaskId) {

@@ -358,9 +358,7 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
     match action {
         Action::Run(us) | Action::Runtime(us) | Action::Sleep(us) => *us > 0,
         Action::Mem(bytes) => *bytes > 0,
-        Action::MemRun(run) => {
-            run.count > 0 && (run.size > 0 || run.kind == crate::model::MemRunKind::PointerChase)
-        }
+        Action::MemRun(run) => run.count > 0,
         Action::Barrier(name) => {
             names.barriers.get(name.as_str()).is_some_and(|&needed| needed > 1)
         }

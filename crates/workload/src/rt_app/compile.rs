@@ -296,10 +296,12 @@ impl<'a> Compiler<'a> {
             }
             Action::Lock(name) => {
                 let mutex = self.mutexes.number(name);
+                out.held.push(mutex);
                 out.put(Instr::Lock { mutex });
             }
             Action::Unlock(name) => {
                 let mutex = self.mutexes.number(name);
+                out.held.retain(|&held| held != mutex);
                 out.put(Instr::Unlock { mutex });
             }
             Action::Wait { condition, mutex } => {
@@ -318,10 +320,16 @@ impl<'a> Compiler<'a> {
             Action::Sync { condition, mutex } => {
                 let (condition, mutex) =
                     (self.conditions.number(condition), self.mutexes.number(mutex));
-                out.put(Instr::Lock { mutex });
+                // Whoever does not hold the mutex takes it for the while.
+                let held = out.held.contains(&mutex);
+                if !held {
+                    out.put(Instr::Lock { mutex });
+                }
                 out.put(Instr::Signal { condition });
                 out.put(Instr::Wait { condition, mutex });
-                out.put(Instr::Unlock { mutex });
+                if !held {
+                    out.put(Instr::Unlock { mutex });
+                }
             }
             Action::Barrier(name) => {
                 let barrier = self.barriers.number(name);
@@ -392,6 +400,8 @@ struct Output {
     /// Of the instructions that come now.
     place: u32,
     unique_timers: Numbered,
+    /// The mutexes that the thread holds at this place, in every round: see `mutex_use`.
+    held: Vec<u32>,
 }
 
 impl Output {

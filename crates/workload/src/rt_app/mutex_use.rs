@@ -3,7 +3,10 @@
 //! Which mutexes a thread holds at an event follows from its own program alone: there are no
 //! conditions in it, and whatever it has to wait for, it goes on at the same place. And a body that
 //! can be run twice leaves the mutexes as it found them: where it does not, the first event that
-//! concerns a mutex fails in the second round. So two rounds of every loop tell all.
+//! concerns a mutex fails in the second round. So two rounds of every loop tell all, and at each
+//! event a thread holds the same mutexes in every round. (`sync` takes either and changes nothing:
+//! it signals and waits with the mutex held, and who does not hold it locks and unlocks it around
+//! that.)
 
 use super::model_error::{ModelError, Place};
 use crate::model::{Action, Loops, Task};
@@ -47,9 +50,6 @@ fn step<'a>(
 ) -> Result<(), String> {
     match action {
         Action::Lock(mutex) if held.insert(mutex, place).is_some() => {
-            return Err(format!("locks mutex `{mutex}`, which it already holds"));
-        }
-        Action::Sync { mutex, .. } if held.contains_key(mutex.as_str()) => {
             return Err(format!("locks mutex `{mutex}`, which it already holds"));
         }
         Action::Unlock(mutex) if held.remove(mutex.as_str()).is_none() => {

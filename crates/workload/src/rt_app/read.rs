@@ -406,7 +406,7 @@ fn condition_and_mutex(cursor: Cursor<'_>) -> Result<(String, String), Diagnosti
 fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
     only(cursor, &["type", "size", "count", "stride", "pattern", "ref"])?;
     let bytes = |value: Cursor<'_>| value.integer(BYTES, 0..=BYTES_MAX).map(|bytes| bytes as u64);
-    let run = MemRun {
+    Ok(MemRun {
         kind: required(&cursor, "type", |kind| match kind.string()? {
             "read" => Ok(MemRunKind::Read),
             "write" => Ok(MemRunKind::Write),
@@ -416,16 +416,14 @@ fn mem_run(cursor: Cursor<'_>) -> Result<MemRun, Diagnostic> {
                 .with_help("`memrun` can `read`, `write` and `pointer-chase`")),
         })?,
         size: required(&cursor, "size", bytes)?,
-        count: optional(&cursor, "count", |count| count.integer("a whole number", 0..=BYTES_MAX))?
-            .map_or(1, |count| count as u64),
+        count: required(&cursor, "count", |count| count.integer("a whole number", 0..=BYTES_MAX))
+            .map_err(|error| {
+                error.with_default_help("the number of bytes in all, or of a chase's steps")
+            })? as u64,
         stride: optional(&cursor, "stride", bytes)?,
         pattern: optional(&cursor, "pattern", |text| text.string().map(String::from))?,
         buffer: optional(&cursor, "ref", owned_name)?,
-    };
-    if run.size.checked_mul(run.count).is_none_or(|bytes| bytes > BYTES_MAX as u64) {
-        return Err(cursor.error("`size` times `count` is too large"));
-    }
-    Ok(run)
+    })
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub struct Outcome {
     pub refusals: Vec<Refusal>,
     /// How many there were.
     pub refused: u64,
+    /// The lines that were never done, as all was over before, though the run might have lasted.
+    pub undone: Vec<String>,
 }
 
 /// So many refusals are told in full.
@@ -63,7 +65,8 @@ impl Timetable {
     ) -> Result<Outcome, Error> {
         let mut next: Vec<Option<u64>> =
             self.entries.iter().map(|entry| entry.when.first()).collect();
-        let mut outcome = Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0 };
+        let mut outcome =
+            Outcome { end: RunEnd::TimeUp, refusals: Vec::new(), refused: 0, undone: Vec::new() };
         let mut groups = Groups::new(plan, ids);
         loop {
             let left = self.entries.iter().zip(&next).filter(|(_, next)| next.is_some());
@@ -83,6 +86,10 @@ impl Timetable {
             }
         }
         outcome.end = machine.run(until_ns)?;
+        let undone = self.entries.iter().zip(&next).filter(|(entry, next)| {
+            next.is_some_and(|ns| Some(ns) == entry.when.first() && ns < until_ns)
+        });
+        outcome.undone = undone.map(|(entry, _)| entry.origin.text.trim().to_string()).collect();
         Ok(outcome)
     }
 }

@@ -143,7 +143,16 @@ impl Reader {
                 when.from_ns = self.take("the first time", duration_ns)?;
             }
             if self.skip("until") {
-                when.until_ns = self.take("the end", duration_ns)?;
+                let from_ns = when.from_ns;
+                when.until_ns = self.take("the end", |word| match duration_ns(word)? {
+                    ns if ns <= from_ns => {
+                        let first = crate::format_s(from_ns);
+                        let message =
+                            format!("it ends before its first time, {first}: it is never done");
+                        Err(fault(message, "say `from` when it begins".to_string()))
+                    }
+                    ns => Ok(ns),
+                })?;
             }
             return Ok(when);
         }

@@ -225,8 +225,8 @@ fn values_of_events() {
             "20 tasks.a.memrun.type: unknown type `dance`",
         ),
         (
-            r#""memrun": {"type": "read", "size": 1000000000000, "count": 1000000}"#,
-            "11 tasks.a.memrun: `size` times `count` is too large",
+            r#""memrun": {"type": "read", "size": 1048576}"#,
+            "11 tasks.a.memrun: `memrun` needs a `count`",
         ),
         (r#""mem": true"#, "8 tasks.a.mem: `mem` must be a whole number of bytes, found true"),
         (
@@ -272,8 +272,12 @@ fn mutexes_used_wrongly() {
             "19 tasks.a.wait: task `a` waits with mutex `m`, which it does not hold",
         ),
         (
-            r#""lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m""#,
-            "22 tasks.a.sync: task `a` locks mutex `m`, which it already holds",
+            r#""loop": 2, "sync": {"ref": "c", "mutex": "m"}, "lock": "m""#,
+            "56 tasks.a.lock: task `a` locks mutex `m`, which it already holds",
+        ),
+        (
+            r#""sync": {"ref": "c", "mutex": "m"}, "unlock": "m""#,
+            "47 tasks.a.unlock: task `a` unlocks mutex `m`, which it does not hold",
         ),
         (
             r#""loop": 1, "lock": "n", "lock2": "m", "unlock": "n""#,
@@ -325,7 +329,7 @@ fn endless_loops_in_no_time() {
             "12 tasks.a: task `a` would go round for ever without time passing",
         ),
         (
-            r#""loop": 1, "phases": {"p": {"run": 5}, "q": {"loop": -1, "signal": "c", "memrun": {"type": "read", "size": 0}}}"#,
+            r#""loop": 1, "phases": {"p": {"run": 5}, "q": {"loop": -1, "signal": "c", "memrun": {"type": "read", "size": 9, "count": 0}}}"#,
             "40 tasks.a.phases.q: phase `q` of task `a` would go round for ever without time passing",
         ),
     ] {

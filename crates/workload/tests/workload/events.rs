@@ -134,8 +134,8 @@ fn each_use_of_a_timer_goes_by_its_own_mode() {
 fn memory_events_cost_what_the_model_says() {
     let ran = run(r#"{"tasks": {"a": {"loop": 1,
         "mem": 8000,
-        "memrun0": {"type": "write", "size": 4000, "count": 4},
-        "memrun1": {"type": "read", "size": 8000},
+        "memrun0": {"type": "write", "size": 4000, "count": 16000},
+        "memrun1": {"type": "read", "size": 8000, "count": 8000},
         "memrun2": {"type": "pointer-chase", "size": 262144, "count": 500},
         "memrun3": {"type": "pointer-chase", "size": 262145, "count": 100, "stride": 64, "pattern": "random", "ref": "buf"}
     }}}"#);

@@ -5,9 +5,13 @@ use schedlab_machine::RunEnd;
 use schedlab_workload::{Model, Options, Target, rt_app};
 
 /// File, how its run ends, and how many threads there were.
-const FILES: [(&str, &str, RunEnd, usize); 16] = [
+const FILES: [(&str, &str, RunEnd, usize); 18] = [
     ("template", include_str!("../data/template.json"), RunEnd::TimeUp, 3),
     ("browser-short", include_str!("../data/browser-short.json"), RunEnd::TimeUp, 5),
+    // Its threads `sync` with the mutex held.
+    ("browser-long", include_str!("../data/browser-long.json"), RunEnd::TimeUp, 4),
+    // Its `suspend` have no values.
+    ("video-long", include_str!("../data/video-long.json"), RunEnd::TimeUp, 4),
     ("mp3-long", include_str!("../data/mp3-long.json"), RunEnd::TimeUp, 5),
     ("video-short", include_str!("../data/video-short.json"), RunEnd::TimeUp, 6),
     ("spreading-tasks", include_str!("../data/spreading-tasks.json"), RunEnd::TimeUp, 4),
@@ -51,10 +55,15 @@ fn all_of_them_can_be_written_and_read_again() {
 
 #[test]
 fn every_thread_of_the_player_gets_its_turn() {
-    let (_, text, ..) = FILES[2];
-    let vm = rt_app::prepare(&load("mp3", text), &Target::new(2), Options::default()).unwrap();
-    let slices = run_vm(2, vm).slices();
-    for thread in ["AudioOut-0", "AudioTrack-0", "mp3.decoder-0", "OMXCall-0"] {
-        assert!(slices.matches(thread).count() > 50, "{thread}");
-    }
+    let turns = |name: &str, threads: &[&str]| {
+        let (_, text, ..) = FILES.iter().find(|file| file.0 == name).unwrap();
+        let vm = rt_app::prepare(&load(name, text), &Target::new(2), Options::default()).unwrap();
+        let slices = run_vm(2, vm).slices();
+        for thread in threads {
+            assert!(slices.matches(thread).count() > 50, "{name}: {thread}");
+        }
+    };
+    turns("mp3-long", &["AudioOut-0", "AudioTrack-0", "mp3.decoder-0", "OMXCall-0"]);
+    turns("browser-long", &["Main-0", "Render-0", "Compositor-0"]);
+    turns("video-long", &["Decoder-0", "Renderer-0", "Mixer-0"]);
 }

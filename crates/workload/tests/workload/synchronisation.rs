@@ -206,6 +206,29 @@ fn sync_is_its_four_steps() {
 }
 
 #[test]
+fn sync_by_who_holds_the_mutex_signals_and_waits_and_holds_it_again() {
+    let ran = run(r#"{"tasks": {
+        "a": {"loop": 1, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "run": 10, "signal": "c",
+              "unlock": "m", "run2": 5},
+        "b": {"loop": 1, "run": 50, "lock": "m", "sync": {"ref": "c", "mutex": "m"}, "run1": 7,
+              "unlock": "m", "run2": 100}
+    }}"#);
+    // `a` is signalled while `b` holds the mutex, which is free once `b` waits. Until `a` gives it
+    // up `b` does not go on, and then it holds it.
+    assert_eq!(ran.slices(), "b-0 0..50, a-0 50..65, b-0 65..172");
+    assert_eq!(ran.end, Ok(RunEnd::AllEnded));
+    // Held or not, in any round and phase: what does not hold it takes it for the while.
+    let ran = run(r#"{"tasks": {
+        "a": {"loop": 2, "phases": {
+            "p": {"run": 1, "sync": {"ref": "c", "mutex": "m"}},
+            "q": {"loop": 2, "lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m"},
+            "r": {"loop": 0, "lock": "m"}, "s": {"sync": {"ref": "c", "mutex": "m"}}}},
+        "b": {"loop": 8, "sleep": 10, "lock": "m", "signal": "c", "unlock": "m"}
+    }}"#);
+    assert_eq!(ran.end, Ok(RunEnd::AllEnded));
+}
+
+#[test]
 fn the_last_at_a_barrier_goes_on_and_wakes_the_others_in_order() {
     let ran = run_on(
         4,

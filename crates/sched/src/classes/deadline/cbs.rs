@@ -88,6 +88,19 @@ impl Server {
         self.deadline.wrapping_sub(self.dl_deadline).wrapping_add(self.dl_period)
     }
 
+    /// Whether it has never had a deadline. (Not to be told from the clock: at time 0 a deadline
+    /// of 0 is not past.)
+    #[inline]
+    pub fn is_unset(&self) -> bool {
+        self.deadline == 0
+    }
+
+    /// Whether the deadline that it has, if it has one, is past.
+    #[inline]
+    pub fn is_past(&self, now_ns: u64) -> bool {
+        self.is_unset() || before(self.deadline, now_ns)
+    }
+
     /// A new period from now on.
     pub fn renew(&mut self, now_ns: u64) {
         self.deadline = now_ns.wrapping_add(self.dl_deadline);
@@ -96,7 +109,7 @@ impl Server {
 
     /// `replenish_dl_entity`: the timer has fired, or should have long ago.
     pub fn replenish(&mut self, now_ns: u64) {
-        if self.deadline == 0 {
+        if self.is_unset() {
             self.renew(now_ns);
         }
         // What was given up does not come back.
@@ -124,7 +137,7 @@ impl Server {
 
     /// `update_dl_entity`, the CBS rule: a woken task keeps what it has if that harms nobody.
     pub fn wake(&mut self, now_ns: u64) {
-        let past = before(self.deadline, now_ns);
+        let past = self.is_past(now_ns);
         if !past && !self.overflows(now_ns) {
             return;
         }
@@ -138,7 +151,8 @@ impl Server {
     }
 
     /// Constrained, and woken between its deadline and the next period: it would exceed its
-    /// bandwidth.
+    /// bandwidth. (Shortly after time 0 the unset deadline of a new one looks like a past one: the
+    /// kernel asks no further, and the golden schedules have it so.)
     pub fn wakes_too_early(&self, now_ns: u64) -> bool {
         !self.is_implicit() && before(self.deadline, now_ns) && before(now_ns, self.next_period())
     }
@@ -217,6 +231,19 @@ mod tests {
         (task.deadline, task.runtime, task.yielded) = (10 * MS, MS as i64, true);
         task.replenish(10 * MS);
         assert_eq!((task.deadline, task.runtime, task.yielded), (20 * MS, 2 * MS as i64, false));
+    }
+
+    #[test]
+    fn a_server_that_was_never_used_begins_its_first_period_when_it_wakes() {
+        // Also at time 0, where a deadline of 0 looks as if it were ahead.
+        for at in [0, 1, MS, 50 * MS] {
+            let mut implicit = server(3000, 10_000, 10_000);
+            implicit.wake(at);
+            assert_eq!((implicit.deadline, implicit.runtime), (at + 10 * MS, 3 * MS as i64));
+            let mut constrained = server(2000, 5000, 100_000);
+            constrained.wake(at);
+            assert_eq!((constrained.deadline, constrained.runtime), (at + 5 * MS, 2 * MS as i64));
+        }
     }
 
     #[test]

@@ -444,7 +444,7 @@ impl Class for Deadline {
                 }
                 server.wake(now_ns);
             }
-            Enqueue::Restored if before(server.deadline, now_ns) => server.renew(now_ns),
+            Enqueue::Restored if server.is_past(now_ns) => server.renew(now_ns),
             Enqueue::Restored | Enqueue::Migrated => {}
         }
         if !self.tasks[pid.index()].server.throttled {

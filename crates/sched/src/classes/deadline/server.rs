@@ -130,7 +130,7 @@ impl Deadline {
             return;
         }
         let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
-        if server.deadline == 0 || before(self.zero_laxity_ns(rqs, cpu), platform.now_ns()) {
+        if server.is_unset() || before(self.zero_laxity_ns(rqs, cpu), platform.now_ns()) {
             self.tasks[rqs.idle_thread(cpu).index()].server.renew(platform.now_ns());
         }
         self.servers[cpu.index()].state = State::Deferred;

@@ -193,6 +193,25 @@ impl Kernel {
         self.set_attr(number, TaskId(number), attr)
     }
 
+    /// A script's affinity comes into force, at the thread's place, which moves on.
+    pub(in crate::programs) fn set_script_cpus(&mut self, number: u32, set: u32) -> Op {
+        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+            cursor.advance();
+            cursor.cpus = set;
+        }
+        let allowed = self.scripts.cpu_sets[set as usize].clone();
+        self.set_affinity(TaskId(number), allowed)
+    }
+
+    /// A script's group comes into force, at the thread's place, which moves on.
+    pub(in crate::programs) fn set_script_group(&mut self, number: u32, group: u32) -> Op {
+        if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
+            cursor.advance();
+            cursor.group = group;
+        }
+        self.set_group(TaskId(number), self.group_ids[group as usize])
+    }
+
     /// The step for `instr`, at the thread's place, which moves on.
     fn step_of(&mut self, now_ns: u64, number: u32, instr: Instr) -> Step {
         let task = &mut self.tasks[number as usize];
@@ -301,27 +320,13 @@ impl Kernel {
 
     /// An event that is no run and no sleep. What changes a property is not counted.
     fn other_event(&mut self, now_ns: u64, number: u32, instr: Instr) -> Result<Event, Error> {
-        let me = TaskId(number);
         match instr {
             Instr::Sched { first, later } => {
                 let op = self.set_script_attr(number, first, later);
                 return Ok(op.map_or(Event::Done, Event::Op));
             }
-            Instr::Cpus { set } => {
-                if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-                    cursor.advance();
-                    cursor.cpus = set;
-                }
-                let allowed = self.scripts.cpu_sets[set as usize].clone();
-                return Ok(Event::Op(self.set_affinity(me, allowed)));
-            }
-            Instr::Group { group } => {
-                if let Body::Script(cursor) = &mut self.tasks[number as usize].body {
-                    cursor.advance();
-                    cursor.group = group;
-                }
-                return Ok(Event::Op(self.set_group(me, self.group_ids[group as usize])));
-            }
+            Instr::Cpus { set } => return Ok(Event::Op(self.set_script_cpus(number, set))),
+            Instr::Group { group } => return Ok(Event::Op(self.set_script_group(number, group))),
             _ => {}
         }
         let step = self.step_of(now_ns, number, instr);

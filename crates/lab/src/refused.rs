@@ -1,0 +1,104 @@
+//! What tasks were refused, in words: a warning of the run.
+
+use schedlab_core::{Errno, Policy, Request, TaskId};
+use schedlab_measure::{Refusal, Refusals};
+
+/// So many lines are told.
+const LINES: usize = 10;
+
+/// What the workload was refused (not a timetable, which is told itself); none if nothing was. The
+/// same to the same task is told once.
+pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Option<String> {
+    let mut told: Vec<(&Refusal, u64)> = vec![];
+    for refusal in refusals.kept().iter().filter(|refusal| !refusal.from_outside) {
+        let key = |other: &Refusal| (other.task, other.request, other.errno);
+        match told.iter_mut().find(|(other, _)| key(other) == key(refusal)) {
+            Some((_, times)) => *times += 1,
+            None => told.push((refusal, 1)),
+        }
+    }
+    if told.is_empty() {
+        return None;
+    }
+    let mut lines: Vec<String> = told
+        .iter()
+        .take(LINES)
+        .map(|(refusal, times)| {
+            let again = match times {
+                1 => String::new(),
+                2 => ", and once more".into(),
+                times => format!(", and {} times more", times - 1),
+            };
+            format!("{}: {} ({})", name(refusal.task), outcome(refusal), asked(refusal) + &again)
+        })
+        .collect();
+    let all_kept = refusals.count() == refusals.kept().len() as u64;
+    match told.len().saturating_sub(LINES) {
+        _ if !all_kept => lines.push(format!("and more: {} in all", refusals.count())),
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
+    Some(format!("the kernel refused what tasks asked for:\n  {}", lines.join("\n  ")))
+}
+
+/// The error number, and how the task goes on.
+fn outcome(refusal: &Refusal) -> String {
+    let errno = refusal.errno;
+    match refusal.request {
+        Request::Policy(_) => format!("{errno}, goes on as {}", refusal.policy.name()),
+        Request::Affinity => format!("{errno}, goes on where it may run"),
+        Request::Group => format!("{errno}, stays in its group"),
+        Request::Fork => format!("{errno}, there is no child"),
+    }
+}
+
+/// What was asked, when, and why it was not granted.
+fn asked(refusal: &Refusal) -> String {
+    let what = match refusal.request {
+        Request::Policy(policy) => policy.name(),
+        Request::Affinity => "other CPUs",
+        Request::Group => "another group",
+        Request::Fork => "a fork",
+    };
+    let why = match (refusal.request, refusal.errno) {
+        (Request::Policy(Policy::Deadline), Errno::Busy) => {
+            ": the bandwidth that may be given out is not enough"
+        }
+        (Request::Policy(Policy::Deadline), Errno::Invalid) => {
+            ": runtime, deadline or period is out of range"
+        }
+        (Request::Policy(Policy::Deadline), Errno::NotPermitted)
+        | (Request::Affinity | Request::Group, Errno::Busy) => {
+            ": a deadline task must be allowed on all CPUs"
+        }
+        (Request::Affinity, Errno::Invalid) => ": none of them is on line and its group's",
+        (Request::Fork, Errno::Again) => ": a deadline task cannot fork",
+        _ => "",
+    };
+    format!("asked for {what} at {:.6} s{why}", refusal.at_ns as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_core::{Event, Observer};
+
+    #[test]
+    fn the_same_is_told_once_and_what_a_timetable_asked_is_not() {
+        let mut seen = Refusals::new();
+        assert_eq!(text(&seen, |_| String::new()), None);
+        let mut refuse = |at_ns, task, from_outside| {
+            let (task, errno) = (TaskId(task), Errno::Invalid);
+            let request = Request::Affinity;
+            seen.on(at_ns, Event::Refused { task, request, errno, from_outside });
+        };
+        refuse(1_000_000, 0, true);
+        refuse(2_000_000, 1, false);
+        refuse(3_000_000, 1, false);
+        let told = text(&seen, |task| format!("t-{}", task.0)).expect("something was refused");
+        assert!(!told.contains("t-0"), "{told}");
+        let line = "t-1: EINVAL, goes on where it may run (asked for other CPUs at 0.002000 s: \
+                    none of them is on line and its group's, and once more)";
+        assert!(told.ends_with(line), "{told}");
+    }
+}
