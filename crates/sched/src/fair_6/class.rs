@@ -8,7 +8,7 @@ use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::task_group::TaskGroup;
 use super::timeline::{self, Order};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
@@ -128,7 +128,7 @@ impl<R: PickRule> Fair<R> {
             near,
             group_scheduling: true,
             no_hz: true,
-            lb_cache: LbCache::new(domains),
+            lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
         };
         (0..cpus).for_each(|_| R::queue_made(&mut fair));

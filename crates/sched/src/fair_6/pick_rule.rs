@@ -29,6 +29,13 @@ pub trait FairVersion: Copy + Debug {
     /// others.
     fn has_fair_server(self) -> bool;
 
+    /// Balancing tells cores with several threads from CPUs: an idle core is first to balance, a
+    /// core with two tasks is relieved, groups are compared by their cores.
+    #[inline]
+    fn balances_cores(self) -> bool {
+        true
+    }
+
     /// A sleeping task's utilisation is estimated when it has left its queue, not before.
     #[inline]
     fn estimates_after_dequeue(self) -> bool {

@@ -70,6 +70,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn balances_cores(self) -> bool {
+        false
+    }
+
+    #[inline]
     fn estimates_after_dequeue(self) -> bool {
         true
     }
