@@ -291,13 +291,15 @@ impl<R: PickRule> Fair<R> {
         let weight = u64::from(self.se[e].weight);
         let info = &mut self.info[e];
         let queue = &self.cfs_rqs[info.cfs_rq].avg;
+        // Compared with the stored weight the queue's load is next to nothing.
+        let measure = if self.version.first_util_by_stored_weight() { info.load } else { weight };
         let cap = (1024 - queue.util_avg as i64) / 2;
         let mut util = 0;
         if cap > 0 {
             let cap = cap as u64;
             util = match queue.util_avg {
                 0 => cap,
-                util => cap.min(util * weight / (queue.load_avg + 1)),
+                util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
         info.avg =

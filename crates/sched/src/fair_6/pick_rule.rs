@@ -36,6 +36,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// A new task's utilisation is worked out with its stored weight, and so is nearly always half
+    /// of what its queue has to spare.
+    #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        false
+    }
+
     /// A sleeping task's utilisation is estimated when it has left its queue, not before.
     #[inline]
     fn estimates_after_dequeue(self) -> bool {

@@ -75,6 +75,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        true
+    }
+
+    #[inline]
     fn estimates_after_dequeue(self) -> bool {
         true
     }
