@@ -378,6 +378,7 @@ impl<F: FairClass6> Core6<F> {
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
             push_pull: true,
+            stays_over_lesser: true,
             periods_from_start: true,
         };
         let mut deadline = Deadline::new(cpus);
