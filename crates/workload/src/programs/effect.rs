@@ -225,6 +225,9 @@ impl Kernel {
                     return op(self.wake(number, other.0, sync));
                 }
                 parked.tokens += 1;
+                if self.conventions.one_resume_kept {
+                    parked.tokens = 1;
+                }
             }
             Step::Disk(id, service_ns) => {
                 this.after_run = false;
