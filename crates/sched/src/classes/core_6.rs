@@ -608,7 +608,8 @@ impl<F: FairClass6> Core6<F> {
         if self.deadline.fair_server_competes(cpu) {
             self.charge_fair_server(platform, cpu, prev);
         }
-        let (next, is_fair) = self.pick_next(platform, cpu);
+        let above_fair = is_stopper || prev_class > ClassId::Fair;
+        let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
@@ -634,8 +635,9 @@ impl<F: FairClass6> Core6<F> {
     }
 
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
-    /// fair task.
-    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
+    /// fair task. `above_fair`: whoever has run was of a class above the fair one. (Then balancing
+    /// comes before the pick and takes a delayed task for one that can be picked.)
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, above_fair: bool) -> (Pid, bool) {
         let Self { core: rqs, deadline, rt, fair, .. } = self;
         let idle = rqs.idle_thread(cpu);
         let mut urgent = deadline.pick_next_task(rqs, platform, cpu);
@@ -657,7 +659,11 @@ impl<F: FairClass6> Core6<F> {
             }
             return (pid, false);
         }
-        match fair.pick_or_pull(rqs, platform, cpu) {
+        let task = match above_fair && fair.is_wanted(cpu) {
+            true => fair.pick_task(rqs, platform, cpu),
+            false => fair.pick_or_pull(rqs, platform, cpu),
+        };
+        match task {
             Some(task) => (task, true),
             None => {
                 // Unless real-time tasks are held back, which they have accounted for.
