@@ -54,6 +54,9 @@ pub trait FairClass6 {
         attr: &SchedAttr,
     );
 
+    /// `task_fork`: `pid`, new, is on the CPU of its parent and has its attributes.
+    fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
     /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; the averages that it
     /// starts with.
     fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
@@ -151,6 +154,12 @@ pub trait FairClass6 {
         old_nice: i32,
         nice: i32,
     );
+
+    /// `switched_from`: `pid`, queued or not, has left the fair class.
+    fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
+
+    /// `switched_to`: `pid`, queued or not, has come to the fair class. Preemption is the core's.
+    fn switched_to(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
 
     /// Whether `pid`, whose nice value has changed, is checked as at a wakeup.
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
@@ -277,8 +286,9 @@ pub trait FairClass6 {
     /// What `group` has used and suffered.
     fn group_stats(&self, group: GroupId) -> GroupStats;
 
-    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`.
-    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId);
+    /// `sched_move_task`, middle part: `pid`, taken off its queue, belongs to `group`. `asleep`: it
+    /// was on none.
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool);
 
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
@@ -368,6 +378,8 @@ impl<F: FairClass6> Core6<F> {
             // RT_RUNTIME_SHARE is off since 5.10.
             runtime_share: false,
             push_pull: true,
+            stays_over_lesser: true,
+            periods_from_start: true,
         };
         let mut deadline = Deadline::new(cpus);
         if fair.has_fair_server() {
@@ -690,6 +702,7 @@ impl<F: FairClass6> Core6<F> {
         &mut self,
         platform: &mut Platform,
         pid: Pid,
+        why: Dequeue,
         change: impl FnOnce(&mut Self, &mut Platform),
     ) {
         let cpu = self.core.cpu_of(pid);
@@ -697,7 +710,7 @@ impl<F: FairClass6> Core6<F> {
         let running = self.core.is_running(pid);
         self.core.update_rq_clock(platform, cpu);
         if queued {
-            self.deactivate(platform, pid, Dequeue::Save);
+            self.deactivate(platform, pid, why);
         }
         if running {
             self.put_prev(platform, cpu, pid);
@@ -825,6 +838,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let known = self.fair.has_group(attr.group);
         self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
+        self.fair.task_fork(&mut self.core, platform, pid);
         if let Parent::Task { task, .. } = parent {
             self.fair.inherit(pid, self.core.pid(task));
             let chosen = match self.class_of(pid) {
@@ -936,12 +950,20 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             // Asleep in fact: it leaves the fair class as a sleeper.
             self.fair.finish_delayed(&mut self.core, platform, pid);
         }
-        self.change(platform, pid, |this, platform| {
+        self.change(platform, pid, Dequeue::Save, |this, platform| {
             this.set_params(platform, pid, attr);
             if old_class == ClassId::Deadline && class != old_class {
                 this.deadline.leave(platform, pid);
             }
         });
+        if class != old_class {
+            if old_class == ClassId::Fair {
+                self.fair.switched_from(&self.core, platform, pid);
+            }
+            if class == ClassId::Fair {
+                self.fair.switched_to(&self.core, platform, pid);
+            }
+        }
         if !self.core.thread(pid).on_rq {
             return;
         }
@@ -1244,8 +1266,9 @@ impl<F: FairClass6> Core6<F> {
     ) -> Result<(), Refused> {
         self.check_group(group)?;
         let pid = self.core.pid(task);
-        self.change(platform, pid, |this, platform| {
-            this.fair.move_group(&this.core, platform.now_ns(), pid, group);
+        let asleep = !self.core.thread(pid).on_rq;
+        self.change(platform, pid, Dequeue::Move, |this, platform| {
+            this.fair.move_group(&this.core, platform.now_ns(), pid, group, asleep);
         });
         let cpu = self.core.cpu_of(pid);
         // Waiting on an idle CPU, it was held back, and may run now.

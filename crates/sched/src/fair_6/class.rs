@@ -8,7 +8,7 @@ use super::entity::{Entity, EntityId, Info};
 use super::flags::Attach;
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::task_group::TaskGroup;
 use super::timeline::{self, Order};
 use crate::classes::bandwidth::{Bandwidth, BandwidthVersion};
@@ -105,7 +105,7 @@ impl<R: PickRule> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
-        Fair {
+        let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
             rule: R::default(),
@@ -128,9 +128,11 @@ impl<R: PickRule> Fair<R> {
             near,
             group_scheduling: true,
             no_hz: true,
-            lb_cache: LbCache::new(domains),
+            lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
-        }
+        };
+        (0..cpus).for_each(|_| R::queue_made(&mut fair));
+        fair
     }
 
     // ---- small questions ----
@@ -240,13 +242,16 @@ impl<R: PickRule> Fair<R> {
         if waits {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_insert(q, e);
-            self.update_load_avg(platform.now_ns(), e, Attach::No);
+            self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         }
         self.cfs_rqs[q].curr = None;
     }
 
     /// `put_prev_task_fair`: on every level.
     pub(super) fn put_prev(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if R::take_put_in_pick(self, rqs.cpu_of(task)) {
+            return;
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.put_prev_entity(rqs, platform, self.cfs_rq_of(e), e);
@@ -273,6 +278,10 @@ impl<R: PickRule> Fair<R> {
         prev: Pid,
         next: Pid,
     ) {
+        if R::take_put_in_pick(self, rqs.cpu_of(prev)) {
+            self.set_next(rqs, platform, next);
+            return;
+        }
         let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
         while self.cfs_rq_of(p) != self.cfs_rq_of(n) {
@@ -363,11 +372,13 @@ impl<R: PickRule> Fair<R> {
     /// `sched_move_task`, middle part: `task`, taken off its queue, belongs to `group`.
     pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
-        if self.cpus > 1 && self.info[e].avg.last_update_time != 0 {
+        if self.tracks_load() && self.info[e].avg.last_update_time != 0 {
             self.update_load_avg(now_ns, e, Attach::Detach);
+            self.propagate_upward(now_ns, e);
         }
         self.info[e].avg.last_update_time = 0;
         self.set_task_rq(task, group, rqs.cpu_of(task));
         self.update_load_avg(now_ns, e, Attach::Attach);
+        self.propagate_upward(now_ns, e);
     }
 }

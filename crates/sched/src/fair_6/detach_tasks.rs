@@ -20,6 +20,11 @@ impl<R: PickRule> Fair<R> {
     ) -> bool {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
+        if env.imbalance <= 0 {
+            // A negative number of tasks (between nodes, up to 6.1).
+            env.all_pinned = false;
+            return false;
+        }
         let looks = self.tunables.nr_migrate().min(rqs.nr_running[source.index()]);
         for _ in 0..looks {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {

@@ -1,5 +1,5 @@
 //! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
-//! not go at once: [`delayed_dequeue`](super::delayed_dequeue).)
+//! not go at once: [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
@@ -28,7 +28,7 @@ impl<R: PickRule> Fair<R> {
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
         self.update_cfs_group(rqs, platform, e);
-        R::place(self, q, e, why, is_curr);
+        R::place(self, platform.now_ns(), q, e, why, is_curr);
         let queue = &mut self.cfs_rqs[q];
         queue.load += self.info[e].load;
         queue.nr_queued += 1;
@@ -170,10 +170,18 @@ impl<R: PickRule> Fair<R> {
         how: DequeueFlags,
     ) -> bool {
         let e = self.se_of(task);
+        let late = self.version.estimates_after_dequeue();
         if !self.se[e].sched_delayed {
-            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
+            self.util_est_dequeue(rqs.cpu_of(task), task);
+            if how.sleep && !late {
+                self.util_est_update(task);
+            }
         }
-        self.dequeue_entities(rqs, platform, e, how)
+        let left = self.dequeue_entities(rqs, platform, e, how);
+        if how.sleep && late {
+            self.util_est_update(task);
+        }
+        left
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a

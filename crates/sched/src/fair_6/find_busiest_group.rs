@@ -17,7 +17,7 @@ use super::class::Fair;
 use super::domains::is_numa;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::{CAPACITY, GroupType, Stats, Survey};
-use super::pick_rule::PickRule;
+use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use crate::classes::domains::DomainLevel;
 use schedlab_core::CpuId;
@@ -57,8 +57,16 @@ impl<R: PickRule> Fair<R> {
         // A group has the flags of the domain below, as its own CPUs have it.
         let first = level.span(env.here).balancers(group)[0];
         let below = rqs.domains.child(first, env.level).map(|below| rqs.domains.level(below));
-        stats.is_core = below.is_some_and(|below| below.params.share_cpupower);
-        stats.prefers_sibling = below.is_some_and(|below| below.params.prefer_sibling);
+        if self.version.balances_cores() {
+            stats.is_core = below.is_some_and(|below| below.params.share_cpupower);
+            stats.prefers_sibling = below.is_some_and(|below| below.params.prefer_sibling);
+        } else {
+            // What counts is the own domain below.
+            let below = rqs.domains.child(env.here, env.level);
+            stats.prefers_sibling =
+                below.is_some_and(|below| rqs.domains.level(below).params.prefer_sibling);
+            stats.first_stays = true;
+        }
         let mark = env.level + first.index() * rqs.domains.levels();
         let by_numbers = stats.type_by_numbers(level.params.imbalance_pct);
         stats.kind = if by_numbers == GroupType::Overloaded {
@@ -202,6 +210,9 @@ impl<R: PickRule> Fair<R> {
             } else {
                 local.idle_cpus.saturating_sub(busiest.idle_cpus)
             };
+            if !self.version.balances_cores() {
+                return self.tasks_of_6_1(rqs, env, local, busiest);
+            }
             if is_numa(rqs.domains.level(env.level).kind) {
                 let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
                 tasks = adjust_numa_imbalance(tasks, local.nr_running + 1, allowed);
@@ -219,6 +230,33 @@ impl<R: PickRule> Fair<R> {
         (load > 0).then_some((MigrationType::Load, load))
     }
 
+    /// Up to 6.1: how many tasks to move to the own group, which has spare capacity. Idle CPUs are
+    /// counted in 32 bits: if the busiest group has more of them, which it has when the own CPU is
+    /// only about to idle, it has some 2^32 less.
+    fn tasks_of_6_1(
+        &self,
+        rqs: &Rqs,
+        env: &LbEnv,
+        local: &Stats,
+        busiest: &Stats,
+    ) -> Option<(MigrationType, u64)> {
+        let mut tasks = if busiest.weight == 1 || busiest.prefers_sibling {
+            busiest.nr_running.saturating_sub(local.nr_running) as i64
+        } else {
+            i64::from((local.idle_cpus as u32).wrapping_sub(busiest.idle_cpus as u32))
+        };
+        if is_numa(rqs.domains.level(env.level).kind) {
+            let allowed = self.near.numa_imbalance(&rqs.domains, env.level, env.here);
+            // From here on the number is signed.
+            tasks = i64::from(tasks as i32);
+            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
+                tasks = 0;
+            }
+        }
+        let half = tasks >> 1;
+        (half != 0).then_some((MigrationType::Task, half as u64))
+    }
+
     /// `sibling_imbalance`: how many tasks the busiest group has more than the own one, as if both
     /// had as many cores.
     fn sibling_imbalance(
@@ -229,6 +267,9 @@ impl<R: PickRule> Fair<R> {
         number: usize,
         busiest: &Stats,
     ) -> u64 {
+        if !self.version.balances_cores() {
+            return busiest.nr_running.saturating_sub(local.nr_running);
+        }
         if env.why == CpuIdleType::NotIdle || busiest.nr_running == 0 {
             return 0;
         }

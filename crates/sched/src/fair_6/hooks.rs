@@ -8,7 +8,7 @@ use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
-use crate::classes::{Dequeue, Enqueue, Pid, Rqs};
+use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -29,6 +29,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         attr: &SchedAttr,
     ) {
         self.set_task_weight(rqs, platform, pid, attr);
+    }
+
+    fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        R::forked(self, rqs, platform, pid);
     }
 
     fn wake_up_new(&mut self, _rqs: &Rqs, pid: Pid) {
@@ -80,6 +84,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             Dequeue::Special => DequeueFlags { special: true, ..DequeueFlags::SLEEP },
             Dequeue::Migrate => DequeueFlags::MIGRATE,
             Dequeue::Save => DequeueFlags::default(),
+            Dequeue::Move => DequeueFlags { moves: true, ..DequeueFlags::default() },
         };
         self.dequeue(rqs, platform, pid, how)
     }
@@ -146,6 +151,18 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         let cpu = rqs.cpu_of(pid);
         if self.has_several_queued(cpu) && rqs.curr(cpu) == pid && nice > old_nice {
             rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid) {
+        if !rqs.thread(pid).on_rq {
+            R::leaves_asleep(self, platform.now_ns(), pid);
+        }
+    }
+
+    fn switched_to(&mut self, rqs: &Rqs, _: &Platform, pid: Pid) {
+        if !rqs.thread(pid).on_rq {
+            R::comes_asleep(self, pid);
         }
     }
 
@@ -325,8 +342,15 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.stats_of_group(group)
     }
 
-    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId) {
+    fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool) {
+        let moves_place = asleep && rqs.thread(pid).class == ClassId::Fair;
+        if moves_place {
+            R::leaves_asleep(self, now_ns, pid);
+        }
         self.change_group(rqs, now_ns, pid, group);
+        if moves_place {
+            R::comes_asleep(self, pid);
+        }
     }
 
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {

@@ -45,6 +45,8 @@ pub(super) struct Stats {
     pub(super) is_core: bool,
     /// Each group of its level should hold one task before any holds two.
     pub(super) prefers_sibling: bool,
+    /// Among fully busy groups the first that is looked at is taken, not the last.
+    pub(super) first_stays: bool,
     /// Some CPU has more than one thread.
     pub(super) has_waiting: bool,
 }
@@ -142,7 +144,7 @@ impl Stats {
             GroupType::SmtBalance if self.idle_cpus != 0 || best.idle_cpus != 0 => by_spare(),
             // Their average loads are not worked out and all count as 0: the last one looked at, or
             // a core of threads.
-            GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core,
+            GroupType::SmtBalance | GroupType::FullyBusy => !best.is_core && !self.first_stays,
             GroupType::HasSpare => by_spare(),
         }
     }

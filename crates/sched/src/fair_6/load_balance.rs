@@ -21,7 +21,7 @@ use super::domains::{self, BUSY_FACTOR, Near};
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::lb_stats::is_idle_cpu;
-use super::pick_rule::{FairTunables as _, PickRule};
+use super::pick_rule::{FairTunables as _, FairVersion as _, PickRule};
 use crate::classes::Rqs;
 use schedlab_core::{CpuId, CpuSet, Platform};
 
@@ -80,7 +80,7 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
         self.online = rqs.online_cpus();
         self.near = Near::new(&rqs.domains);
-        self.lb_cache = LbCache::new(&rqs.domains);
+        self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
         self.balance.restart(&rqs.domains, &self.near, platform.jiffies());
         self.balance.imbalanced.fill(false);
         self.tunables.rescale(self.online);
@@ -108,7 +108,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus == 1 || jiffies < self.balance.cpus[cpu.index()].next_balance {
             return;
         }
-        self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+        self.update_blocked_averages(platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
         let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
@@ -151,7 +151,7 @@ impl<R: PickRule> Fair<R> {
         let mut next = u64::MAX;
         let overloaded = self.balance.overloaded;
         if overloaded {
-            self.update_cfs_rq_load_avg(platform.now_ns(), CfsRqId::of_cpu(cpu));
+            self.update_blocked_averages(platform.now_ns(), cpu);
         }
         for level in rqs.domains.of(cpu) {
             let interval = self.interval_jiffies(platform, cpu, level, false);
@@ -188,7 +188,8 @@ impl<R: PickRule> Fair<R> {
         let among_threads = domain.params.share_cpupower;
         let mut idle = group.iter().copied().filter(|&cpu| is_idle_cpu(rqs, cpu));
         let first_idle = idle.clone().next();
-        let best = idle.find(|&cpu| among_threads || self.is_core_idle(rqs, cpu));
+        let any = among_threads || !self.version.balances_cores();
+        let best = idle.find(|&cpu| any || self.is_core_idle(rqs, cpu));
         best.or(first_idle).unwrap_or(group[0]) == cpu
     }
 

@@ -9,13 +9,13 @@
 //! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
 //! here are always in user space, it is not told apart.
 
-use super::cfs_rq::CfsRqId;
+use super::cfs_rq::{CfsRq, CfsRqId};
 use super::class::Fair;
 use super::flags::{Count, DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, TimerKey};
+use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 
 impl<R: PickRule> Fair<R> {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
@@ -94,6 +94,8 @@ impl<R: PickRule> Fair<R> {
             return false;
         }
         let cpu = self.cfs_rqs[q].cpu;
+        let now_ns = platform.now_ns();
+        self.for_each_below(q, |queue| queue.pelt_clock.stop(now_ns));
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut throttled) = (true, false);
@@ -131,7 +133,9 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q, platform.now_ns());
+        let now_ns = platform.now_ns();
+        self.limits.clear_throttled(q, now_ns);
+        self.for_each_below(q, |queue| queue.pelt_clock.go_on(now_ns));
         if self.cfs_rqs[q].load == 0 {
             return;
         }
@@ -171,6 +175,24 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
+    /// Does something to queue `top` and those below it on its CPU.
+    fn for_each_below(&mut self, top: CfsRqId, mut each: impl FnMut(&mut CfsRq)) {
+        let CfsRq { cpu, group: first, .. } = self.cfs_rqs[top];
+        // Groups rise from parents to children.
+        for number in first.index()..self.groups.len() {
+            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
+                continue;
+            };
+            let mut above = Some(GroupId(number as u32));
+            while above.is_some_and(|group| group > first) {
+                above = above.and_then(|group| self.groups[group.index()].parent);
+            }
+            if above == Some(first) {
+                each(&mut self.cfs_rqs[q]);
+            }
+        }
+    }
+
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn distribute_runtime(
         &mut self,
@@ -186,7 +208,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Whether queue `q` or one above it is throttled.
-    fn is_throttled_below(&self, q: CfsRqId) -> bool {
+    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
         let mut q = q;
         loop {
             if self.limits.is_throttled(q) {

@@ -110,7 +110,14 @@ impl PickRule for EarliestDeadline {
     }
 
     #[inline]
-    fn place(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags, is_curr: bool) {
+    fn place(
+        fair: &mut Fair<Self>,
+        _: u64,
+        q: CfsRqId,
+        e: EntityId,
+        why: EnqueueFlags,
+        is_curr: bool,
+    ) {
         if !is_curr {
             fair.place_entity(q, e, why.initial);
         }

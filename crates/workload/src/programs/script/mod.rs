@@ -399,8 +399,8 @@ pub struct Conventions {
     pub renice_only_running: bool,
     /// After a yield the next event is taken at once.
     pub yield_goes_on: bool,
-    /// Of the resumes that come while a thread is not suspended only one is remembered.
-    pub one_resume_kept: bool,
+    /// Of the resumes that come while a task is not suspended one is remembered, not each.
+    pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
@@ -415,9 +415,9 @@ impl Conventions {
     pub const NAMES: [&str; 6] = [
         "exit_from_sleep",
         "renice_before_wake",
-        "one_resume_kept",
         "renice_only_running",
         "yield_goes_on",
+        "one_resume",
         "uninterruptible",
     ];
 
@@ -431,7 +431,7 @@ impl Conventions {
             "renice_before_wake" => &mut self.renice_before_wake,
             "renice_only_running" => &mut self.renice_only_running,
             "yield_goes_on" => &mut self.yield_goes_on,
-            "one_resume_kept" => &mut self.one_resume_kept,
+            "one_resume" => &mut self.one_resume,
             "uninterruptible" => &mut self.uninterruptible,
             _ => return Err(&Conventions::NAMES),
         } = true;
