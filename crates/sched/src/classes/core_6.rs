@@ -293,6 +293,13 @@ pub trait FairClass6 {
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
+    /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user mode,
+    /// because its group has no runtime.
+    fn must_leave(&self, pid: Pid) -> bool;
+
+    /// Such a `pid`, which runs, leaves its queue and is held back.
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
     /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
     fn throttled_hierarchy(&self, pid: Pid) -> bool;
 
@@ -908,7 +915,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
-        let next = self.pick_and_switch(platform, cpu);
+        let mut next = self.pick_and_switch(platform, cpu);
+        while self.class_of(next) == ClassId::Fair && self.fair.must_leave(next) {
+            self.fair.throttle_task(&mut self.core, platform, next);
+            next = self.pick_and_switch(platform, cpu);
+        }
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
             let Self { core: rqs, deadline, rt, .. } = self;
             match rqs.thread(next).class {
