@@ -423,11 +423,11 @@ impl Workload for Chaos {
                 Op::Fork {
                     attr: Box::new(TaskAttr {
                         sched: self.attr(),
-                        inherits: false,
                         allowed: self.allowed(),
                         address_space: task.0 / 2,
                         ..TaskAttr::default()
                     }),
+                    inherits: false,
                     delay_ns: 0,
                 }
             }

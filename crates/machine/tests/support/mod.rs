@@ -88,11 +88,8 @@ impl Workload for World {
                     self.tasks.push((SchedAttr::nice(0), allowed.clone(), job));
                     self.computed.push(false);
                     Op::Fork {
-                        attr: Box::new(TaskAttr {
-                            allowed,
-                            inherits: false,
-                            ..TaskAttr::default()
-                        }),
+                        attr: Box::new(TaskAttr { allowed, ..TaskAttr::default() }),
+                        inherits: false,
                         delay_ns: 0,
                     }
                 }

@@ -77,16 +77,21 @@ pub struct BandwidthVersion {
     /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
     /// version of control groups, which the second does not have.
     pub child_within_parent: bool,
+    /// What each queue has when limits are set, ns.
+    pub first_ns: i64,
 }
 
 impl BandwidthVersion {
     /// 3.2.
     pub const V3_2: BandwidthVersion =
-        BandwidthVersion { expires: true, burst: false, child_within_parent: true };
+        BandwidthVersion { expires: true, burst: false, child_within_parent: true, first_ns: 0 };
+
+    /// 6.18.
+    pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
     /// 5.14 and later.
     pub const V5_14: BandwidthVersion =
-        BandwidthVersion { expires: false, burst: true, child_within_parent: false };
+        BandwidthVersion { expires: false, burst: true, child_within_parent: false, first_ns: 0 };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -207,7 +212,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             group,
             enabled: self.pools[group.index()].quota_ns.is_some(),
             throttled: false,
-            remaining_ns: 0,
+            remaining_ns: self.version.first_ns,
             expires: 0,
             throttled_at: 0,
             earlier: None,
@@ -498,7 +503,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         for q in queues {
             let local = &mut self.locals[q];
             local.enabled = quota.quota_us.is_some();
-            local.remaining_ns = 0;
+            local.remaining_ns = version.first_ns;
         }
         Ok(())
     }

@@ -293,6 +293,13 @@ pub trait FairClass6 {
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
+    /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user mode,
+    /// because its group has no runtime.
+    fn must_leave(&self, pid: Pid) -> bool;
+
+    /// Such a `pid`, which runs, leaves its queue and is held back.
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
+
     /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
     fn throttled_hierarchy(&self, pid: Pid) -> bool;
 
@@ -620,7 +627,8 @@ impl<F: FairClass6> Core6<F> {
         if self.deadline.fair_server_competes(cpu) {
             self.charge_fair_server(platform, cpu, prev);
         }
-        let (next, is_fair) = self.pick_next(platform, cpu);
+        let above_fair = is_stopper || prev_class > ClassId::Fair;
+        let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
             (true, true) if prev == next => {}
@@ -646,8 +654,9 @@ impl<F: FairClass6> Core6<F> {
     }
 
     /// Asks the classes in order who is to run on `cpu`; the idle thread if nobody. Whether it is a
-    /// fair task.
-    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId) -> (Pid, bool) {
+    /// fair task. `above_fair`: whoever has run was of a class above the fair one. (Then balancing
+    /// comes before the pick and takes a delayed task for one that can be picked.)
+    fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, above_fair: bool) -> (Pid, bool) {
         let Self { core: rqs, deadline, rt, fair, .. } = self;
         let idle = rqs.idle_thread(cpu);
         let mut urgent = deadline.pick_next_task(rqs, platform, cpu);
@@ -669,7 +678,11 @@ impl<F: FairClass6> Core6<F> {
             }
             return (pid, false);
         }
-        match fair.pick_or_pull(rqs, platform, cpu) {
+        let task = match above_fair && fair.is_wanted(cpu) {
+            true => fair.pick_task(rqs, platform, cpu),
+            false => fair.pick_or_pull(rqs, platform, cpu),
+        };
+        match task {
             Some(task) => (task, true),
             None => {
                 // Unless real-time tasks are held back, which they have accounted for.
@@ -902,7 +915,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
-        let next = self.pick_and_switch(platform, cpu);
+        let mut next = self.pick_and_switch(platform, cpu);
+        while self.class_of(next) == ClassId::Fair && self.fair.must_leave(next) {
+            self.fair.throttle_task(&mut self.core, platform, next);
+            next = self.pick_and_switch(platform, cpu);
+        }
         if core::mem::take(&mut self.core.rqs[cpu.index()].post_schedule) {
             let Self { core: rqs, deadline, rt, .. } = self;
             match rqs.thread(next).class {

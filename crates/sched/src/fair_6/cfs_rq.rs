@@ -16,8 +16,10 @@
 
 use super::entity::{Entity, EntityId, Vruntime};
 use super::timeline;
+use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
+use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, GroupId};
 
@@ -81,6 +83,9 @@ pub struct CfsRq {
     pub pending: Pending,
     /// How the clock of its averages differs from its CPU's.
     pub pelt_clock: PeltClock,
+    /// Tasks that are held back because this queue, or one above it, has no runtime, the last first
+    /// to come back (`throttled_limbo_list`).
+    pub limbo: Vec<Pid>,
     /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
     pub published: u64,
     /// When, ns.
@@ -172,6 +177,16 @@ impl PeltClock {
         now_ns - self.stood_ns
     }
 
+    /// Where tasks leave one by one: nothing is left on this queue, and it or one above it is
+    /// throttled; or that is over.
+    pub fn set_standing(&mut self, stands: bool, now_ns: u64) {
+        match (self.throttled > 0, stands) {
+            (false, true) => self.stop(now_ns),
+            (true, false) => self.go_on(now_ns),
+            _ => {}
+        }
+    }
+
     /// This queue, or one above it, is throttled.
     pub fn stop(&mut self, now_ns: u64) {
         if self.throttled == 0 {
@@ -217,6 +232,7 @@ impl CfsRq {
             removed: Removed::default(),
             pending: Pending::default(),
             pelt_clock: PeltClock::default(),
+            limbo: Vec::new(),
             published: 0,
             published_at: 0,
             h_load: (0, u64::MAX),

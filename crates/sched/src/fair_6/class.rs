@@ -84,6 +84,8 @@ pub struct FairTask {
     pub dead: bool,
     /// Its parent has taken note.
     pub reaped: bool,
+    /// It waits off its queue until its group has runtime again.
+    pub in_limbo: bool,
 }
 
 impl Default for FairTask {
@@ -95,6 +97,7 @@ impl Default for FairTask {
             wakee_flip_decay_ts: 0,
             dead: false,
             reaped: false,
+            in_limbo: false,
         }
     }
 }
@@ -105,6 +108,10 @@ impl<R: PickRule> Fair<R> {
         let cpus = domains.cpus();
         let near = Near::new(domains);
         let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
+        let bandwidth = match version.throttles_tasks() {
+            true => BandwidthVersion::V6_18,
+            false => BandwidthVersion::V5_14,
+        };
         let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
@@ -122,7 +129,7 @@ impl<R: PickRule> Fair<R> {
             entity_of: Vec::new(),
             tasks: Vec::new(),
             exec_clock: alloc::vec![0; cpus as usize],
-            limits: Bandwidth::new(BandwidthVersion::V5_14, cpus, hz),
+            limits: Bandwidth::new(bandwidth, cpus, hz),
             cfs_tasks: CfsTasks::new(cpus),
             balance: Balance::new(domains, &near),
             near,

@@ -99,7 +99,7 @@ impl<R: PickRule> Fair<R> {
             } else {
                 queue.h_nr_idle -= others;
             }
-            if self.groups[queue.group.index()].idle || self.limits.is_throttled(above) {
+            if self.groups[queue.group.index()].idle || self.hides(above) {
                 return;
             }
             next = self.parent_of(e);

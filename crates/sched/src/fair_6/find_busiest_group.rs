@@ -301,7 +301,8 @@ impl<R: PickRule> Fair<R> {
                 MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
-                MigrationType::Util => queue.cpu_util(),
+                // Who waits counts like who runs.
+                MigrationType::Util => queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY),
             };
             if tasks > 0 && measure > best.0 {
                 best = (measure, Some(cpu));

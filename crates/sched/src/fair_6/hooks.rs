@@ -357,6 +357,15 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.distribute_runtime(rqs, platform, key);
     }
 
+    #[inline]
+    fn must_leave(&self, pid: Pid) -> bool {
+        Fair::must_leave(self, pid)
+    }
+
+    fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        Fair::throttle_task(self, rqs, platform, pid);
+    }
+
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
         self.is_throttled_hierarchy(pid)
     }

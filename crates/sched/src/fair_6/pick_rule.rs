@@ -49,6 +49,13 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// The tasks of a group without quota leave one by one as they are picked, and what is not
+    /// picked stays queued. Otherwise the whole queue leaves at once.
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        false
+    }
+
     /// What a group's entity weighs is found anew whenever the kernel comes by, be its queue empty
     /// or its weight the same; and a queue tells its group of every change of its load that is
     /// large enough, not once in a millisecond.

@@ -262,6 +262,7 @@ impl Ran {
                     }
                     Op::SetGroup { group, .. } => format!("group {}", group.0),
                     Op::Fork { .. } => "fork".into(),
+                    Op::Exec => "exec".into(),
                     Op::Yield => "yield".into(),
                     Op::YieldAndGoOn => "yield and go on".into(),
                 };

@@ -32,6 +32,11 @@ impl FairVersion for Version {
     fn has_fair_server(self) -> bool {
         Version::has_fair_server(self)
     }
+
+    #[inline]
+    fn throttles_tasks(self) -> bool {
+        Version::throttles_tasks(self)
+    }
 }
 
 impl FairTunables for Tunables {
