@@ -174,6 +174,8 @@ pub static ENTRY: Entry = Entry {
     origin: Origin::Linux,
     releases: &[
         DEFAULT,
+        crate::fair_6::cfs::releases::V6_1,
+        crate::fair_6::cfs::releases::V5_10,
         Release {
             version: "2.6.32.60",
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPUs that come \

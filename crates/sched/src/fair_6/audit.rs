@@ -53,7 +53,7 @@ impl<R: PickRule> Fair<R> {
         if let Some(owner) = queue.owner {
             let owner = &self.se[owner];
             // A group is queued while it has members, and may be a while longer.
-            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            let competes = queue.nr_queued > 0 && !self.hides(q);
             if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
@@ -93,7 +93,7 @@ impl<R: PickRule> Fair<R> {
                 count[1] += u32::from(!entity.sched_delayed);
                 count[2] += u32::from(idle);
                 idle |= self.groups[self.cfs_rqs[q].group.index()].idle;
-                if self.limits.is_throttled(q) {
+                if self.hides(q) {
                     break;
                 }
                 match self.cfs_rqs[q].owner {
