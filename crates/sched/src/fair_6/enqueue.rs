@@ -123,7 +123,7 @@ impl<R: PickRule> Fair<R> {
             && rqs.curr(cpu) != task
             && self.must_leave(task)
         {
-            self.to_limbo(rqs, task);
+            self.hold_back(rqs, task);
             return;
         }
         let runnable = u32::from(!self.se[first].sched_delayed);
