@@ -71,7 +71,11 @@ impl<R: PickRule> Fair<R> {
             };
             let entity = &self.se[e];
             let fair = thread.class == ClassId::Fair;
-            if entity.on_rq != (thread.on_rq && fair) {
+            let held_back = self.tasks[number].in_limbo;
+            if held_back && entity.on_rq {
+                return Err(alloc::format!("thread {number} is held back and queued"));
+            }
+            if entity.on_rq != (thread.on_rq && fair && !held_back) {
                 return Err(alloc::format!("thread {number}: queued or not?"));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {

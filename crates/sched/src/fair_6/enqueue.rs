@@ -117,8 +117,13 @@ impl<R: PickRule> Fair<R> {
     ) {
         let first = self.se_of(task);
         let cpu = rqs.cpu_of(task);
-        if self.limits.is_used() && !self.se[first].sched_delayed && self.must_leave(task) {
-            self.to_limbo(rqs, task);
+        // (One that runs goes on until it is picked.)
+        if self.limits.is_used()
+            && !self.se[first].sched_delayed
+            && rqs.curr(cpu) != task
+            && self.must_leave(task)
+        {
+            self.hold_back(rqs, task);
             return;
         }
         let runnable = u32::from(!self.se[first].sched_delayed);

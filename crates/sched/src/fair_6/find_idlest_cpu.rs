@@ -1,4 +1,5 @@
-//! Where a child starts, and where a task goes on that executes another program: down the domains from the largest, in each to the idlest group.
+//! Where a child starts, and where a task goes on that executes another program: down the domains
+//! from the largest, in each to the idlest group.
 //!
 //! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one

@@ -215,11 +215,11 @@ impl<R: PickRule> Fair<R> {
     /// group has runtime again.
     pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
-        self.to_limbo(rqs, task);
+        self.hold_back(rqs, task);
     }
 
     /// `task`, on no queue, is held back.
-    pub(super) fn to_limbo(&mut self, rqs: &mut Rqs, task: Pid) {
+    pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
         let q = self.cfs_rq_of(self.se_of(task));
         self.cfs_rqs[q].limbo.push(task);
         self.tasks[task.index()].in_limbo = true;
