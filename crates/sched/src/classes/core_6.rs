@@ -1194,9 +1194,9 @@ impl<F: FairClass6> Inspect for Core6<F> {
                             && self.fair.throttled_hierarchy(Pid(*number as u32)))
                 })
                 .count();
-            // The stopper counts while it waits.
-            let stoppers = usize::from(self.core.rqs[cpu.index()].stopper_waits);
-            if counted as usize != found + stoppers {
+            // The stopper counts while it waits for its turn.
+            let found = found + usize::from(self.core.rqs[cpu.index()].stopper_waits);
+            if counted as usize != found {
                 return Err(alloc::format!(
                     "CPU {}: nr_running is {counted}, but {found} threads are on it",
                     cpu.0

@@ -301,6 +301,7 @@ impl<R: PickRule> Fair<R> {
                 MigrationType::Load if tasks == 1 && queue.avg.load_avg > imbalance => 0,
                 MigrationType::Util if tasks == 1 => 0,
                 MigrationType::Load => queue.avg.load_avg,
+                MigrationType::Util if !self.version.balances_cores() => queue.cpu_util(),
                 // Who waits counts like who runs.
                 MigrationType::Util => queue.cpu_util().max(queue.avg.runnable_avg).min(CAPACITY),
             };
