@@ -2,8 +2,8 @@
 //!
 //! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies,
 //! and an hrtick that is on by default), 2.6.26 in particular (group arithmetic that was half-way
-//! between two designs), and 2.6.30. Before 2.6.32 only one CPU: the balancers of those releases
-//! are not known well enough.
+//! between two designs), and 2.6.30. 2.6.23 and 2.6.28 to 2.6.31 run on one CPU only: their
+//! balancers are not known well enough.
 
 use super::balance_2_6_24::early_domains;
 use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32};
