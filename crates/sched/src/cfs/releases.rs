@@ -64,8 +64,8 @@ impl Rules {
     pub const V2_6_32_60: Rules =
         Rules { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Rules::V2_6_32 };
 
-    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to differ
-    /// on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
+    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to
+    /// differ on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
     pub const V3_2: Rules = Rules {
         name: "3.2",
         latency_ns: 6_000_000,

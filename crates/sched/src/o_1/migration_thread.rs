@@ -87,8 +87,8 @@ impl O1 {
         }
     }
 
-    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is, in 2.6.0 to that of
-    /// the emptiest node. It asks the migration thread, and sleeps until it has been moved.
+    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is, in 2.6.0 to that
+    /// of the emptiest node. It asks the migration thread, and sleeps until it has been moved.
     pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let to = match self.params.version.balancing {
             Balancing::ByNumber => self.nodes.emptiest_cpu(cpu, &self.loads),
