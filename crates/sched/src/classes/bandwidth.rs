@@ -113,6 +113,8 @@ struct Pool<Q> {
     idle: bool,
     /// When the period timer fires, ns, if it is running.
     period_ends: Option<u64>,
+    /// When it fires next, ns, or would if it were running.
+    expires_ns: u64,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
     first_throttled: Option<Q>,
@@ -253,7 +255,10 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.limited == 0 || !self.locals[q].enabled || {
             self.locals[q].remaining_ns -= delta_ns as i64;
             self.expire(q, now_ns);
-            self.locals[q].remaining_ns > 0 || self.assign(platform, q)
+            // (A throttled queue draws nothing, and is asked nothing.)
+            self.locals[q].remaining_ns > 0
+                || (self.version.burst && self.locals[q].throttled)
+                || self.assign(platform, q)
         }
     }
 
@@ -316,7 +321,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
                 // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
-            pool.arm_period_timer(platform, group, now_ns + pool.period_ns);
+            let ends_ns = pool.next_end(now_ns, self.version.burst);
+            pool.arm_period_timer(platform, group, ends_ns);
         }
     }
 
@@ -398,6 +404,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         pool.period_ends = None;
+        pool.expires_ns = now_ns + pool.period_ns;
         if pool.quota_ns.is_none() {
             return Expiry::Nothing;
         }
@@ -479,13 +486,19 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;
         pool.refill(platform.now_ns(), version.burst);
-        let was_active = pool.period_ends.take().is_some();
-        platform.cancel_timer(period_timer_of(group));
+        // Later releases leave a timer that is running alone.
+        let keeps_timer = version.burst && pool.period_ends.is_some();
+        let was_active = pool.period_ends.is_some();
+        if !keeps_timer {
+            pool.period_ends = None;
+            platform.cancel_timer(period_timer_of(group));
+        }
         if core::mem::take(&mut pool.slack_timer_active) {
             platform.cancel_timer(slack_timer_of(group));
         }
-        if quota.quota_us.is_some() && (was_active || version.burst) {
-            pool.arm_period_timer(platform, group, platform.now_ns() + pool.period_ns);
+        if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
+            let ends_ns = pool.next_end(platform.now_ns(), version.burst);
+            pool.arm_period_timer(platform, group, ends_ns);
         }
         for q in queues {
             let local = &mut self.locals[q];
@@ -632,6 +645,20 @@ fn ratio(quota: u64, period: u64) -> u64 {
 }
 
 impl<Q> Pool<Q> {
+    /// When a period ends that begins now. The timers of later releases (`keeps_grid`) go on where
+    /// they stopped: when they were to expire next, or whole periods after that. (The first time is
+    /// a random part of a period; 0 here.)
+    fn next_end(&mut self, now_ns: u64, keeps_grid: bool) -> u64 {
+        if !keeps_grid {
+            return now_ns + self.period_ns;
+        }
+        if self.expires_ns <= now_ns {
+            let since = (now_ns - self.expires_ns) % self.period_ns;
+            self.expires_ns = now_ns - since + self.period_ns;
+        }
+        self.expires_ns
+    }
+
     fn new(parent: Option<GroupId>) -> Pool<Q> {
         Pool {
             parent,
@@ -643,6 +670,7 @@ impl<Q> Pool<Q> {
             runtime_expires: 0,
             idle: true,
             period_ends: None,
+            expires_ns: 0,
             slack_timer_active: false,
             first_throttled: None,
             last_throttled: None,

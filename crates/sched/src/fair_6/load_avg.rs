@@ -97,7 +97,8 @@ impl CfsRq {
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         // One that is attached nowhere has nothing to take along.
-        let attached = avg.last_update_time != 0;
+        // (At time 0 that cannot be told; groups' entities take along what they have.)
+        let attached = avg.last_update_time != 0 || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum =
