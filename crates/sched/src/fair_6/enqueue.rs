@@ -115,7 +115,7 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         why: EnqueueFlags,
     ) {
-        if self.limits.was_ever_used() && self.is_held_back(rqs, task, why) {
+        if self.limits.was_ever_used() && self.is_held_back(rqs, task) {
             self.to_limbo(rqs, task);
         } else {
             self.enqueue_now(rqs, platform, task, why);

@@ -4,7 +4,8 @@
 //! throttled on its CPU does not return to user mode: it leaves its queue in that moment, as one
 //! that sleeps, and is put into the queue's **limbo**; its CPU picks again. Its dequeue is never
 //! delayed, and neither is that of the group when its last task goes. Tasks that are never picked
-//! stay queued, and count. What wakes or is forked into a throttled group goes into limbo at once.
+//! stay queued, and count. What wakes or is forked into a throttled group is queued as ever, and goes
+//! when it is picked.
 //!
 //! To the rest of the kernel a task in limbo is runnable, though it is on no queue and counts
 //! nowhere. When nothing above it is throttled any more it is enqueued as one that wakes, who went
@@ -26,16 +27,13 @@ impl<R: PickRule> Fair<R> {
             && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
     }
 
-    /// Whether `task`, which is about to be queued, goes into limbo in place of that: it wakes or is
-    /// new, or it comes from one.
+    /// Whether `task`, which is about to be queued, goes into limbo in place of that: it comes from
+    /// one, and its group is throttled here, too.
     #[cold]
-    pub(super) fn is_held_back(&mut self, rqs: &Rqs, task: Pid, why: EnqueueFlags) -> bool {
+    pub(super) fn is_held_back(&mut self, rqs: &Rqs, task: Pid) -> bool {
         let left_limbo = core::mem::take(&mut self.tasks[task.index()].left_limbo);
         let e = self.se_of(task);
-        self.version.throttles_tasks()
-            && (why.wakeup || why.initial || (left_limbo && !rqs.is_running(task)))
-            && !self.se[e].sched_delayed
-            && self.is_throttled_below(self.cfs_rq_of(e))
+        left_limbo && !rqs.is_running(task) && self.is_throttled_below(self.cfs_rq_of(e))
     }
 
     /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps.
