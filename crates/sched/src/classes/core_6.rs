@@ -293,7 +293,8 @@ pub trait FairClass6 {
     /// A timer of the quotas has fired.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
-    /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user mode,
+    /// Whether `pid`, fair and just picked, leaves its CPU again in place of returning to user
+    /// mode,
     /// because its group has no runtime.
     fn must_leave(&self, pid: Pid) -> bool;
 
@@ -771,7 +772,8 @@ impl<F: FairClass6> Core6<F> {
         }
     }
 
-    /// `select_fallback_rq`: where `pid` goes that may not be where it was to wake: the first allowed
+    /// `select_fallback_rq`: where `pid` goes that may not be where it was to wake: the first
+    /// allowed
     /// CPU.
     fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -1192,7 +1194,9 @@ impl<F: FairClass6> Inspect for Core6<F> {
                             && self.fair.throttled_hierarchy(Pid(*number as u32)))
                 })
                 .count();
-            if counted as usize != found {
+            // The stopper counts while it waits.
+            let stoppers = usize::from(self.core.rqs[cpu.index()].stopper_waits);
+            if counted as usize != found + stoppers {
                 return Err(alloc::format!(
                     "CPU {}: nr_running is {counted}, but {found} threads are on it",
                     cpu.0

@@ -60,7 +60,8 @@ pub struct Fair<R: PickRule> {
     /// part of its CPU's load is rounded as if it were in a group. (Without it there are no
     /// groups.)
     pub(super) group_scheduling: bool,
-    /// It was built with `CONFIG_NO_HZ_COMMON`: a task that wakes elsewhere has slept for as long as
+    /// It was built with `CONFIG_NO_HZ_COMMON`: a task that wakes elsewhere has slept for as long
+    /// as
     /// its old CPU idled.
     pub(super) no_hz: bool,
     /// All CPUs together, as balancing sees them.

@@ -1,4 +1,5 @@
-//! Where a child starts, and where a task goes on that executes another program: down the domains from the largest, in each to the idlest group.
+//! Where a child starts, and where a task goes on that executes another program: down the domains
+//! from the largest, in each to the idlest group.
 //!
 //! This is the slow way of choosing a CPU. It looks at every CPU of the machine, and so deals tasks
 //! out to nodes first, then to caches, cores and threads. Wakeups take the fast one
@@ -219,6 +220,39 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use alloc::vec::Vec;
+
+    fn busy(kind: GroupType, load: u64) -> Stats {
+        Stats { kind, load, weight: 1, ..Stats::default() }
+    }
+
+    #[test]
+    fn a_child_leaves_a_busy_group_only_for_one_that_is_clearly_idler() {
+        use GroupType::{FullyBusy, HasSpare, Imbalanced, Overloaded};
+        // The margin is 1024 x 17 / 100 = 174.
+        let goes = |own, other, numa| {
+            is_worth_going(&busy(Overloaded, own), &busy(Overloaded, other), 117, numa)
+        };
+        assert!(goes(1000, 854, None) && !goes(1000, 855, None), "100 x own > 117 x other");
+        assert!(!goes(900, 1074, None), "as much as own + margin is too much");
+        assert!(
+            goes(1000, 825, Some(1)) && !goes(1000, 826, Some(1)),
+            "a node must be left for more"
+        );
+        let kinds = |own, other| is_worth_going(&busy(own, 0), &busy(other, 0), 117, None);
+        assert!(kinds(FullyBusy, HasSpare) && !kinds(HasSpare, FullyBusy));
+        assert!(!kinds(Imbalanced, Imbalanced));
+    }
+
+    #[test]
+    fn a_child_stays_in_a_node_that_has_few_tasks() {
+        let spare =
+            |idle_cpus, nr_running| Stats { idle_cpus, nr_running, weight: 4, ..Stats::default() };
+        let goes = |own, numa| is_worth_going(&own, &spare(4, 0), 117, numa);
+        // One task more than it has is still as many as it may keep, and two idle CPUs more is few.
+        assert!(!goes(spare(2, 1), Some(2)) && goes(spare(1, 1), Some(2)));
+        assert!(goes(spare(2, 2), Some(2)) && goes(spare(3, 1), None));
+        assert!(!goes(spare(4, 0), None));
+    }
 
     #[test]
     fn a_cpu_that_is_passed_over_for_its_utilisation_would_not_have_been_chosen() {

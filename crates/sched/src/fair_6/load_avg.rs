@@ -402,7 +402,8 @@ impl<R: PickRule> Fair<R> {
         info.avg.util_avg.max(u64::from(info.util_est))
     }
 
-    /// `task_h_load`: what the task adds to its CPU's load. In a kernel without group scheduling its
+    /// `task_h_load`: what the task adds to its CPU's load. In a kernel without group scheduling
+    /// its
     /// load average.
     pub(super) fn task_h_load(&mut self, jiffies: u64, task: Pid) -> u64 {
         let e = self.se_of(task);
