@@ -193,7 +193,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             version,
             slice_ns: SLICE_US as i64 * 1000,
             tick_ns: 1_000_000_000 / u64::from(hz),
-            pools: alloc::vec![Pool::new(None)],
+            pools: alloc::vec![Pool::new(None, version)],
             locals: IndexVec::new(),
             limited: 0,
             ever_used: false,
@@ -206,7 +206,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// The next group has been made, below `parent`.
     pub fn group_made(&mut self, parent: GroupId) {
-        self.pools.push(Pool::new(Some(parent)));
+        self.pools.push(Pool::new(Some(parent), self.version));
     }
 
     /// The next queue has been made, of `group` on `cpu`.
@@ -707,7 +707,7 @@ impl<Q> Pool<Q> {
         self.expires_ns
     }
 
-    fn new(parent: Option<GroupId>) -> Pool<Q> {
+    fn new(parent: Option<GroupId>, version: BandwidthVersion) -> Pool<Q> {
         Pool {
             parent,
             quota_ns: None,
@@ -716,7 +716,8 @@ impl<Q> Pool<Q> {
             runtime_ns: 0,
             runtime_snap_ns: 0,
             runtime_expires: 0,
-            idle: true,
+            // Later releases let a first period pass.
+            idle: !version.burst,
             period_ends: None,
             expires_ns: 0,
             timer_cpu: CpuId(0),

@@ -29,6 +29,8 @@ pub mod core_6;
 pub mod deadline;
 pub mod domains;
 #[cfg(test)]
+mod limbo_tests;
+#[cfg(test)]
 mod limits_tests;
 pub mod load_balance_2_6_22;
 pub mod pelt;
