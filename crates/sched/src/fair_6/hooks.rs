@@ -367,7 +367,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
-        self.is_throttled_hierarchy(pid)
+        self.is_throttled_task(pid)
     }
 
     fn has_fair_server(&self) -> bool {

@@ -238,7 +238,7 @@ impl<R: PickRule> Fair<R> {
                 continue;
             };
             let queue = &mut self.cfs_rqs[q];
-            if queue.pelt_clock.throttled > 0 {
+            if queue.pelt_clock.stands {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);

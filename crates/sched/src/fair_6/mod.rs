@@ -15,6 +15,7 @@
 //! | [`enqueue`], [`class`] | coming and going, and what runs, on every level of the groups |
 //! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups and their queues |
 //! | [`update_shares`], [`throttle`] | what groups weigh, and what becomes of them without quota |
+//! | [`limbo`] | what becomes of their tasks then, one by one (6.18) |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
@@ -57,6 +58,7 @@ pub mod hooks;
 pub mod lb_cache;
 pub mod lb_env;
 pub mod lb_stats;
+pub mod limbo;
 pub mod load_avg;
 pub mod load_balance;
 pub mod load_weight;
