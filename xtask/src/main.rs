@@ -1,4 +1,4 @@
-//! Checks of the repository itself: `cargo xtask tidy` and `cargo xtask wasm`.
+//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask worlds`.
 //!
 //! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
 //! no crate below the command line does, how files begin, how wide lines are, which words are out
@@ -8,6 +8,8 @@
 //! `cargo xtask tidy --write-debts` writes that list anew.
 //!
 //! `wasm` type-checks everything below `lab` for a machine without an operating system.
+//!
+//! `worlds` runs the next random worlds of those that every release shall have been through.
 
 mod debts;
 mod forbidden;
@@ -19,6 +21,7 @@ mod repository;
 mod scan;
 mod wasm;
 mod words;
+mod worlds;
 
 use repository::Repository;
 use std::fmt;
@@ -70,8 +73,9 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["wasm"] => wasm::check(),
+        ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm");
+            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm | worlds [OPTIONS]");
             ExitCode::from(2)
         }
     }
