@@ -76,7 +76,10 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
         git(&root, &["rev-parse", "--short", "HEAD"]),
         options.seeds
     );
-    println!("every rule was kept in {worlds} worlds: {releases} releases, {} seeds", options.seeds);
+    println!(
+        "every rule was kept in {worlds} worlds: {releases} releases, {} seeds",
+        options.seeds
+    );
     if options.record {
         std::fs::write(&path, format!("{text}{line}\n")).map_err(|error| error.to_string())?;
     } else {
