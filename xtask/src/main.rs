@@ -1,4 +1,5 @@
-//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask worlds`.
+//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask wasm`, `cargo xtask mutants`,
+//! `cargo xtask worlds`.
 //!
 //! `tidy` holds the claims of `ARCHITECTURE.md` against the source: which crate may use which, what
 //! no crate below the command line does, how files begin, how wide lines are, which words are out
@@ -10,6 +11,9 @@
 //! `wasm` type-checks everything below `lab` for a machine without an operating system.
 //!
 //! `worlds` runs the next random worlds of those that every release shall have been through.
+//!
+//! `mutants` puts small faults into the code and counts which of them the tests find
+//! (`docs/testing.md`). It is a package of its own, in `mutants`.
 
 mod debts;
 mod forbidden;
@@ -17,8 +21,10 @@ mod graph;
 mod headers;
 mod lines;
 mod links;
+mod mutants;
 mod repository;
 mod scan;
+mod tests_named;
 mod wasm;
 mod words;
 mod worlds;
@@ -58,13 +64,14 @@ impl fmt::Display for Finding {
 type Check = fn(&Repository) -> Vec<Finding>;
 
 /// All checks of `tidy`, with the name under which their findings are printed.
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 7] = [
     ("graph of crates", graph::check),
     ("forbidden below the command line", forbidden::check),
     ("file headers", headers::check),
     ("line width", lines::check),
     ("words out of use", words::check),
     ("links", links::check),
+    ("tests named in docs/testing.md", tests_named::check),
 ];
 
 fn main() -> ExitCode {
@@ -73,9 +80,12 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["tidy", "--write-debts"] => debts::write(&CHECKS),
         ["wasm"] => wasm::check(),
+        ["mutants", ..] => mutants::run(&arguments[1..]),
         ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--write-debts] | wasm | worlds [OPTIONS]");
+            eprintln!(
+                "usage: cargo xtask tidy [--write-debts] | wasm | mutants [...] | worlds [...]"
+            );
             ExitCode::from(2)
         }
     }

@@ -258,7 +258,7 @@ fn no_control_character_reaches_the_terminal() {
         format!("run {missing} -s cfs"),
         format!("run {two} -s {evil}"),
         format!("run {two} --{evil}"),
-        format!("{evil}"),
+        evil.to_string(),
         format!("run {two} -s cfs --set {evil}=1"),
         format!("run {two} -s cfs --machine {evil}"),
         format!("run {two} -s cfs --group /g:{evil}=1"),
@@ -327,8 +327,32 @@ fn messages_of_other_files_are_as_good_as_those_of_workloads() {
     schedlab(&mix).error(&parts);
     let begun = std::time::Instant::now();
     schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
-        .error(&["there is no figure \"foo\"; there are messages a second, time"]);
+        .error(&["there is no figure \"foo\"; there are time, messages a second"]);
     assert!(begun.elapsed().as_secs() < 2, "it is found before anything is simulated");
     let table = run("phases-only.json", &["-s", "cfs"]).good();
     assert!(table.contains("no task has finished a whole round"), "{table}");
+}
+
+#[test]
+fn settings_of_one_scheduler_are_a_column_of_their_own() {
+    let args = ["-s", "eevdf@6.6,eevdf,eevdf[DELAY_DEQUEUE=0,base_slice_ns=2800000]"];
+    let table = run("naps.json", &args).good();
+    assert!(table.contains("DELAY_DEQUEUE=0\n"), "{table}");
+    let document = json(&run("naps.json", &[&args[..], &["--format", "json"]].concat()).good());
+    let runs = document["runs"].as_array().expect("it is a list");
+    assert_eq!(runs.len(), 3);
+    assert_eq!(runs[2]["scheduler"]["set"][0]["name"], "DELAY_DEQUEUE");
+    assert_ne!(runs[1]["tasks"], runs[2]["tasks"]);
+    let ran = run("naps.json", &["-s", "eevdf,eevdf", "--set", "DELAY_DEQUEUE=0"]);
+    assert!(ran.stderr.contains("eevdf@6.18 is named twice; it is run once"), "{}", ran.stderr);
+    ran.good();
+    run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is no tunable of eevdf@6.18"]);
+    run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);
+    // A plan keeps them.
+    let scratch = support::Scratch::new("settings");
+    let plan = format!("{}/plan.json", scratch.path());
+    let file = "tests/defects/naps.json";
+    schedlab(&["run", file, "-s", "eevdf[DELAY_DEQUEUE=0]", "--plan-out", &plan]).good();
+    let document = json(&schedlab(&["run", &plan, "--format", "json"]).good());
+    assert_eq!(document["runs"][0]["scheduler"]["set"][0]["value"], 0);
 }

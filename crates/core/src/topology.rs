@@ -85,6 +85,7 @@ pub struct Topology {
     /// Row by row: how far each node's memory is from each node.
     distances: Vec<u32>,
     levels: Vec<Level>,
+    is_flat: bool,
 }
 
 /// The largest machine, in CPUs.
@@ -169,7 +170,7 @@ impl Topology {
     pub fn flat(cpus: u32) -> Topology {
         let place = |cpu| Place { core: cpu, cache: cpu, package: cpu, node: 0 };
         match Topology::new((0..cpus).map(place).collect(), &[]) {
-            Ok(topology) => topology,
+            Ok(topology) => Topology { is_flat: true, ..topology },
             Err(error) => panic!("{error}"),
         }
     }
@@ -188,8 +189,14 @@ impl Topology {
         }
         let nodes = check_nesting(&places)?;
         let distances = check_distances(nodes, distances)?;
-        let mut topology =
-            Topology { cpus: places.len() as u32, places, nodes, distances, levels: Vec::new() };
+        let mut topology = Topology {
+            cpus: places.len() as u32,
+            places,
+            nodes,
+            distances,
+            levels: Vec::new(),
+            is_flat: false,
+        };
         topology.levels = topology.make_levels();
         Ok(topology)
     }
@@ -216,7 +223,8 @@ impl Topology {
             })
             .collect();
         let nodes = places.iter().map(|place| place.node).max().map_or(1, |max| max + 1);
-        Topology { cpus, places, nodes, distances: uniform_distances(nodes), levels }
+        let distances = uniform_distances(nodes);
+        Topology { cpus, places, nodes, distances, levels, is_flat: false }
     }
 
     /// The machine with its first `cpus` CPUs only, as `maxcpus=` leaves it; None if it has not so
@@ -231,13 +239,21 @@ impl Topology {
         let row = |&from: &u32| nodes.iter().map(|&to| self.distance(from, to)).collect();
         let distances: Vec<Vec<u32>> = nodes.iter().map(row).collect();
         // A part of what hangs together does.
-        Topology::new(places.collect(), &distances).ok()
+        let topology = Topology::new(places.collect(), &distances).ok()?;
+        Some(Topology { is_flat: self.is_flat, ..topology })
     }
 
     /// Number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {
         self.cpus
+    }
+
+    /// Whether nothing is said of how the CPUs hang together ([`Topology::flat`]): where that
+    /// counts they share one cache. On other machines CPUs with caches of their own share none.
+    #[inline]
+    pub const fn is_flat(&self) -> bool {
+        self.is_flat
     }
 
     /// The CPUs, rising.

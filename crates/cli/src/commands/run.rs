@@ -159,7 +159,7 @@ fn run_all(prepared: &Prepared) -> Ran {
     let progress = Progress::new(prepared.schedulers().len() as u64, "schedulers");
     let mut results = vec![];
     prepared.run_all(parallel::cores(), |scheduler, result| {
-        let choice = scheduler.choice;
+        let choice = scheduler.to_string();
         progress.step(|| {
             if let Ok(Run { warning: Some(warning), .. }) = &result {
                 complain(&format!("warning: {choice}: {warning}"));

@@ -15,11 +15,13 @@ use std::path::Path;
 
 /// Runs random worlds under every rule.
 pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure> {
-    let choices: Vec<Choice> = choose(&args.schedulers)
-        .map_err(|error| error.to_string())?
-        .iter()
-        .map(|chosen| chosen.choice)
-        .collect();
+    let chosen = choose(&args.schedulers).map_err(|error| error.to_string())?;
+    if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
+        let message =
+            format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
+        return Err(Failure::Message(message));
+    }
+    let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice).collect();
     match args.seed {
         Some(seed) => one_world(seed, &choices, args.save.as_deref(), output),
         None => many_worlds(args, &choices, output),

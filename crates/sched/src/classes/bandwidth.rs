@@ -77,27 +77,21 @@ pub struct BandwidthVersion {
     /// A group may not have a larger part of the CPU than the group it is in: the rule of the first
     /// version of control groups, which the second does not have.
     pub child_within_parent: bool,
-    /// A period timer that is started goes on from its last expiry, in whole periods (for the first
-    /// time from 0): refills keep to a grid. Otherwise the first period begins as it is started.
-    pub keeps_grid: bool,
+    /// What each queue has when limits are set, ns.
+    pub first_ns: i64,
 }
 
 impl BandwidthVersion {
     /// 3.2.
-    pub const V3_2: BandwidthVersion = BandwidthVersion {
-        expires: true,
-        burst: false,
-        child_within_parent: true,
-        keeps_grid: true,
-    };
+    pub const V3_2: BandwidthVersion =
+        BandwidthVersion { expires: true, burst: false, child_within_parent: true, first_ns: 0 };
+
+    /// 6.18.
+    pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
     /// 5.14 and later.
-    pub const V5_14: BandwidthVersion = BandwidthVersion {
-        expires: false,
-        burst: true,
-        child_within_parent: false,
-        keeps_grid: false,
-    };
+    pub const V5_14: BandwidthVersion =
+        BandwidthVersion { expires: false, burst: true, child_within_parent: false, first_ns: 0 };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -119,8 +113,8 @@ struct Pool<Q> {
     idle: bool,
     /// When the period timer fires, ns, if it is running.
     period_ends: Option<u64>,
-    /// For when the period timer was last set, ns.
-    timer_set_for: u64,
+    /// When it fires next, ns, or would if it were running: refills keep to a grid.
+    expires_ns: u64,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
     first_throttled: Option<Q>,
@@ -218,7 +212,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             group,
             enabled: self.pools[group.index()].quota_ns.is_some(),
             throttled: false,
-            remaining_ns: 0,
+            remaining_ns: self.version.first_ns,
             expires: 0,
             throttled_at: 0,
             earlier: None,
@@ -261,7 +255,10 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.limited == 0 || !self.locals[q].enabled || {
             self.locals[q].remaining_ns -= delta_ns as i64;
             self.expire(q, now_ns);
-            self.locals[q].remaining_ns > 0 || self.assign(platform, q)
+            // (A throttled queue draws nothing, and is asked nothing.)
+            self.locals[q].remaining_ns > 0
+                || (self.version.burst && self.locals[q].throttled)
+                || self.assign(platform, q)
         }
     }
 
@@ -324,8 +321,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
                 // drawn from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
-            let at_ns = pool.first_expiry(now_ns, self.version.keeps_grid);
-            pool.arm_period_timer(platform, group, at_ns);
+            let ends_ns = pool.next_end(now_ns);
+            pool.arm_period_timer(platform, group, ends_ns);
         }
     }
 
@@ -407,6 +404,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         pool.period_ends = None;
+        pool.expires_ns = now_ns + pool.period_ns;
         if pool.quota_ns.is_none() {
             return Expiry::Nothing;
         }
@@ -488,19 +486,24 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;
         pool.refill(platform.now_ns(), version.burst);
-        let was_active = pool.period_ends.take().is_some();
-        platform.cancel_timer(period_timer_of(group));
+        // Later releases leave a timer that is running alone.
+        let keeps_timer = version.burst && pool.period_ends.is_some();
+        let was_active = pool.period_ends.is_some();
+        if !keeps_timer {
+            pool.period_ends = None;
+            platform.cancel_timer(period_timer_of(group));
+        }
         if core::mem::take(&mut pool.slack_timer_active) {
             platform.cancel_timer(slack_timer_of(group));
         }
-        if quota.quota_us.is_some() && (was_active || version.burst) {
-            let at_ns = pool.first_expiry(platform.now_ns(), version.keeps_grid);
-            pool.arm_period_timer(platform, group, at_ns);
+        if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
+            let ends_ns = pool.next_end(platform.now_ns());
+            pool.arm_period_timer(platform, group, ends_ns);
         }
         for q in queues {
             let local = &mut self.locals[q];
             local.enabled = quota.quota_us.is_some();
-            local.remaining_ns = 0;
+            local.remaining_ns = version.first_ns;
         }
         Ok(())
     }
@@ -642,6 +645,17 @@ fn ratio(quota: u64, period: u64) -> u64 {
 }
 
 impl<Q> Pool<Q> {
+    /// When a period ends that begins now. Timers go on where they stopped: when they were to
+    /// expire next, or whole periods after that. (The first time is a random part of a period in
+    /// later releases; 0 here.)
+    fn next_end(&mut self, now_ns: u64) -> u64 {
+        if self.expires_ns <= now_ns {
+            let since = (now_ns - self.expires_ns) % self.period_ns;
+            self.expires_ns = now_ns - since + self.period_ns;
+        }
+        self.expires_ns
+    }
+
     fn new(parent: Option<GroupId>) -> Pool<Q> {
         Pool {
             parent,
@@ -653,7 +667,7 @@ impl<Q> Pool<Q> {
             runtime_expires: 0,
             idle: true,
             period_ends: None,
-            timer_set_for: 0,
+            expires_ns: 0,
             slack_timer_active: false,
             first_throttled: None,
             last_throttled: None,
@@ -686,21 +700,8 @@ impl<Q> Pool<Q> {
         self.runtime_snap_ns = self.runtime_ns;
     }
 
-    /// When the period timer fires first if it is started now.
-    fn first_expiry(&self, now_ns: u64, keeps_grid: bool) -> u64 {
-        if !keeps_grid {
-            return now_ns + self.period_ns;
-        }
-        let last = self.timer_set_for;
-        match now_ns.checked_sub(last) {
-            None => last,
-            Some(since) => last + (since / self.period_ns + 1) * self.period_ns,
-        }
-    }
-
     fn arm_period_timer(&mut self, platform: &mut Platform, group: GroupId, at_ns: u64) {
         self.period_ends = Some(at_ns);
-        self.timer_set_for = at_ns;
         platform.arm_timer(period_timer_of(group), TimerPhase::BeforeTicks, at_ns);
     }
 

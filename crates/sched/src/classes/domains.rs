@@ -147,9 +147,40 @@ pub struct DomainLevel {
     span_of: Vec<u32>,
     /// For every CPU the number of its group within its span.
     group_of: Vec<u32>,
-    /// For every CPU the number of its part of the machine that its group is made of.
-    below: Vec<u32>,
     spans: Vec<Span>,
+    /// What it was made of ...
+    reach: Reach,
+    /// ... and what its groups are made of: what each CPU reaches on the level below.
+    below: Reach,
+    /// Spans, or their groups, overlap.
+    overlaps: bool,
+}
+
+/// Which CPUs each CPU reaches at a level.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// For every CPU the number of its span: the level divides the machine.
+    Divided(Vec<u32>),
+    /// For every CPU the number of the row that lists, rising, the CPUs that it reaches; what two
+    /// CPUs reach may overlap.
+    Overlapping(Vec<u32>, Vec<Vec<CpuId>>),
+}
+
+impl Reach {
+    /// The CPUs that `cpu` reaches, rising, as far as they are on line.
+    fn of(&self, cpu: CpuId, is_online: impl Fn(CpuId) -> bool) -> Vec<CpuId> {
+        match self {
+            Reach::Divided(span_of) => {
+                let own = span_of[cpu.index()];
+                let all = (0..span_of.len() as u32).map(CpuId);
+                all.filter(|&cpu| span_of[cpu.index()] == own && is_online(cpu)).collect()
+            }
+            Reach::Overlapping(row_of, rows) => {
+                let row = &rows[row_of[cpu.index()] as usize];
+                row.iter().copied().filter(|&cpu| is_online(cpu)).collect()
+            }
+        }
+    }
 }
 
 /// The CPUs of a domain and their groups.
@@ -163,6 +194,8 @@ pub struct Span {
     pub set: CpuSet,
     /// Whether every group is a single CPU.
     pub single_cpu_groups: bool,
+    /// Where groups overlap: those of each group's CPUs that may balance for it.
+    balancers: Vec<Vec<CpuId>>,
 }
 
 /// All domains of a machine.
@@ -180,8 +213,9 @@ pub struct Domains {
 struct Described {
     kind: LevelKind,
     params: DomainParams,
-    span_of: Vec<u32>,
-    below: Vec<u32>,
+    reach: Reach,
+    /// What each CPU reaches on the level below, or itself.
+    below: Reach,
 }
 
 impl Domains {
@@ -208,15 +242,27 @@ impl Domains {
         params: impl Fn(LevelKind) -> DomainParams,
     ) -> Domains {
         let dropping = Dropping::NoNewFlags { next_stays };
-        let described = described(cpus, machine, params);
-        let all = Domains::build(cpus, described, dropping, |_| true);
+        let build = |levels| Domains::build(cpus, levels, dropping, |_| true);
+        let all = build(described(cpus, machine, &params));
         let used = all.present.iter().fold(0, |used, present| used | present);
-        if used + 1 == 1 << all.levels.len() {
-            return all;
-        }
-        let levels = all.levels.into_iter().enumerate();
+        let levels = described(cpus, machine, &params).into_iter().enumerate();
         let kept = levels.filter(|(number, _)| used >> number & 1 == 1);
-        Domains::build(cpus, kept.map(|(_, level)| level.into()).collect(), dropping, |_| true)
+        let fewer = build(kept.map(|(_, level)| level).collect());
+        // Without those left out another domain may be the one that stays after a drop.
+        let counts = |domains: &Domains| -> Vec<u32> {
+            domains.present.iter().map(|present| present.count_ones()).collect()
+        };
+        if counts(&all) == counts(&fewer) { fewer } else { all }
+    }
+
+    /// The same, of levels that may overlap.
+    pub fn of_reaches(cpus: u32, levels: Vec<(LevelKind, DomainParams, Reach)>) -> Domains {
+        let mut below = Reach::Divided((0..cpus).collect());
+        let levels = levels.into_iter().map(|(kind, params, reach)| {
+            let below = core::mem::replace(&mut below, reach.clone());
+            Described { kind, params, reach, below }
+        });
+        Domains::build(cpus, levels.collect(), Dropping::EqualSpans, |_| true)
     }
 
     /// A CPU has gone off line or come back: the domains of those that are on line. The others have
@@ -288,11 +334,14 @@ impl Domains {
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {
-            let first_of = |span: &Span| span.cpus.first().copied();
-            let present = |span: &&Span| {
-                first_of(span).is_some_and(|cpu| self.of(cpu).any(|at| at == number))
-            };
-            let mut spans = level.spans.iter().filter(present).peekable();
+            // Where spans overlap their owners are not simply their members.
+            let mut is_present = alloc::vec![false; level.spans.len()];
+            for cpu in (0..self.cpus).map(CpuId) {
+                is_present[level.span_of[cpu.index()] as usize] |=
+                    self.of(cpu).any(|at| at == number);
+            }
+            let spans = level.spans.iter().zip(&is_present).filter(|(_, present)| **present);
+            let mut spans = spans.map(|(span, _)| span).peekable();
             let Some(&first) = spans.peek() else {
                 continue;
             };
@@ -328,6 +377,13 @@ impl Span {
         // Groups of single CPUs need not be looked up.
         if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
+
+    /// Those of the CPUs of the group with this number that may balance for it: all of them, but
+    /// where groups overlap. The first stands for the group.
+    #[inline]
+    pub fn balancers(&self, number: usize) -> &[CpuId] {
+        if self.balancers.is_empty() { self.group(number) } else { &self.balancers[number] }
+    }
 }
 
 /// The levels of a machine with the parameters that a release gives them. The groups of each are
@@ -341,16 +397,16 @@ fn described(
     let level = |level: &Level| Described {
         kind: level.kind,
         params: params(level.kind),
-        span_of: level.span_of.clone(),
-        below: core::mem::replace(&mut below, level.span_of.clone()),
+        reach: Reach::Divided(level.span_of.clone()),
+        below: Reach::Divided(core::mem::replace(&mut below, level.span_of.clone())),
     };
     machine.iter().map(level).collect()
 }
 
 impl From<DomainLevel> for Described {
     fn from(level: DomainLevel) -> Described {
-        let DomainLevel { kind, params, span_of, below, .. } = level;
-        Described { kind, params, span_of, below }
+        let DomainLevel { kind, params, reach, below, .. } = level;
+        Described { kind, params, reach, below }
     }
 }
 
@@ -405,7 +461,11 @@ impl DomainLevel {
     }
 
     fn new(described: Described, is_online: impl Fn(CpuId) -> bool) -> DomainLevel {
-        let Described { kind, params, span_of, below } = described;
+        let Described { kind, params, reach, below } = described;
+        let (Reach::Divided(span_of), Reach::Divided(parts)) = (&reach, &below) else {
+            return DomainLevel::overlapping(kind, params, reach, below, is_online);
+        };
+        let span_of = span_of.clone();
         let spans = span_of.iter().max().map_or(0, |&max| max + 1);
         let mut spans: Vec<Span> = (0..spans)
             .map(|_| Span {
@@ -413,18 +473,19 @@ impl DomainLevel {
                 groups: Vec::new(),
                 set: CpuSet::All,
                 single_cpu_groups: true,
+                balancers: Vec::new(),
             })
             .collect();
         let mut group_of = alloc::vec![0; span_of.len()];
         // For each group of the machine its number within its span.
         let mut numbers =
-            alloc::vec![u32::MAX; below.iter().max().map_or(0, |&max| max as usize + 1)];
+            alloc::vec![u32::MAX; parts.iter().max().map_or(0, |&max| max as usize + 1)];
         for (cpu, &span) in span_of.iter().enumerate() {
             if !is_online(CpuId(cpu as u32)) {
                 continue;
             }
             let span = &mut spans[span as usize];
-            let number = &mut numbers[below[cpu] as usize];
+            let number = &mut numbers[parts[cpu] as usize];
             if *number == u32::MAX {
                 *number = span.groups.len() as u32;
                 span.groups.push(Vec::new());
@@ -438,7 +499,54 @@ impl DomainLevel {
         for span in &mut spans {
             span.set = CpuSet::from_cpus(span.cpus.iter().copied());
         }
-        DomainLevel { kind, params, span_of, group_of, below, spans }
+        let overlaps = false;
+        DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps }
+    }
+
+    /// A level whose spans overlap, or whose groups do: those of the level below overlap. Each CPU
+    /// walks its span from itself on, all round; each CPU that is not covered yet brings what it
+    /// reaches on the level below as a group. The own group is the first of each list.
+    fn overlapping(
+        kind: LevelKind,
+        params: DomainParams,
+        reach: Reach,
+        below: Reach,
+        is_online: impl Fn(CpuId) -> bool,
+    ) -> DomainLevel {
+        let (Reach::Divided(owners) | Reach::Overlapping(owners, _)) = &reach;
+        let cpus = owners.len() as u32;
+        let reached_below: Vec<Vec<CpuId>> =
+            (0..cpus).map(|cpu| below.of(CpuId(cpu), &is_online)).collect();
+        let mut span_of = alloc::vec![0; owners.len()];
+        let mut spans: Vec<Span> = Vec::new();
+        for cpu in (0..cpus).map(CpuId).filter(|&cpu| is_online(cpu)) {
+            let reached = reach.of(cpu, &is_online);
+            let (before, behind) = reached.split_at(reached.partition_point(|&other| other < cpu));
+            let mut is_covered = alloc::vec![false; cpus as usize];
+            let mut groups: Vec<Vec<CpuId>> = Vec::new();
+            let mut balancers = Vec::new();
+            for &other in behind.iter().chain(before) {
+                if is_covered[other.index()] {
+                    continue;
+                }
+                let group = &reached_below[other.index()];
+                group.iter().for_each(|cpu| is_covered[cpu.index()] = true);
+                let may = |cpu: &&CpuId| reached_below[cpu.index()] == *group;
+                balancers.push(group.iter().filter(may).copied().collect());
+                groups.push(group.clone());
+            }
+            // CPUs of a node see the same.
+            let same = |span: &Span| span.cpus == reached && span.groups == groups;
+            let number = spans.iter().position(same).unwrap_or(spans.len());
+            span_of[cpu.index()] = number as u32;
+            if number == spans.len() {
+                let set = CpuSet::from_cpus(reached.iter().copied());
+                let cpus = reached;
+                spans.push(Span { cpus, groups, set, single_cpu_groups: false, balancers });
+            }
+        }
+        let group_of = alloc::vec![0; owners.len()];
+        DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps: true }
     }
 
     /// The span of `cpu` at this level.
@@ -447,9 +555,12 @@ impl DomainLevel {
         &self.spans[self.span_of[cpu.index()] as usize]
     }
 
-    /// Whether `a` and `b`, both on line, are in one domain of this level.
+    /// Whether `b` is in the domain of `a` at this level, both being on line.
     #[inline]
     pub fn share(&self, a: CpuId, b: CpuId) -> bool {
+        if self.overlaps {
+            return self.span(a).set.contains(b);
+        }
         self.span_of[a.index()] == self.span_of[b.index()]
     }
 
@@ -541,5 +652,49 @@ pub(crate) mod tests {
         domains.rebuild(|_| true);
         assert_eq!(domains.of(CpuId(0)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(domains.level(1).span(CpuId(3)).groups[0], [CpuId(0), CpuId(1)]);
+    }
+
+    #[test]
+    fn domains_that_bring_a_flag_stay_though_they_span_nothing_new() {
+        // A core of two threads in each of two packages.
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &[0, 0, 1, 1]),
+            level(LevelKind::MultiCore, &[0, 0, 1, 1]),
+            level(LevelKind::Cpu, &[0, 0, 0, 0]),
+        ];
+        let kinds = |prefer_sibling, next_stays| {
+            let params = |kind| DomainParams {
+                share_cpupower: kind == LevelKind::Smt,
+                prefer_sibling: prefer_sibling && kind != LevelKind::Smt,
+                ..SOME
+            };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        // 2.6.32: MC has PREFER_SIBLING, which SMT lacks. Its one group is the core.
+        assert_eq!(kinds(true, false), [LevelKind::Smt, LevelKind::MultiCore, LevelKind::Cpu]);
+        // 2.6.22 has no such flag.
+        assert_eq!(kinds(false, true), [LevelKind::Smt, LevelKind::Cpu]);
+    }
+
+    #[test]
+    fn of_two_superfluous_domains_in_a_row_2_6_22_keeps_the_second() {
+        // A core of two threads in each of two nodes.
+        let pair = [0, 0, 1, 1];
+        let level = |kind, span_of: &[u32]| Level { kind, span_of: span_of.to_vec() };
+        let machine = [
+            level(LevelKind::Smt, &pair),
+            level(LevelKind::MultiCore, &pair),
+            level(LevelKind::Cpu, &pair),
+            level(LevelKind::Node, &[0, 0, 0, 0]),
+        ];
+        let kinds = |next_stays| {
+            let params = |_| DomainParams { prefer_sibling: false, ..SOME };
+            let domains = Domains::by_flags(4, &machine, next_stays, params);
+            domains.of(CpuId(0)).map(|level| domains.level(level).kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(true), [LevelKind::Smt, LevelKind::Cpu, LevelKind::Node]);
+        assert_eq!(kinds(false), [LevelKind::Smt, LevelKind::Node]);
     }
 }

@@ -80,6 +80,8 @@ pub enum Dequeue {
     Migrate,
     /// Something about it is changed; it comes back at once.
     Save,
+    /// The same, and it comes back on the queue of another group (6.x).
+    Move,
 }
 
 /// What makes a thread a challenger for the CPU.

@@ -142,6 +142,9 @@ pub struct Rq {
     pub active_balance: bool,
     /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
+    /// Its migration thread has been given something to do and waits for its turn; 6.x counts it
+    /// among the threads meanwhile.
+    pub stopper_waits: bool,
     /// Tasks that must leave this CPU, with the CPU each is to go to. The migration thread moves
     /// them.
     pub migration_queue: Vec<(Pid, CpuId)>,
@@ -530,6 +533,7 @@ impl Rq {
             post_schedule: false,
             active_balance: false,
             push_cpu: CpuId(0),
+            stopper_waits: false,
             migration_queue: Vec::new(),
             rt_avg: 0,
             age_stamp: 0,

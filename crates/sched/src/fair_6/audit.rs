@@ -53,7 +53,7 @@ impl<R: PickRule> Fair<R> {
         if let Some(owner) = queue.owner {
             let owner = &self.se[owner];
             // A group is queued while it has members, and may be a while longer.
-            let competes = queue.nr_queued > 0 && !self.limits.is_throttled(q);
+            let competes = queue.nr_queued > 0 && !self.hides(q);
             if owner.on_rq != competes && !owner.sched_delayed {
                 return Err("its group's entity is queued and it is empty, or the reverse".into());
             }
@@ -71,7 +71,11 @@ impl<R: PickRule> Fair<R> {
             };
             let entity = &self.se[e];
             let fair = thread.class == ClassId::Fair;
-            if entity.on_rq != (thread.on_rq && fair) {
+            let held_back = self.tasks[number].in_limbo;
+            if held_back && entity.on_rq {
+                return Err(alloc::format!("thread {number} is held back and queued"));
+            }
+            if entity.on_rq != (thread.on_rq && fair && !held_back) {
                 return Err(alloc::format!("thread {number}: queued or not?"));
             }
             if entity.sched_delayed && (!entity.on_rq || thread.runnable) {
@@ -93,7 +97,7 @@ impl<R: PickRule> Fair<R> {
                 count[1] += u32::from(!entity.sched_delayed);
                 count[2] += u32::from(idle);
                 idle |= self.groups[self.cfs_rqs[q].group.index()].idle;
-                if self.limits.is_throttled(q) {
+                if self.hides(q) {
                     break;
                 }
                 match self.cfs_rqs[q].owner {

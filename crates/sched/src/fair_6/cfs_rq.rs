@@ -16,8 +16,10 @@
 
 use super::entity::{Entity, EntityId, Vruntime};
 use super::timeline;
+use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
+use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, GroupId};
 
@@ -77,6 +79,13 @@ pub struct CfsRq {
     pub avg: Average,
     /// Averages of tasks that have left, to be subtracted.
     pub removed: Removed,
+    /// What the entity that stands for it has not been told yet.
+    pub pending: Pending,
+    /// How the clock of its averages differs from its CPU's.
+    pub pelt_clock: PeltClock,
+    /// Tasks that are held back because this queue, or one above it, has no runtime, the last first
+    /// to come back (`throttled_limbo_list`).
+    pub limbo: Vec<Pid>,
     /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
     pub published: u64,
     /// When, ns.
@@ -129,6 +138,77 @@ pub struct Removed {
     pub util_avg: u64,
 }
 
+/// Load that has come to a group's queue or left it, but for what time brings: to be passed up to
+/// the entity that stands for it (`propagate`, `prop_runnable_sum`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pending {
+    /// There is something to be passed, be it utilisation only.
+    pub is_marked: bool,
+    /// Sum of the load sums that have come and gone.
+    pub runnable_sum: i64,
+}
+
+impl Pending {
+    /// So much more has come, or less.
+    #[inline]
+    pub fn add(&mut self, runnable_sum: i64) {
+        self.is_marked = true;
+        self.runnable_sum += runnable_sum;
+    }
+}
+
+/// While a group is throttled on a CPU, time stands still for the averages of its queue there and
+/// of those below.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PeltClock {
+    /// How many throttled queues it and those above are (`throttle_count`).
+    pub throttled: u32,
+    /// Since when, ns.
+    since_ns: u64,
+    /// For how long it has stood still in all before, ns.
+    stood_ns: u64,
+}
+
+impl PeltClock {
+    /// What it shows when the CPU's clock is at `now_ns`.
+    #[inline]
+    pub fn at(&self, now_ns: u64) -> u64 {
+        let now_ns = if self.throttled > 0 { self.since_ns } else { now_ns };
+        now_ns - self.stood_ns
+    }
+
+    /// Where tasks leave one by one: nothing is left on this queue, and it or one above it is
+    /// throttled; or that is over.
+    pub fn set_standing(&mut self, stands: bool, now_ns: u64) {
+        match (self.throttled > 0, stands) {
+            (false, true) => self.stop(now_ns),
+            (true, false) => self.go_on(now_ns),
+            _ => {}
+        }
+    }
+
+    /// This queue, or one above it, is throttled.
+    pub fn stop(&mut self, now_ns: u64) {
+        if self.throttled == 0 {
+            self.since_ns = now_ns;
+        }
+        self.throttled += 1;
+    }
+
+    /// This queue, or one above it, is throttled no longer.
+    pub fn go_on(&mut self, now_ns: u64) {
+        self.throttled -= 1;
+        if self.throttled == 0 {
+            self.stood_ns += now_ns - self.since_ns;
+        }
+    }
+
+    /// Of a new queue below one of which this is the clock.
+    pub fn below(&self) -> PeltClock {
+        PeltClock { stood_ns: 0, ..*self }
+    }
+}
+
 impl CfsRq {
     /// An empty one.
     pub fn new(cpu: CpuId, group: GroupId, owner: Option<EntityId>) -> CfsRq {
@@ -150,6 +230,9 @@ impl CfsRq {
             sum_w: 0,
             avg: Average::default(),
             removed: Removed::default(),
+            pending: Pending::default(),
+            pelt_clock: PeltClock::default(),
+            limbo: Vec::new(),
             published: 0,
             published_at: 0,
             h_load: (0, u64::MAX),

@@ -1,5 +1,5 @@
 //! Coming and going: how tasks, and the groups above them, get on and off their queues. (What does
-//! not go at once: [`delayed_dequeue`](super::delayed_dequeue).)
+//! not go at once: [`delayed_dequeue`](super::eevdf::delayed_dequeue).)
 
 use super::cfs_rq::CfsRqId;
 use super::class::Fair;
@@ -28,7 +28,7 @@ impl<R: PickRule> Fair<R> {
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
         self.update_cfs_group(rqs, platform, e);
-        R::place(self, q, e, why, is_curr);
+        R::place(self, platform.now_ns(), q, e, why, is_curr);
         let queue = &mut self.cfs_rqs[q];
         queue.load += self.info[e].load;
         queue.nr_queued += 1;
@@ -38,6 +38,9 @@ impl<R: PickRule> Fair<R> {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
+        if self.cfs_rqs[q].pelt_clock.throttled > 0 && self.version.throttles_tasks() {
+            self.cfs_rqs[q].pelt_clock.set_standing(false, platform.now_ns());
+        }
         self.check_enqueue_throttle(rqs, platform, q);
     }
 
@@ -72,6 +75,9 @@ impl<R: PickRule> Fair<R> {
         queue.nr_queued -= 1;
         if queue.nr_queued == 0 {
             self.limits.return_slack(platform, q);
+            if self.version.throttles_tasks() && self.is_throttled_below(q) {
+                self.cfs_rqs[q].pelt_clock.set_standing(true, platform.now_ns());
+            }
         }
         self.update_cfs_group(rqs, platform, e);
         R::left(self, q, e, how);
@@ -111,6 +117,15 @@ impl<R: PickRule> Fair<R> {
     ) {
         let first = self.se_of(task);
         let cpu = rqs.cpu_of(task);
+        // (One that runs goes on until it is picked.)
+        if self.limits.is_used()
+            && !self.se[first].sched_delayed
+            && rqs.curr(cpu) != task
+            && self.must_leave(task)
+        {
+            self.hold_back(rqs, task);
+            return;
+        }
         let runnable = u32::from(!self.se[first].sched_delayed);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
@@ -169,11 +184,23 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         how: DequeueFlags,
     ) -> bool {
-        let e = self.se_of(task);
-        if !self.se[e].sched_delayed {
-            self.util_est_dequeue(rqs.cpu_of(task), task, how.sleep);
+        if self.tasks[task.index()].in_limbo {
+            self.out_of_limbo(rqs, platform.now_ns(), task, how);
+            return true;
         }
-        self.dequeue_entities(rqs, platform, e, how)
+        let e = self.se_of(task);
+        let late = self.version.estimates_after_dequeue();
+        if !self.se[e].sched_delayed {
+            self.util_est_dequeue(rqs.cpu_of(task), task);
+            if how.sleep && !late {
+                self.util_est_update(task);
+            }
+        }
+        let left = self.dequeue_entities(rqs, platform, e, how);
+        if how.sleep && late {
+            self.util_est_update(task);
+        }
+        left
     }
 
     /// Takes `first` off its queue, and those of its ancestors whose queues are empty then; up to a
@@ -226,7 +253,7 @@ impl<R: PickRule> Fair<R> {
                 }
                 break;
             }
-            reason = DequeueFlags::SLEEP;
+            reason = DequeueFlags { special: how.throttle, ..DequeueFlags::SLEEP };
         }
         while let Some(e) = next
             && !throttled

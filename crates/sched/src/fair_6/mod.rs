@@ -5,6 +5,7 @@
 //! whom, and what becomes of a group without quota went on as they were. So there is one such
 //! class here, [`Fair`](class::Fair), and two rules of picking:
 //!
+//! * [`cfs`]: the least vruntime (6.1, 5.10);
 //! * [`eevdf`]: the earliest virtual deadline of those that are eligible (6.6, 6.12, 6.18).
 //!
 //! # Where to read
@@ -30,8 +31,8 @@
 //! | [`rules`] | the rules of decisions by number, and their grounds |
 //! | [`audit`] | checks |
 //!
-//! State stands in files that do not know [`Fair`] ([`entity`], [`cfs_rq`], [`timeline`],
-//! [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
+//! State stands in files that do not know [`Fair`](class::Fair) ([`entity`], [`cfs_rq`],
+//! [`timeline`], [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
 //! [`flags`]); rules are methods of `Fair`, and no file imports in a circle. Where rules call
 //! each other in a circle the kernel does: the pick throttles a queue that has run out, which
 //! dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
@@ -39,6 +40,7 @@
 
 pub mod audit;
 pub mod buddies;
+pub mod cfs;
 pub mod cfs_rq;
 pub mod cfs_tasks;
 pub mod class;

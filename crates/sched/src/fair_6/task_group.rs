@@ -18,6 +18,9 @@ pub struct TaskGroup {
     pub shares: u64,
     /// `cpu.idle`: it counts as `SCHED_IDLE` beside its siblings.
     pub idle: bool,
+    /// The shares of this group or of one below have been written: entities that have come into
+    /// being since then were as empty when their weight was found.
+    pub renewed: bool,
     /// By CPU: its queue, if it has come into being.
     cfs_rqs: Vec<Option<CfsRqId>>,
     /// Sum of what its queues have published of their load.
@@ -42,6 +45,7 @@ impl TaskGroup {
             parent,
             shares: stored_shares(shares),
             idle: false,
+            renewed: false,
             cfs_rqs: alloc::vec![None; cpus as usize],
             load_avg: 0,
         }

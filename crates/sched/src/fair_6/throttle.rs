@@ -6,16 +6,18 @@
 //! it can be picked.
 //!
 //! This is how 6.6 and 6.12 do it. 6.18 lets each task of a throttled group leave by itself when it
-//! is about to return to user space, so that none is held up in the kernel with a lock; as tasks
-//! here are always in user space, it is not told apart.
+//! is about to return to user space, so that none is held up in the kernel with a lock: throttling
+//! dequeues nothing, but whoever is picked below a throttled queue leaves at once, and waits in the
+//! queue's *limbo*. What is not picked stays queued, and counts. When the last one goes the group
+//! goes, without delay.
 
-use super::cfs_rq::CfsRqId;
+use super::cfs_rq::{CfsRq, CfsRqId};
 use super::class::Fair;
-use super::flags::{Count, DequeueFlags, EnqueueFlags};
+use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, TimerKey};
+use schedlab_core::{CpuId, GroupId, Platform, TimerKey};
 
 impl<R: PickRule> Fair<R> {
     /// Queue `q` has so many tasks more. True: it is throttled, and nobody above gets to know.
@@ -43,7 +45,13 @@ impl<R: PickRule> Fair<R> {
         if self.groups[self.cfs_rqs[q].group.index()].idle {
             count.idle = count.queued;
         }
-        self.limits.is_throttled(q)
+        self.hides(q)
+    }
+
+    /// Whether queue `q` is throttled and nobody above knows of what is on it.
+    #[inline]
+    pub(super) fn hides(&self, q: CfsRqId) -> bool {
+        self.limits.is_throttled(q) && !self.version.throttles_tasks()
     }
 
     /// All that queue `q` has, as its parents count it.
@@ -94,6 +102,17 @@ impl<R: PickRule> Fair<R> {
             return false;
         }
         let cpu = self.cfs_rqs[q].cpu;
+        let now_ns = platform.now_ns();
+        if self.version.throttles_tasks() {
+            self.for_each_below(q, |queue| {
+                if queue.nr_queued == 0 {
+                    queue.pelt_clock.set_standing(true, now_ns);
+                }
+            });
+            self.limits.set_throttled(platform, q, now_ns);
+            return true;
+        }
+        self.for_each_below(q, |queue| queue.pelt_clock.stop(now_ns));
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut throttled) = (true, false);
@@ -131,7 +150,14 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn unthrottle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q, platform.now_ns());
+        let now_ns = platform.now_ns();
+        self.limits.clear_throttled(q, now_ns);
+        if self.version.throttles_tasks() {
+            self.release_tasks(rqs, platform, q);
+            self.wake_idle_cpu(rqs, platform, cpu);
+            return;
+        }
+        self.for_each_below(q, |queue| queue.pelt_clock.go_on(now_ns));
         if self.cfs_rqs[q].load == 0 {
             return;
         }
@@ -165,9 +191,98 @@ impl<R: PickRule> Fair<R> {
         if !throttled {
             self.count_running(rqs, cpu, count.queued);
         }
-        // A busy CPU is not asked: its tick will find out.
+        self.wake_idle_cpu(rqs, platform, cpu);
+    }
+
+    /// Something may have come back to `cpu`. A busy one is not asked: its tick will find out.
+    fn wake_idle_cpu(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if rqs.is_idle_thread(rqs.curr(cpu)) && self.cfs_rqs[CfsRqId::of_cpu(cpu)].nr_queued > 0 {
             rqs.resched_curr(platform, cpu);
+        }
+    }
+
+    // ---- 6.18: task by task ----
+
+    /// Whether `task`, picked, may not return to user mode: its group, or one above, is throttled.
+    #[inline]
+    pub(super) fn must_leave(&self, task: Pid) -> bool {
+        self.limits.is_used()
+            && self.version.throttles_tasks()
+            && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
+    }
+
+    /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps, until its
+    /// group has runtime again.
+    pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
+        self.hold_back(rqs, task);
+    }
+
+    /// `task`, on no queue, is held back.
+    pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
+        let q = self.cfs_rq_of(self.se_of(task));
+        self.cfs_rqs[q].limbo.push(task);
+        self.tasks[task.index()].in_limbo = true;
+        // To the rest of the kernel it is runnable.
+        rqs.thread_mut(task).on_rq = true;
+    }
+
+    /// `dequeue_throttled_task`: `task` is held back no longer, and on no queue.
+    pub(super) fn out_of_limbo(
+        &mut self,
+        rqs: &mut Rqs,
+        now_ns: u64,
+        task: Pid,
+        how: DequeueFlags,
+    ) {
+        let e = self.se_of(task);
+        let q = self.cfs_rq_of(e);
+        self.cfs_rqs[q].limbo.retain(|&other| other != task);
+        self.tasks[task.index()].in_limbo = false;
+        rqs.thread_mut(task).on_rq = false;
+        if how.migrate && self.info[e].avg.last_update_time != 0 {
+            self.update_load_avg(now_ns, e, Attach::Detach);
+        }
+    }
+
+    /// `tg_unthrottle_up`: what was held back below queue `top`, and is not for another reason,
+    /// comes back: first from the groups farthest down, on each queue first who left last.
+    fn release_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, top: CfsRqId) {
+        let CfsRq { cpu, group: first, .. } = self.cfs_rqs[top];
+        for number in (first.index()..self.groups.len()).rev() {
+            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
+                continue;
+            };
+            let mut above = Some(GroupId(number as u32));
+            while above.is_some_and(|group| group > first) {
+                above = above.and_then(|group| self.groups[group.index()].parent);
+            }
+            if above != Some(first) || self.is_throttled_below(q) {
+                continue;
+            }
+            self.cfs_rqs[q].pelt_clock.set_standing(false, platform.now_ns());
+            while let Some(task) = self.cfs_rqs[q].limbo.pop() {
+                self.tasks[task.index()].in_limbo = false;
+                self.enqueue(rqs, platform, task, EnqueueFlags::WAKEUP);
+            }
+        }
+    }
+
+    /// Does something to queue `top` and those below it on its CPU.
+    fn for_each_below(&mut self, top: CfsRqId, mut each: impl FnMut(&mut CfsRq)) {
+        let CfsRq { cpu, group: first, .. } = self.cfs_rqs[top];
+        // Groups rise from parents to children.
+        for number in first.index()..self.groups.len() {
+            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
+                continue;
+            };
+            let mut above = Some(GroupId(number as u32));
+            while above.is_some_and(|group| group > first) {
+                above = above.and_then(|group| self.groups[group.index()].parent);
+            }
+            if above == Some(first) {
+                each(&mut self.cfs_rqs[q]);
+            }
         }
     }
 
@@ -186,7 +301,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Whether queue `q` or one above it is throttled.
-    fn is_throttled_below(&self, q: CfsRqId) -> bool {
+    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
         let mut q = q;
         loop {
             if self.limits.is_throttled(q) {
@@ -203,6 +318,9 @@ impl<R: PickRule> Fair<R> {
     /// ancestor is.
     #[inline]
     pub(super) fn is_throttled_hierarchy(&self, task: Pid) -> bool {
+        if self.version.throttles_tasks() {
+            return self.tasks[task.index()].in_limbo;
+        }
         self.limits.is_used()
             && self.entity_of(task).is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }

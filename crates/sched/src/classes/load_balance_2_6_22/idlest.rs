@@ -27,14 +27,14 @@ impl Domains {
         };
         let smaller = |cpu, than| self.tree.of(cpu).filter(move |&level| level < than);
         let mut cpu = cpu;
-        let mut next = self.tree.of(cpu).filter(takes_part).last();
+        let mut next = self.tree.of(cpu).rfind(takes_part);
         while let Some(level) = next {
             let group = self.find_idlest_group(cpu, level, allowed);
             let found = group.and_then(|group| {
                 self.find_idlest_cpu(self.tree.level(level).span(cpu).group(group), cpu, allowed)
             });
             cpu = found.unwrap_or(cpu);
-            next = smaller(cpu, level).filter(takes_part).last();
+            next = smaller(cpu, level).rfind(takes_part);
         }
         cpu
     }
@@ -83,8 +83,8 @@ impl Domains {
 }
 
 /// `wake_idle`: where a task wakes for which `cpu` was chosen. If exactly one task is there, an
-/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the lowest
-/// number, if there are several. `may_run_on`: which CPUs it may use.
+/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the
+/// lowest number, if there are several. `may_run_on`: which CPUs it may use.
 pub fn wake_idle<Q: Balanced>(
     queues: &mut Q,
     cpu: CpuId,
@@ -106,4 +106,55 @@ pub fn wake_idle<Q: Balanced>(
         }
     }
     cpu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Fake;
+    use super::*;
+    use schedlab_core::Topology;
+    use schedlab_core::topology::Place;
+
+    /// Two nodes of two cores of two threads each that share a cache; a task of weight 128 for each
+    /// time that a CPU is named.
+    fn machine(tasks: &[u32]) -> Fake {
+        let place =
+            |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        Fake::new(Domains::new(&topology, 1000), tasks)
+    }
+
+    fn idlest(fake: &Fake, cpu: u32, walk: Walk) -> u32 {
+        fake.domains.idlest(CpuId(cpu), walk, &CpuSet::All).0
+    }
+
+    #[test]
+    fn a_fork_chooses_a_node_and_an_exec_any_cpu() {
+        // The own core is full, the other core of the node idles, and so does the other node.
+        let fake = machine(&[0, 1]);
+        assert_eq!(idlest(&fake, 0, Walk::Fork), 4);
+        // Between groups without any load it goes to the other one, at each level.
+        assert_eq!(idlest(&fake, 0, Walk::Exec), 7);
+        // A task on each node: a fork stays on its own CPU, an exec leaves its core.
+        let fake = machine(&[0, 4]);
+        assert_eq!(idlest(&fake, 0, Walk::Fork), 0);
+        let fake = machine(&[0, 0, 4, 4]);
+        assert_eq!(idlest(&fake, 0, Walk::Fork), 0);
+        assert_eq!(idlest(&fake, 0, Walk::Exec), 3);
+        // Where it may not run it does not look.
+        let only_own_core = CpuSet::from_cpus([CpuId(0), CpuId(1)]);
+        assert_eq!(fake.domains.idlest(CpuId(0), Walk::Exec, &only_own_core), CpuId(1));
+    }
+
+    #[test]
+    fn a_task_that_wakes_beside_one_other_goes_to_the_cores_idle_thread() {
+        let anywhere = |_: &Fake, _: CpuId| true;
+        let wakes = |tasks: &[u32], cpu| wake_idle(&mut machine(tasks), CpuId(cpu), anywhere).0;
+        assert_eq!(wakes(&[0], 0), 1);
+        assert_eq!(wakes(&[], 1), 1, "it idles itself");
+        assert_eq!(wakes(&[0, 0], 0), 0, "two are there");
+        assert_eq!(wakes(&[0, 1], 0), 0, "the other thread is busy, other cores do not count");
+        let never = |_: &Fake, _: CpuId| false;
+        assert_eq!(wake_idle(&mut machine(&[0]), CpuId(0), never), CpuId(0));
+    }
 }

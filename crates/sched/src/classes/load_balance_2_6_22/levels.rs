@@ -2,9 +2,9 @@
 //! several CPUs.
 //!
 //! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
-//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be they two or ten: it
-//! counts as full with one task, so that each cache, and each core, gets one task before any gets
-//! two. Other groups have what their parts have together.
+//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be
+//! they two or ten: it counts as full with one task, so that each cache, and each core, gets one
+//! task before any gets two. Other groups have what their parts have together.
 
 use super::{Busiest, Domains, Idle, Version};
 use crate::classes::domain_levels_2_6;
@@ -12,7 +12,8 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of x86-64).
+/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
+/// x86-64).
 pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
     let params = params_2_6_22(kind, cpus);
     match (version, kind) {
@@ -273,11 +274,11 @@ mod tests {
         // other node.
         let domains = machine(&[0, 1]);
         assert_eq!(from(&domains, 2, 1), Some(0));
-        assert_eq!(from(&domains, 4, 3), Some(0));
+        assert_eq!(from(&domains, 4, 2), Some(0));
         // One task may stay alone where it is.
         let domains = machine(&[0]);
         assert_eq!(
-            (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 3)),
+            (from(&domains, 1, 0), from(&domains, 2, 1), from(&domains, 4, 2)),
             (None, None, None)
         );
     }
@@ -287,19 +288,52 @@ mod tests {
         let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
         let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
         let domains = Domains::new(&topology, 1000);
-        // MC, CPU, NODE.
+        // MC, CPU, NODE: SMT has a CPU each, and is dropped.
         assert_eq!([0, 1, 2].map(|level| domains.power(level, CpuId(0))), [128, 128, 256]);
     }
 
     #[test]
-    fn one_cpu_of_a_group_balances_for_it() {
-        let domains = machine(&[0, 2]);
-        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
-        assert_eq!(turns, [1], "the first idle one of the node");
-        let domains = machine(&[0, 1, 2, 3]);
-        let turns: Vec<u32> = (0..4).filter(|&cpu| domains.is_its_turn(CpuId(cpu), 3)).collect();
-        assert_eq!(turns, [0], "the first one");
+    fn domains_begin_at_one_ms_whatever_their_least_interval() {
+        let domains = machine(&[]);
+        // Levels SMT, MC, NODE: the CPUs of a node share a cache, so that CPU adds nothing.
+        assert_eq!(domains.tree.levels(), 3);
+        assert_eq!(domains.tree.level(2).params.min_interval_ms, 8);
+        assert!(domains.domains.iter().all(|domain| domain.balance_interval == 1));
     }
 
-    use alloc::vec::Vec;
+    #[test]
+    fn groups_of_2_6_24_count_as_full_if_their_cpus_differ() {
+        let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 4, node: cpu / 4 };
+        let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+        let survey = |version: Version, loads: [u64; 2]| {
+            let mut domains = Domains::of(version, &topology, 1000);
+            for (cpu, load) in (0..).map(CpuId).zip(loads) {
+                domains.set_load(cpu, load, u32::from(load > 0));
+            }
+            domains.survey(1, &[CpuId(0), CpuId(1)], 0, false).imbalanced
+        };
+        let (v22, v24) = (Version::V2_6_22, Version::V2_6_24);
+        assert!(survey(v24, [1025, 0]) && !survey(v24, [1024, 0]) && !survey(v22, [4096, 0]));
+    }
+
+    #[test]
+    fn the_small_imbalance_of_2_6_24_is_generous_by_one_task() {
+        let group = |load, nr_running, power| Group {
+            avg_load: load,
+            load,
+            power,
+            weighted: load,
+            nr_running,
+            imbalanced: false,
+        };
+        // Three hogs on two CPUs: one to one and a half of an average.
+        let imbalance = |version: Version| {
+            let one = version.load_scale();
+            let domains = Domains::of(version, &Topology::flat(2), 1000);
+            let (own, busiest) = (group(one, 1, one), group(2 * one, 2, one));
+            domains.imbalance(&own, &busiest, one + one / 2, 125)
+        };
+        assert_eq!(imbalance(Version::V2_6_22), None);
+        assert_eq!(imbalance(Version::V2_6_24), Some(1024));
+    }
 }

@@ -756,18 +756,25 @@ pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, c
         if queues.domains().params().balance_newidle {
             found = newly_idle_balance_of(queues, platform, cpu);
         }
-        match found {
-            NewlyIdle::Pulled => return true,
-            // When it looks next stays as it was for a busy CPU.
-            NewlyIdle::BusySibling => return false,
-            NewlyIdle::Nothing => {}
-        }
         let domains = queues.domains();
+        let is_early = domains.version == Version::V2_6_22;
+        if is_early && found != NewlyIdle::Nothing {
+            // When it looks next stays as it was for a busy CPU.
+            return found == NewlyIdle::Pulled;
+        }
         let interval = domains.interval(cpu, 1);
         next = next.min(domains.domain(cpu).last_balance + interval);
+        if found != NewlyIdle::Nothing {
+            domains.cpus[cpu.index()].next_balance = next;
+            return found == NewlyIdle::Pulled;
+        }
     }
-    // As an idle CPU it will look again soon.
-    queues.domains().cpus[cpu.index()].next_balance = next;
+    let domains = queues.domains();
+    let next_balance = &mut domains.cpus[cpu.index()].next_balance;
+    if domains.version == Version::V2_6_22 || jiffies > *next_balance {
+        // As an idle CPU it will look again soon.
+        *next_balance = next;
+    }
     false
 }
 
@@ -823,8 +830,108 @@ fn newly_idle_balance_of(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use schedlab_core::topology::Place;
+
+    /// CPUs with hogs of weight 128, none of which ever moves.
+    pub(in super::super) struct Fake {
+        pub domains: Domains,
+        /// CPUs whose task is about to leave.
+        pub leaving: Vec<u32>,
+    }
+
+    impl Fake {
+        /// A task for each time that a CPU is named, for a long time.
+        pub fn new(mut domains: Domains, tasks: &[u32]) -> Fake {
+            for &cpu in tasks {
+                domains.inc_nr_running(CpuId(cpu), 128);
+            }
+            for cpu in 0..domains.loads.len() as u32 {
+                for _ in 0..64 {
+                    domains.update_cpu_load(CpuId(cpu));
+                }
+            }
+            Fake { domains, leaving: Vec::new() }
+        }
+
+        /// Cores of two threads, two of them in each node.
+        fn of_cores(tasks: &[u32]) -> Fake {
+            let place =
+                |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
+            let topology = Topology::new((0..8).map(place).collect(), &[]).unwrap();
+            Fake::new(Domains::new(&topology, 1000), tasks)
+        }
+    }
+
+    impl Balanced for Fake {
+        fn domains(&mut self) -> &mut Domains {
+            &mut self.domains
+        }
+        fn move_tasks(
+            &mut self,
+            _: &mut Platform,
+            _: Rule,
+            _: CpuId,
+            _: CpuId,
+            _: u32,
+            _: u64,
+        ) -> Moved {
+            Moved { tasks: 0, all_pinned: false }
+        }
+        fn is_idle(&self, cpu: CpuId) -> bool {
+            self.domains.load(cpu).nr_running == 0 && !self.leaving.contains(&cpu.0)
+        }
+        fn current_may_run_on(&self, _: CpuId, _: CpuId) -> bool {
+            true
+        }
+        fn wake_migration_thread(&mut self, _: &mut Platform, _: CpuId) {}
+    }
+
+    fn at(jiffies: u64) -> Platform {
+        let mut platform = Platform::new(8, 1000);
+        platform.set_jiffies(jiffies);
+        platform
+    }
+
+    #[test]
+    fn one_cpu_of_a_group_balances_for_it() {
+        let turns = |fake: &mut Fake| -> Vec<u32> {
+            (0..4).filter(|&cpu| is_its_turn(fake, CpuId(cpu), 2)).collect()
+        };
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 2])), [1], "the first idle one of the node");
+        assert_eq!(turns(&mut Fake::of_cores(&[0, 1, 2, 3])), [0], "the first one");
+        // Nothing is queued on CPU 1, but its last task is still there: it does not idle yet.
+        let mut fake = Fake::of_cores(&[0, 2]);
+        fake.leaving.push(1);
+        assert_eq!(turns(&mut fake), [3]);
+    }
+
+    #[test]
+    fn an_idle_thread_beside_a_busy_one_balances_beyond_its_core_as_seldom_as_a_busy_cpu() {
+        let looked_at = |tasks: &[u32]| {
+            let mut fake = Fake::of_cores(tasks);
+            rebalance(&mut fake, &mut at(1), CpuId(0), true);
+            // When SMT and MC were last balanced.
+            [0, 1].map(|level| fake.domains.domains[level].last_balance)
+        };
+        assert_eq!(looked_at(&[]), [1, 1]);
+        assert_eq!(looked_at(&[1]), [1, 0]);
+    }
+
+    #[test]
+    fn a_thread_that_goes_idle_stops_at_its_core_and_looks_again_when_a_busy_one_would() {
+        let next = |leaving: &[u32]| {
+            let mut fake = Fake::of_cores(&[4, 4]);
+            fake.leaving = leaving.to_vec();
+            fake.domains.cpus[0].next_balance = 77;
+            newly_idle_balance(&mut fake, &mut at(10), CpuId(0));
+            fake.domains.cpus[0].next_balance
+        };
+        assert_eq!(next(&[]), 1, "last_balance + balance_interval");
+        assert_eq!(next(&[1]), 77, "the sibling is busy");
+        assert_eq!(next(&[0]), 77, "it still has the task that leaves");
+    }
 
     /// CPUs with (weight of each task, how many), their averages settled.
     fn domains(cpus: &[(u64, u32)]) -> Domains {

@@ -1,0 +1,23 @@
+//! Mutation testing: a package of its own, as its parser would make every other check wait.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Runs it with these arguments.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mutants/Cargo.toml");
+    let status = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--manifest-path"])
+        .arg(manifest)
+        .arg("--")
+        .args(arguments)
+        .status();
+    match status {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: cargo: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
