@@ -31,6 +31,23 @@ fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} fails")) }
 }
 
+/// Removes what an earlier copy had and this one has not.
+fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String> {
+    let directory = root.join(below);
+    for entry in fs::read_dir(&directory).map_err(|why| why.to_string())? {
+        let entry = entry.map_err(|why| why.to_string())?;
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            if !["target", "crates/mutant"].contains(&name.as_str()) {
+                prune(root, &format!("{name}/"), names)?;
+            }
+        } else if !names.contains(name.as_str()) && name != "Cargo.lock" {
+            fs::remove_file(entry.path()).map_err(|why| format!("{name}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
 impl Tree {
     /// Copies the repository at `from` to `root`, with the mutants that can be.
     ///
@@ -83,8 +100,10 @@ impl Tree {
             .current_dir(from)
             .output()
             .map_err(|why| format!("git: {why}"))?;
-        for name in String::from_utf8_lossy(&out.stdout).split('\0').filter(|name| !name.is_empty())
-        {
+        let names = String::from_utf8_lossy(&out.stdout);
+        let names: BTreeSet<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
+        prune(&self.root, "", &names)?;
+        for &name in &names {
             if from.join(name).is_file() {
                 let text = fs::read(from.join(name)).map_err(|why| format!("{name}: {why}"))?;
                 self.write_bytes(name, &text)?;
