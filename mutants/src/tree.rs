@@ -49,11 +49,17 @@ fn prune(root: &Path, below: &str, names: &BTreeSet<&str>) -> Result<(), String>
 }
 
 impl Tree {
-    /// Copies the repository at `from` to `root`, with the mutants that can be.
+    /// Copies the repository at `from` to `root`, with the mutants that can be. Those that are known
+    /// to be unviable are not tried: what has been compiled need not be compiled again.
     ///
     /// # Errors
     /// If something cannot be read, written or compiled.
-    pub fn plant(from: &Path, root: &Path, mutants: &[Mutant]) -> Result<Tree, String> {
+    pub fn plant(
+        from: &Path,
+        root: &Path,
+        mutants: &[Mutant],
+        is_unviable: impl Fn(&Mutant) -> bool,
+    ) -> Result<Tree, String> {
         fs::create_dir_all(root).map_err(|why| format!("{}: {why}", root.display()))?;
         let mut tree = Tree {
             root: root.to_path_buf(),
@@ -61,6 +67,12 @@ impl Tree {
             no_place: BTreeSet::new(),
             unviable: BTreeSet::new(),
         };
+        for (i, mutant) in mutants.iter().enumerate() {
+            if is_unviable(mutant) {
+                tree.planted.remove(&(i as u32 + 1));
+                tree.unviable.insert(i as u32 + 1);
+            }
+        }
         tree.copy(from)?;
         let mut files: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (i, mutant) in mutants.iter().enumerate() {

@@ -118,8 +118,8 @@ impl Trial {
         let mut stages = vec![];
         match krate {
             "sched" => {
-                stages.extend(self.test("sched", "schedlab_sched", &[&format!("{module}::")]));
                 stages.push(verify);
+                stages.extend(self.test("sched", "schedlab_sched", &[&format!("{module}::")]));
                 stages.extend(self.test("sched", "", &[]));
                 stages.extend(self.test("machine", "", &[]));
                 stages.extend(self.test("measure", "", &[]));
