@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn numbers_fall_into_their_prime_factors() {
-        assert_eq!(prime_factors(1), []);
+        assert!(prime_factors(1).is_empty());
         assert_eq!(prime_factors(12), [2, 2, 3]);
         assert_eq!(prime_factors(251), [251]);
     }
