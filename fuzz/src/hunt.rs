@@ -27,9 +27,13 @@ pub struct Hunt {
     mutator: Mutator,
     /// What is gone on with.
     pool: Vec<Vec<u8>>,
+    /// The places in the pool of inputs that were written by people, and of those that were taken:
+    /// what is made of them is read further than what is made of others.
+    good: Vec<usize>,
     /// The place in the pool of the shortest input of each shape. Only looked up, never walked.
     shapes: HashMap<Shape, usize>,
     given: u64,
+    taken: u64,
     /// The input being made, kept so that none needs memory of its own.
     next: Vec<u8>,
 }
@@ -42,11 +46,13 @@ impl Hunt {
             pool.push(vec![]);
         }
         Hunt {
+            good: (0..pool.len()).collect(),
             reader,
             mutator: Mutator::new(seed, reader.words, reader.most),
             pool,
             shapes: HashMap::new(),
             given: 0,
+            taken: 0,
             next: vec![],
         }
     }
@@ -54,6 +60,11 @@ impl Hunt {
     /// Inputs given so far.
     pub fn given(&self) -> u64 {
         self.given
+    }
+
+    /// How many of them were taken, rather than refused.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// How many ways of reading an input are known.
@@ -65,10 +76,15 @@ impl Hunt {
     pub fn make(&mut self) -> &[u8] {
         let places = self.pool.len();
         // What was found last leads to more than what has been gone on with for long.
-        let recent = self.mutator.below(4) == 0 && places > 64;
-        let place =
-            if recent { places - 1 - self.mutator.below(64) } else { self.mutator.below(places) };
-        let other = self.mutator.below(places);
+        let place = match self.mutator.below(8) {
+            0 if places > 64 => places - 1 - self.mutator.below(64),
+            1 => self.mutator.below(places),
+            _ => self.good[self.mutator.below(self.good.len())],
+        };
+        let other = match self.mutator.below(2) {
+            0 => self.mutator.below(places),
+            _ => self.good[self.mutator.below(self.good.len())],
+        };
         let mut next = std::mem::take(&mut self.next);
         next.clear();
         next.extend_from_slice(&self.pool[place]);
@@ -98,6 +114,7 @@ impl Hunt {
         if took > SLOW {
             return Err(fault(format!("it took {} ms", took.as_millis())));
         }
+        self.taken += u64::from(shape.is_taken());
         match self.shapes.get(&shape) {
             Some(&place) if self.pool[place].len() > input.len() => {
                 self.pool[place] = input.to_vec();
@@ -105,6 +122,9 @@ impl Hunt {
             Some(_) => {}
             None if self.pool.len() < POOL_MAX => {
                 self.shapes.insert(shape, self.pool.len());
+                if shape.is_taken() {
+                    self.good.push(self.pool.len());
+                }
                 self.pool.push(input.to_vec());
             }
             None => {}

@@ -130,7 +130,7 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
     let over = AtomicBool::new(false);
     let faults: Mutex<Vec<Fault>> = Mutex::default();
     let mut kept: BTreeMap<Shape, Vec<u8>> = BTreeMap::new();
-    let mut given = 0;
+    let (mut given, mut taken) = (0, 0);
     std::thread::scope(|scope| {
         scope.spawn(|| watch(reader, options, &watched, &over));
         let threads: Vec<_> = watched
@@ -147,6 +147,7 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
         for thread in threads {
             let hunt = thread.join().expect("faults are caught");
             given += hunt.given();
+            taken += hunt.taken();
             for (shape, input) in hunt.kept() {
                 let best = kept.entry(shape).or_insert_with(|| input.to_vec());
                 if input.len() < best.len() {
@@ -164,8 +165,9 @@ fn hunt(reader: &'static Reader, options: &Options) -> std::io::Result<u64> {
     }
     let seconds = start.elapsed().as_secs();
     println!(
-        "{:15} {given:>11} inputs, {:>5} shapes, {seconds} s, {} faults",
+        "{:15} {given:>11} inputs, {:>3} % taken, {:>5} shapes, {seconds} s, {} faults",
         reader.name,
+        taken * 100 / given.max(1),
         kept.len(),
         faults.len()
     );

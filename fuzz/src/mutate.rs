@@ -118,7 +118,8 @@ impl Mutator {
     }
 
     fn change_once(&mut self, input: &mut Vec<u8>, other: &[u8]) {
-        match self.below(20) {
+        match self.below(24) {
+            20.. => self.insert_member(input),
             0 => {
                 let at = self.below(input.len());
                 if let Some(byte) = input.get_mut(at) {
@@ -195,6 +196,44 @@ impl Mutator {
                 let deep = if self.below(50) == 0 { self.most / 8 } else { 1 + self.below(20) };
                 let open = ["[", "(", "{\"a\":", "-", "\"", "/a", "{"][self.below(7)];
                 self.insert(input, open.repeat(deep).as_bytes());
+            }
+        }
+    }
+
+    /// A word of the language as the first thing within a bracket, with a comma behind it, or as a
+    /// word among others where there are no brackets: often what comes of it means something.
+    fn insert_member(&mut self, input: &mut Vec<u8>) {
+        if self.words.is_empty() {
+            return;
+        }
+        let mut member = self.words[self.below(self.words.len())].to_string();
+        if member.ends_with([' ', '=']) {
+            member += NUMBERS[self.below(NUMBERS.len())];
+        }
+        if member.ends_with(['{', '[', '(']) {
+            member.push(if member.ends_with('{') {
+                '}'
+            } else if member.ends_with('[') {
+                ']'
+            } else {
+                ')'
+            });
+        }
+        let from = self.below(input.len());
+        let opens = |byte: &u8| b"{[(".contains(byte);
+        match input[from..].iter().position(opens).map(|n| from + n) {
+            Some(open) => {
+                let rest = input[open + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+                if rest.is_some_and(|byte| !b"}])".contains(byte)) {
+                    member.push(',');
+                }
+                input.splice(open + 1..open + 1, member.bytes());
+            }
+            None => {
+                let ends = |byte: &u8| byte.is_ascii_whitespace();
+                let at = input[from..].iter().position(ends).map_or(input.len(), |n| from + n);
+                let member = format!(" {member} ");
+                input.splice(at..at, member.bytes());
             }
         }
     }

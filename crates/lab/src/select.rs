@@ -146,7 +146,12 @@ pub struct Chosen {
 /// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` as the name and what is set; without brackets
 /// nothing is.
 fn with_settings(name: &str) -> Result<(&str, Settings), UnknownScheduler> {
-    let Some((bare, rest)) = name.split_once('[') else { return Ok((name, vec![])) };
+    let is_name = |bare: &str| {
+        bare.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-'))
+    };
+    let Some((bare, rest)) = name.split_once('[').filter(|(bare, _)| is_name(bare)) else {
+        return Ok((name, vec![]));
+    };
     let wrong = |what: &str| {
         UnknownScheduler(format!("{name}: {what}; write it as {bare}[NAME=VALUE,...]"))
     };

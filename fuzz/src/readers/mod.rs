@@ -43,18 +43,14 @@ impl Shape {
     pub fn refused(message: impl Display) -> Shape {
         let text = message.to_string();
         assert!(!text.is_empty(), "it was refused without a word");
+        // Behind the place and before the first thing that is quoted, counted or named: that much of
+        // a message is the program's own.
+        let line = text.lines().next().unwrap_or_default();
+        let told = line.rsplit_once(": ").map_or(line, |(_, told)| told);
+        let own = |byte: &u8| byte.is_ascii_lowercase() || b" ,'".contains(byte);
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let mut within: Option<u8> = None;
-        // What the file is called, and where in it, says nothing.
-        let start = text.find(": ").map_or(0, |end| end + 2);
-        for byte in text.bytes().skip(start).take_while(|&byte| byte != b'\n').take(160) {
-            match within {
-                Some(mark) if byte == mark => within = None,
-                Some(_) => {}
-                None if matches!(byte, b'"' | b'`') => within = Some(byte),
-                None if byte.is_ascii_digit() => {}
-                None => hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3),
-            }
+        for byte in told.bytes().take_while(own).take(60) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         Shape(hash & !1)
     }

@@ -94,7 +94,12 @@ fn read_rt_app(input: &[u8]) -> Shape {
     };
     let written = rt_app::write(&model);
     assert_eq!(rt_app::load("fuzz.json", &written, &TARGET).as_ref(), Ok(&model), "{written}");
-    let shape = Shape::taken(model.tasks.iter().map(|task| task.phases.len() as u64 + 7).sum());
+    let phases = || model.tasks.iter().flat_map(|task| &task.phases);
+    let events = phases().flat_map(|phase| &phase.events);
+    let kinds = events.fold(0_u64, |kinds, event| {
+        kinds | 1 << (event.key.bytes().take(3).map(u64::from).sum::<u64>() % 61)
+    });
+    let shape = Shape::taken(kinds.wrapping_mul(8) + phases().count().min(7) as u64);
     // Round robin has one policy and no groups.
     let plain = model.policies() == [Policy::Other] && model.group_paths().is_empty();
     if plain && model.initial_threads() <= 4 {

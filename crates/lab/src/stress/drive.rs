@@ -265,6 +265,9 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
         || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
+/// A modelled machine runs for so long at most, ns.
+const MODELLED_NS: u64 = 10_000_000_000;
+
 type Witness = (Accounts, Fingerprint);
 
 fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
@@ -285,6 +288,9 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
+    // Where everything costs much a world may never come to its end, and nobody demands it: what
+    // can be seen, is seen early.
+    let until_ns = if modelled { world.until_ns.min(MODELLED_NS) } else { world.until_ns };
     let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
     // In the first run every pick is accounted for. The second, which nobody asks, must be the
     // same.
@@ -293,10 +299,10 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     let mut end = RunEnd::TimeUp;
     let parts = if world.changes.is_empty() { PARTS } else { 1 };
     for part in 1..=parts {
-        let until_ns = world.until_ns / parts * part;
+        let part_end_ns = until_ns / parts * part;
         let ran = match parts {
-            1 => run_by_timetable(world, &mut machine, until_ns),
-            _ => machine.run_to(until_ns),
+            1 => run_by_timetable(world, &mut machine, part_end_ns),
+            _ => machine.run_to(part_end_ns),
         };
         match ran {
             Ok(how) => end = how,
@@ -314,7 +320,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     let events = machine.counts().events();
     if violation.is_none() && parts > 1 {
         // Tells the observers that it is over.
-        let until_ns = if end == RunEnd::TimeUp { world.until_ns } else { machine.now_ns() };
+        let until_ns = if end == RunEnd::TimeUp { until_ns } else { machine.now_ns() };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
         }

@@ -7,7 +7,6 @@ use schedlab_lab::RunConfig;
 use schedlab_lab::bench::Bench;
 use schedlab_lab::select::Choice;
 use schedlab_report::data::EndState;
-use std::collections::BTreeSet;
 
 /// A probe ends after this virtual time at the latest, ns.
 const LIMIT_NS: u64 = 5_000_000_000;
@@ -22,20 +21,15 @@ pub(super) fn check_figure(
     let [Some(one), Some(other)] = [0, 1].map(|more| figures(benchmark, choice, more)) else {
         return Ok(());
     };
-    if one != other || one.contains(figure) {
+    if one != other || one.iter().any(|name| name == figure) {
         return Ok(());
     }
-    let names: Vec<&str> = one.iter().map(String::as_str).collect();
-    Err(Error::new(format!("there is no figure \"{figure}\"; there are {}", names.join(", "))))
+    Err(Error::new(format!("there is no figure \"{figure}\"; there are {}", one.join(", "))))
 }
 
 /// The figures of a run in which every number is `more` above the least; none if it does not come
 /// to its end.
-fn figures(
-    benchmark: &'static dyn Benchmark,
-    choice: Choice,
-    more: u64,
-) -> Option<BTreeSet<String>> {
+fn figures(benchmark: &'static dyn Benchmark, choice: Choice, more: u64) -> Option<Vec<String>> {
     let mut values = Values::defaults(benchmark.parameters());
     for parameter in benchmark.parameters() {
         match parameter.kind {
@@ -73,7 +67,7 @@ mod tests {
         let error = check_figure(hackbench, choice, "foo").unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no figure \"foo\"; there are messages a second, time, time per message"
+            "there is no figure \"foo\"; there are time, messages a second, time per message"
         );
     }
 }

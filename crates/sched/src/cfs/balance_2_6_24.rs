@@ -3,8 +3,8 @@
 //! classes.
 //!
 //! A CPU's load is the weight of all that is runnable there, real-time threads included. All
-//! classes' tasks are balanced, woken and forked alike. A CPU's clock is read only on that CPU: what
-//! comes from elsewhere works with its last reading.
+//! classes' tasks are balanced, woken and forked alike. A CPU's clock is read only on that CPU:
+//! what comes from elsewhere works with its last reading.
 
 use super::{Cfs, reasons};
 use crate::classes::load_balance_2_6_22::{self, Balanced, Domains, Moved, Walk, wake_idle};
@@ -95,9 +95,10 @@ impl Cfs {
         let mut queues = Queues { fair: self, rqs, rt: Some(rt) };
         for class in [ClassId::Rt, ClassId::Fair] {
             let tasks = queues.movable_order(class, busiest, usize::MAX);
-            let mut movable =
-                tasks.iter().filter(|&&pid| queues.can_migrate(pid, busiest, to, &mut false));
-            if let Some(&pid) = movable.next() {
+            let first = (tasks.iter().copied())
+                .find(|&pid| queues.can_migrate(pid, busiest, to, &mut false));
+            queues.fair.early_order = tasks;
+            if let Some(pid) = first {
                 return queues.pull(platform, rules::ACTIVE_BALANCE, pid, to);
             }
         }
@@ -185,17 +186,21 @@ impl Cfs {
 
 impl Queues<'_> {
     /// The tasks of a class on `cpu`, at most so many, in the order in which balancing looks at
-    /// them: fair ones by virtual time.
-    fn movable_order(&self, class: ClassId, cpu: CpuId, most: usize) -> Vec<Pid> {
+    /// them: fair ones by virtual time. The list is given back with
+    /// [`Cfs::early_order`](super::Cfs).
+    fn movable_order(&mut self, class: ClassId, cpu: CpuId, most: usize) -> Vec<Pid> {
+        let mut order = core::mem::take(&mut self.fair.early_order);
+        order.clear();
         match (class, &self.rt) {
-            (ClassId::Rt, Some(rt)) => rt.from_tails(cpu).take(most).collect(),
+            (ClassId::Rt, Some(rt)) => order.extend(rt.from_tails(cpu).take(most)),
             (ClassId::Fair, _) => {
                 let root = &self.fair.queues[super::ids::CfsRqId::root(cpu)];
                 let waiting = root.timeline.iter().take(most);
-                waiting.map(|(e, _)| self.fair.entities[e].task()).collect()
+                order.extend(waiting.map(|(e, _)| self.fair.entities[e].task()));
             }
-            _ => Vec::new(),
+            _ => {}
         }
+        order
     }
 
     /// `balance_tasks`: takes tasks of one class from `from` to `to`. Returns how much weight is
@@ -212,7 +217,8 @@ impl Queues<'_> {
         if pass.rest <= 0 {
             return;
         }
-        for pid in self.movable_order(class, from, LOOKS) {
+        let tasks = self.movable_order(class, from, LOOKS);
+        for &pid in &tasks {
             let weight = self.fair.weight_of(pid) as i64;
             let prio = self.rqs.thread(pid).prio;
             let is_too_heavy = weight / 2 > pass.rest + 1024 && prio >= pass.best_prio;
@@ -223,10 +229,11 @@ impl Queues<'_> {
             pass.moved += 1;
             pass.rest -= weight;
             if pass.rest <= 0 {
-                return;
+                break;
             }
             pass.best_prio = pass.best_prio.min(prio);
         }
+        self.fair.early_order = tasks;
     }
 
     /// `can_migrate_task`.

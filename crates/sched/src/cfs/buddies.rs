@@ -1,7 +1,8 @@
 //! Buddies: entities that are picked before the leftmost one, if they are not far ahead of it.
 //!
 //! `next` is an entity that was woken, `last` one that a wakeup preempted and whose data are still
-//! in the cache. `skip` (3.2) is one that has yielded, to be passed over. Each queue has one of each; a task's groups are buddies in the queues above.
+//! in the cache. `skip` (3.2) is one that has yielded, to be passed over. Each queue has one of
+//! each; a task's groups are buddies in the queues above.
 
 use super::Cfs;
 use super::ids::EntityId;

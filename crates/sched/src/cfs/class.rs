@@ -44,8 +44,9 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is charged, and goes back to where its virtual
-    /// time puts it; it may well be picked again at once.
+    /// `yield_task_fair`: almost nothing; since 3.2 it is to be passed over once. The task is
+    /// charged, and goes back to where its virtual time puts it; it may well be picked again at
+    /// once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e].cfs_rq;

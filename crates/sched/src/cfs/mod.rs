@@ -161,6 +161,8 @@ pub struct Cfs {
     candidates: Candidates,
     /// 2.6.24: its domains and loads, which are not those of the later releases.
     early: Option<load_balance_2_6_22::Domains>,
+    /// 2.6.24: the tasks that a balancing pass looks at, in its order.
+    early_order: Vec<Pid>,
     /// A task has come to another group and kept the virtual time that it had in the old one. What
     /// lies between the two groups' clocks has no bound, and can double with each way back.
     keeps_foreign_time: bool,
@@ -219,6 +221,7 @@ impl Cfs {
             balancing: levels.map(|level| alloc::vec![balancing(level); cpus as usize]).collect(),
             candidates: Candidates::new(cpus),
             early: None,
+            early_order: Vec::with_capacity(64),
             keeps_foreign_time: false,
             limits: Bandwidth::new(rules.bandwidth.unwrap_or(BandwidthVersion::V3_2), cpus, hz),
             interactive: Interactive::default(),

@@ -34,9 +34,9 @@ fn is_of_fork(rule: Rule) -> bool {
 impl Cfs {
     /// `check_preempt_tick`: is the turn of the running entity over?
     ///
-    /// The second test of 2.6.32 compares a signed difference with an unsigned slice: on 64-bit machines an
-    /// entity that is still *behind* the leftmost one passes it, at every tick, as if it were far
-    /// ahead. It is then usually picked again, and its turn counts from there.
+    /// The second test of 2.6.32 compares a signed difference with an unsigned slice: on 64-bit
+    /// machines an entity that is still *behind* the leftmost one passes it, at every tick, as if
+    /// it were far ahead. It is then usually picked again, and its turn counts from there.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,

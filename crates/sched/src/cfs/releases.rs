@@ -2,8 +2,8 @@
 //!
 //! Only releases whose rules are fully known are here. Left out: 2.6.25 to 2.6.27 (their buddies,
 //! and an hrtick that is on by default), 2.6.26 in particular (group arithmetic that was half-way
-//! between two designs), and 2.6.30. Before 2.6.32 only one CPU: the balancers of those releases
-//! are not known well enough.
+//! between two designs), and 2.6.30. 2.6.23 and 2.6.28 to 2.6.31 run on one CPU only: their
+//! balancers are not known well enough.
 
 use super::balance_2_6_24::early_domains;
 use super::features::{FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32};
@@ -64,8 +64,8 @@ impl Rules {
     pub const V2_6_32_60: Rules =
         Rules { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Rules::V2_6_32 };
 
-    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to differ
-    /// on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
+    /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and what else is known to
+    /// differ on one CPU. Its balancing of several CPUs is not described to us: that is 2.6.32's.
     pub const V3_2: Rules = Rules {
         name: "3.2",
         latency_ns: 6_000_000,

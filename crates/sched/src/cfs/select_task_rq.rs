@@ -1,8 +1,8 @@
 //! Choosing a CPU for a woken or new task, and for one that execs.
 //!
 //! 2.6.32 as first released looks for no idle CPU at a wakeup: the task goes where it ran last, or
-//! to the CPU of the waker if that does not upset the balance (`wake_affine`). 3.2 then looks for an
-//! idle CPU that shares the cache with that one.
+//! to the CPU of the waker if that does not upset the balance (`wake_affine`). 3.2 then looks for
+//! an idle CPU that shares the cache with that one.
 
 use super::features::Feature;
 use super::ids::EntityId;

@@ -43,7 +43,7 @@ impl Cfs {
         row.queues.insert(place, (cpu, q));
         let e = self.entities.push(entity);
         self.queues.push(CfsRq::new(cpu, group, Some(e)));
-        self.limits.queue_made(group);
+        self.limits.queue_made(group, cpu);
         let here = &mut self.queues_on[cpu.index()];
         let place = here.partition_point(|&(other, _)| other > group);
         here.insert(place, (group, q));

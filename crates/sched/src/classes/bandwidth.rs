@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 pub use schedlab_core::Quota;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
-use schedlab_core::{Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
+use schedlab_core::{CpuId, Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
 
 /// `min_cfs_rq_runtime`: what a queue keeps when its last task leaves, ns.
 const KEPT_NS: i64 = 1_000_000;
@@ -115,6 +115,8 @@ struct Pool<Q> {
     period_ends: Option<u64>,
     /// When it fires next, ns, or would if it were running: refills keep to a grid.
     expires_ns: u64,
+    /// The CPU whose timer it is: the one on which it was started.
+    timer_cpu: CpuId,
     slack_timer_active: bool,
     /// The throttled queues, the one throttled longest first: ends of the list.
     first_throttled: Option<Q>,
@@ -130,6 +132,7 @@ struct Pool<Q> {
 #[derive(Clone, Copy, Debug)]
 struct Local<Q> {
     group: GroupId,
+    cpu: CpuId,
     /// `runtime_enabled`: the group has a quota.
     enabled: bool,
     throttled: bool,
@@ -190,26 +193,27 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             version,
             slice_ns: SLICE_US as i64 * 1000,
             tick_ns: 1_000_000_000 / u64::from(hz),
-            pools: alloc::vec![Pool::new(None)],
+            pools: alloc::vec![Pool::new(None, version)],
             locals: IndexVec::new(),
             limited: 0,
             ever_used: false,
         };
-        for _ in 0..cpus {
-            all.queue_made(GroupId::ROOT);
+        for cpu in 0..cpus {
+            all.queue_made(GroupId::ROOT, CpuId(cpu));
         }
         all
     }
 
     /// The next group has been made, below `parent`.
     pub fn group_made(&mut self, parent: GroupId) {
-        self.pools.push(Pool::new(Some(parent)));
+        self.pools.push(Pool::new(Some(parent), self.version));
     }
 
-    /// The next queue has been made, of `group`.
-    pub fn queue_made(&mut self, group: GroupId) {
+    /// The next queue has been made, of `group` on `cpu`.
+    pub fn queue_made(&mut self, group: GroupId, cpu: CpuId) {
         self.locals.push(Local {
             group,
+            cpu,
             enabled: self.pools[group.index()].quota_ns.is_some(),
             throttled: false,
             remaining_ns: self.version.first_ns,
@@ -228,6 +232,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// Whether any group has had a quota at any time, so that tasks may have been kept waiting
     /// beside idle CPUs.
+    #[inline]
     pub fn was_ever_used(&self) -> bool {
         self.ever_used
     }
@@ -280,8 +285,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool goes. Whether it
     /// may go on.
     fn assign(&mut self, platform: &mut Platform, q: Q) -> bool {
-        let group = self.locals[q].group;
-        self.start_period_timer(platform, group);
+        let Local { group, cpu, .. } = self.locals[q];
+        self.start_period_timer(platform, group, cpu);
         let pool = &mut self.pools[group.index()];
         let local = &mut self.locals[q];
         let wanted = (self.slice_ns - local.remaining_ns).max(0) as u64;
@@ -299,7 +304,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// What later releases try before they throttle queue `q`: enough to be just above zero.
     pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
-        self.start_period_timer(platform, self.locals[q].group);
+        let Local { group, cpu, .. } = self.locals[q];
+        self.start_period_timer(platform, group, cpu);
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
         let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
@@ -311,8 +317,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns > 0
     }
 
-    /// If the period timer of `group` is not running, a new period begins now.
-    fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId) {
+    /// If the period timer of `group` is not running, a new period begins now: the timer is started
+    /// on `cpu`.
+    fn start_period_timer(&mut self, platform: &mut Platform, group: GroupId, cpu: CpuId) {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         if pool.period_ends.is_none() {
@@ -322,6 +329,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
                 pool.refill(now_ns, self.version.burst);
             }
             let ends_ns = pool.next_end(now_ns);
+            pool.timer_cpu = cpu;
             pool.arm_period_timer(platform, group, ends_ns);
         }
     }
@@ -363,12 +371,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.throttled_at = clock_ns;
         local.earlier = pool.last_throttled.replace(q);
         local.later = None;
-        let (group, earlier) = (local.group, local.earlier);
+        let (group, cpu, earlier) = (local.group, local.cpu, local.earlier);
         match earlier {
             None => pool.first_throttled = Some(q),
             Some(earlier) => self.locals[earlier].later = Some(q),
         }
-        self.start_period_timer(platform, group);
+        self.start_period_timer(platform, group, cpu);
     }
 
     /// Queue `q` is throttled no longer. (Its entity is about to come back.)
@@ -434,7 +442,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     fn slack_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let pool = &mut self.pools[group.index()];
         pool.slack_timer_active = false;
-        if pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
+        if pool.quota_ns.is_none()
+            || pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS)
             || pool.runtime_ns as i64 <= self.slice_ns
         {
             return Expiry::Nothing;
@@ -456,6 +465,43 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns += given as i64;
         local.expires = pool.runtime_expires;
         (local.remaining_ns > 0).then_some(q)
+    }
+
+    /// `distribute_cfs_runtime`, all of it: brings the throttled queues of `group` just above zero,
+    /// in their order, as far as the pool goes. Those that [may go on](Bandwidth::may_go_on) then
+    /// are to be let go.
+    pub fn distribute(&mut self, group: GroupId) {
+        let pool = &mut self.pools[group.index()];
+        let mut next = pool.first_throttled;
+        while let Some(q) = next
+            && pool.runtime_ns > 0
+        {
+            let local = &mut self.locals[q];
+            let given = pool.runtime_ns.min((1 - local.remaining_ns).max(0) as u64);
+            pool.runtime_ns -= given;
+            local.remaining_ns += given as i64;
+            next = local.later;
+        }
+    }
+
+    /// Whether queue `q` has something left.
+    pub fn may_go_on(&self, q: Q) -> bool {
+        self.locals[q].remaining_ns > 0
+    }
+
+    /// The CPU on which the period timer of `group` fires.
+    pub fn timer_cpu(&self, group: GroupId) -> CpuId {
+        self.pools[group.index()].timer_cpu
+    }
+
+    /// Whether queue `q` is in its pool's list of throttled queues, be its limit lifted just now.
+    pub fn is_listed(&self, q: Q) -> bool {
+        self.locals[q].throttled
+    }
+
+    /// The throttled queue after `q`.
+    pub fn next_throttled(&self, q: Q) -> Option<Q> {
+        self.locals[q].later
     }
 
     /// The queue of `group` that is throttled longest.
@@ -493,11 +539,13 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             pool.period_ends = None;
             platform.cancel_timer(period_timer_of(group));
         }
-        if core::mem::take(&mut pool.slack_timer_active) {
+        if !version.burst && core::mem::take(&mut pool.slack_timer_active) {
             platform.cancel_timer(slack_timer_of(group));
         }
         if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
             let ends_ns = pool.next_end(platform.now_ns());
+            // The caller is on the first CPU.
+            pool.timer_cpu = CpuId(0);
             pool.arm_period_timer(platform, group, ends_ns);
         }
         for q in queues {
@@ -656,7 +704,7 @@ impl<Q> Pool<Q> {
         self.expires_ns
     }
 
-    fn new(parent: Option<GroupId>) -> Pool<Q> {
+    fn new(parent: Option<GroupId>, version: BandwidthVersion) -> Pool<Q> {
         Pool {
             parent,
             quota_ns: None,
@@ -665,9 +713,11 @@ impl<Q> Pool<Q> {
             runtime_ns: 0,
             runtime_snap_ns: 0,
             runtime_expires: 0,
-            idle: true,
+            // Later releases let a first period pass.
+            idle: !version.burst,
             period_ends: None,
             expires_ns: 0,
+            timer_cpu: CpuId(0),
             slack_timer_active: false,
             first_throttled: None,
             last_throttled: None,

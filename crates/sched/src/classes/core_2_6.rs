@@ -261,8 +261,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is none for an interrupt and for what
-    /// is none of the workload's tasks.
+    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is none for an interrupt and for
+    /// what is none of the workload's tasks.
     fn try_to_wake_up(
         &mut self,
         platform: &mut Platform,

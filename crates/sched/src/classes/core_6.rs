@@ -1032,19 +1032,31 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             platform.refuse(task, Errno::Busy);
             return;
         }
+        let old = &self.core.settings[pid.index()].allowed;
+        if (0..self.core.cpus()).map(CpuId).all(|cpu| old.contains(cpu) == allowed.contains(cpu)) {
+            return;
+        }
         self.core.update_rq_clock(platform, cpu);
-        self.core.settings[pid.index()].allowed = allowed.clone();
+        if class == ClassId::Fair && self.core.thread(pid).on_rq {
+            // It leaves its queue and comes back to it, wherever it may run from now on.
+            self.change(platform, pid, Dequeue::Save, |this, _| {
+                this.core.settings[pid.index()].allowed = allowed.clone();
+            });
+        } else {
+            self.core.settings[pid.index()].allowed = allowed.clone();
+        }
         if class == ClassId::Rt {
             self.rt.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         } else if class == ClassId::Deadline {
             self.deadline.set_cpus_allowed(&mut self.core, platform, cpu, pid, nr);
         }
         self.core.thread_mut(pid).nr_cpus_allowed = nr;
+        // A CPU is chosen whether it is needed or not.
+        let to = self.next_allowed_cpu(pid, cpu);
         if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
             // A sleeper finds its place when it wakes.
             return;
         }
-        let to = self.next_allowed_cpu(pid, cpu);
         if self.core.is_running(pid) {
             self.wake_stopper(platform, cpu);
             self.core.rqs[cpu.index()].migration_queue.push((pid, to));
@@ -1201,9 +1213,9 @@ impl<F: FairClass6> Inspect for Core6<F> {
                             && self.fair.throttled_hierarchy(Pid(*number as u32)))
                 })
                 .count();
-            // The stopper counts while it waits.
-            let stoppers = usize::from(self.core.rqs[cpu.index()].stopper_waits);
-            if counted as usize != found + stoppers {
+            // The stopper counts while it waits for its turn.
+            let found = found + usize::from(self.core.rqs[cpu.index()].stopper_waits);
+            if counted as usize != found {
                 return Err(alloc::format!(
                     "CPU {}: nr_running is {counted}, but {found} threads are on it",
                     cpu.0

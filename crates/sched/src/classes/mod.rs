@@ -33,6 +33,8 @@ pub mod deadline;
 pub mod domain_levels_2_6;
 pub mod domains;
 #[cfg(test)]
+mod limbo_tests;
+#[cfg(test)]
 mod limits_tests;
 pub mod load_balance_2_6_22;
 pub mod pelt;

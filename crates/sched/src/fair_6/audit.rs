@@ -64,6 +64,7 @@ impl<R: PickRule> Fair<R> {
     fn audit_tasks(&self, rqs: &Rqs) -> Result<(), String> {
         let none = self.cfs_rqs.iter().map(|_| [0; 3]);
         let mut counted: IndexVec<CfsRqId, [u32; 3]> = none.collect();
+        let mut in_limbo = 0;
         for (number, &e) in self.entity_of.iter().enumerate() {
             let thread = &rqs.threads[number];
             let Some(e) = e.filter(|_| rqs.task(Pid(number as u32)).is_some()) else {
@@ -72,8 +73,9 @@ impl<R: PickRule> Fair<R> {
             let entity = &self.se[e];
             let fair = thread.class == ClassId::Fair;
             let held_back = self.tasks[number].in_limbo;
-            if held_back && entity.on_rq {
-                return Err(alloc::format!("thread {number} is held back and queued"));
+            in_limbo += usize::from(held_back);
+            if held_back && (entity.on_rq || !thread.on_rq || !fair) {
+                return Err(alloc::format!("thread {number} is in limbo, and queued or asleep"));
             }
             if entity.on_rq != (thread.on_rq && fair && !held_back) {
                 return Err(alloc::format!("thread {number}: queued or not?"));
@@ -106,10 +108,21 @@ impl<R: PickRule> Fair<R> {
                 }
             }
         }
+        let mut listed = 0;
         for (q, queue) in self.cfs_rqs.enumerate() {
+            let Some(len) = self.limbo_len(q) else {
+                return Err(alloc::format!("queue {}: its limbo is broken", q.index()));
+            };
+            if len > 0 && queue.pelt_clock.throttled == 0 {
+                return Err(alloc::format!("queue {}: a limbo without a limit", q.index()));
+            }
+            listed += len;
             if [queue.h_nr_queued, queue.h_nr_runnable, queue.h_nr_idle] != counted[q] {
                 return Err(alloc::format!("queue {}: its tasks were miscounted", q.index()));
             }
+        }
+        if listed != in_limbo {
+            return Err("a task in limbo is in no list".into());
         }
         Ok(())
     }

@@ -19,7 +19,6 @@ use super::timeline;
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Root;
-use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, GroupId};
 
@@ -83,9 +82,9 @@ pub struct CfsRq {
     pub pending: Pending,
     /// How the clock of its averages differs from its CPU's.
     pub pelt_clock: PeltClock,
-    /// Tasks that are held back because this queue, or one above it, has no runtime, the last first
-    /// to come back (`throttled_limbo_list`).
-    pub limbo: Vec<Pid>,
+    /// The last of those tasks that are held back because this queue, or one above it, is throttled
+    /// (`throttled_limbo_list`); each knows the one before.
+    pub limbo: Option<Pid>,
     /// Group: the load average that it has told its group (`tg_load_avg_contrib`).
     pub published: u64,
     /// When, ns.
@@ -158,54 +157,77 @@ impl Pending {
 }
 
 /// While a group is throttled on a CPU, time stands still for the averages of its queue there and
-/// of those below.
+/// of those below. (Where the tasks leave one by one: for those queues that are empty.)
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeltClock {
     /// How many throttled queues it and those above are (`throttle_count`).
     pub throttled: u32,
+    /// It stands still (`pelt_clock_throttled`).
+    pub stands: bool,
     /// Since when, ns.
     since_ns: u64,
     /// For how long it has stood still in all before, ns.
     stood_ns: u64,
+    /// Since when this queue or one above it is throttled, ns.
+    throttled_at_ns: u64,
+    /// For how long that has been so in all before, ns.
+    throttled_ns: u64,
 }
 
 impl PeltClock {
     /// What it shows when the CPU's clock is at `now_ns`.
     #[inline]
     pub fn at(&self, now_ns: u64) -> u64 {
-        let now_ns = if self.throttled > 0 { self.since_ns } else { now_ns };
+        let now_ns = if self.stands { self.since_ns } else { now_ns };
         now_ns - self.stood_ns
     }
 
-    /// Where tasks leave one by one: nothing is left on this queue, and it or one above it is
-    /// throttled; or that is over.
-    pub fn set_standing(&mut self, stands: bool, now_ns: u64) {
-        match (self.throttled > 0, stands) {
-            (false, true) => self.stop(now_ns),
-            (true, false) => self.go_on(now_ns),
-            _ => {}
-        }
-    }
-
-    /// This queue, or one above it, is throttled.
-    pub fn stop(&mut self, now_ns: u64) {
-        if self.throttled == 0 {
-            self.since_ns = now_ns;
-        }
+    /// This queue, or one above it, is throttled. `stops`: the clock stops by that.
+    pub fn throttle(&mut self, now_ns: u64, stops: bool) {
         self.throttled += 1;
+        if self.throttled == 1 {
+            self.throttled_at_ns = now_ns;
+            if stops {
+                self.stop(now_ns);
+            }
+        }
     }
 
-    /// This queue, or one above it, is throttled no longer.
-    pub fn go_on(&mut self, now_ns: u64) {
+    /// This queue, or one above it, is throttled no longer. Whether none of them is.
+    pub fn unthrottle(&mut self, now_ns: u64) -> bool {
         self.throttled -= 1;
         if self.throttled == 0 {
+            self.throttled_ns += now_ns - self.throttled_at_ns;
+            self.go_on(now_ns);
+        }
+        self.throttled == 0
+    }
+
+    /// It stands still from now on, if it does not do so already.
+    pub fn stop(&mut self, now_ns: u64) {
+        if !self.stands {
+            self.stands = true;
+            self.since_ns = now_ns;
+        }
+    }
+
+    /// It goes on, if it has stood still.
+    pub fn go_on(&mut self, now_ns: u64) {
+        if self.stands {
+            self.stands = false;
             self.stood_ns += now_ns - self.since_ns;
         }
     }
 
-    /// Of a new queue below one of which this is the clock.
+    /// Of a new queue below one of which this is the clock. Of an empty queue the clock has stood
+    /// still whenever one above was throttled.
     pub fn below(&self) -> PeltClock {
-        PeltClock { stood_ns: 0, ..*self }
+        PeltClock {
+            stands: self.throttled > 0,
+            since_ns: self.throttled_at_ns,
+            stood_ns: self.throttled_ns,
+            ..*self
+        }
     }
 }
 
@@ -232,7 +254,7 @@ impl CfsRq {
             removed: Removed::default(),
             pending: Pending::default(),
             pelt_clock: PeltClock::default(),
-            limbo: Vec::new(),
+            limbo: None,
             published: 0,
             published_at: 0,
             h_load: (0, u64::MAX),

@@ -90,6 +90,12 @@ pub struct FairTask {
     pub reaped: bool,
     /// It waits off its queue until its group has runtime again.
     pub in_limbo: bool,
+    /// It did so before it was dequeued to be changed or moved.
+    pub left_limbo: bool,
+    /// In limbo: who went there before it.
+    pub limbo_before: Option<Pid>,
+    /// In limbo: who went there after it.
+    pub limbo_after: Option<Pid>,
 }
 
 impl Default for FairTask {
@@ -102,6 +108,9 @@ impl Default for FairTask {
             dead: false,
             reaped: false,
             in_limbo: false,
+            left_limbo: false,
+            limbo_before: None,
+            limbo_after: None,
         }
     }
 }

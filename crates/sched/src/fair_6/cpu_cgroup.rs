@@ -16,11 +16,15 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn new_group(&mut self, parent: GroupId, shares: u64) -> GroupId {
         self.limits.group_made(parent);
         self.order.uniform_slices = false;
-        self.groups.push(TaskGroup::new(self.cpus, Some(parent), shares));
+        let group = GroupId(self.groups.len() as u32);
+        let next_older = self.groups[parent.index()].youngest.replace(group);
+        let mut row = TaskGroup::new(self.cpus, Some(parent), shares);
+        row.next_older = next_older;
+        self.groups.push(row);
         if shares != 1024 {
-            self.mark_renewed(GroupId(self.groups.len() as u32 - 1));
+            self.mark_renewed(group);
         }
-        GroupId(self.groups.len() as u32 - 1)
+        group
     }
 
     /// The shares of `group` have been written: with it the groups above are looked at.
@@ -115,8 +119,12 @@ impl<R: PickRule> Fair<R> {
         quota: &Quota,
     ) -> Result<(), Refused> {
         self.limits.set_quota(platform, group, quota, self.groups[group.index()].cfs_rqs())?;
-        while let Some(q) = self.limits.first_throttled(group) {
-            self.unthrottle(rqs, platform, q);
+        for cpu in (0..self.cpus).map(CpuId) {
+            if let Some(q) = self.groups[group.index()].cfs_rq_on(cpu)
+                && self.limits.is_listed(q)
+            {
+                self.unthrottle(rqs, platform, q);
+            }
         }
         Ok(())
     }

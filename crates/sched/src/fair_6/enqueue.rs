@@ -38,8 +38,8 @@ impl<R: PickRule> Fair<R> {
             self.tree_insert(q, e);
         }
         self.se[e].on_rq = true;
-        if self.cfs_rqs[q].pelt_clock.throttled > 0 && self.version.throttles_tasks() {
-            self.cfs_rqs[q].pelt_clock.set_standing(false, platform.now_ns());
+        if self.version.throttles_tasks() && self.cfs_rqs[q].pelt_clock.stands {
+            self.cfs_rqs[q].pelt_clock.go_on(platform.now_ns());
         }
         self.check_enqueue_throttle(rqs, platform, q);
     }
@@ -76,7 +76,7 @@ impl<R: PickRule> Fair<R> {
         if queue.nr_queued == 0 {
             self.limits.return_slack(platform, q);
             if self.version.throttles_tasks() && self.is_throttled_below(q) {
-                self.cfs_rqs[q].pelt_clock.set_standing(true, platform.now_ns());
+                self.cfs_rqs[q].pelt_clock.stop(platform.now_ns());
             }
         }
         self.update_cfs_group(rqs, platform, e);
@@ -115,17 +115,23 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         why: EnqueueFlags,
     ) {
+        if self.limits.was_ever_used() && self.is_held_back(rqs, task) {
+            self.to_limbo(rqs, task);
+        } else {
+            self.enqueue_now(rqs, platform, task, why);
+        }
+    }
+
+    /// [`enqueue`](Fair::enqueue), be `task` in a throttled group.
+    pub(super) fn enqueue_now(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        why: EnqueueFlags,
+    ) {
         let first = self.se_of(task);
         let cpu = rqs.cpu_of(task);
-        // (One that runs goes on until it is picked.)
-        if self.limits.is_used()
-            && !self.se[first].sched_delayed
-            && rqs.curr(cpu) != task
-            && self.must_leave(task)
-        {
-            self.hold_back(rqs, task);
-            return;
-        }
         let runnable = u32::from(!self.se[first].sched_delayed);
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
@@ -185,7 +191,7 @@ impl<R: PickRule> Fair<R> {
         how: DequeueFlags,
     ) -> bool {
         if self.tasks[task.index()].in_limbo {
-            self.out_of_limbo(rqs, platform.now_ns(), task, how);
+            self.leave_limbo(rqs, platform.now_ns(), task, how);
             return true;
         }
         let e = self.se_of(task);

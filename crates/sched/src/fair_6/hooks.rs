@@ -213,6 +213,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = rqs.cpu_of(pid);
+        // It was last renewed at a tick or a pick; its queue since then, if others came or went.
+        self.sync_load_avg(pid);
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
         let execs = Execs { task: pid, h_load };
@@ -372,7 +374,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn throttled_hierarchy(&self, pid: Pid) -> bool {
-        self.is_throttled_hierarchy(pid)
+        self.is_throttled_task(pid)
     }
 
     fn has_fair_server(&self) -> bool {

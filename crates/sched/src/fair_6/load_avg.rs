@@ -242,7 +242,7 @@ impl<R: PickRule> Fair<R> {
                 continue;
             };
             let queue = &mut self.cfs_rqs[q];
-            if queue.pelt_clock.throttled > 0 {
+            if queue.pelt_clock.stands {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);
@@ -317,14 +317,23 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        self.decay_with_queue(e);
         let q = self.cfs_rq_of(e);
-        self.decay_blocked(e, self.cfs_rqs[q].avg.last_update_time);
         let avg = &self.info[e].avg;
         let removed = &mut self.cfs_rqs[q].removed;
         removed.nr += 1;
         removed.load_avg += avg.load_avg;
         removed.runnable_avg += avg.runnable_avg;
         removed.util_avg += avg.util_avg;
+    }
+
+    /// `sync_entity_load_avg`: the averages of `task` are brought up to those of its queue, as if
+    /// it had been blocked since they were last renewed, even if it runs.
+    pub(super) fn sync_load_avg(&mut self, task: Pid) {
+        if !self.tracks_load() {
+            return;
+        }
+        self.decay_with_queue(self.se_of(task));
     }
 
     /// `migrate_task_rq_fair`: `task` is about to belong to another CPU. `waking`: it sleeps, and
@@ -344,6 +353,11 @@ impl<R: PickRule> Fair<R> {
         }
         self.info[e].avg.last_update_time = 0;
         self.info[e].exec_start = 0;
+    }
+
+    /// Brings a blocked entity's averages up to its queue's time.
+    fn decay_with_queue(&mut self, e: EntityId) {
+        self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].avg.last_update_time);
     }
 
     /// Brings a blocked entity's averages up to `until_ns`. For the estimate that does not count.

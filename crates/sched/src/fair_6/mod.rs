@@ -15,6 +15,7 @@
 //! | [`enqueue`], [`class`] | coming and going, and what runs, on every level of the groups |
 //! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups and their queues |
 //! | [`update_shares`], [`throttle`] | what groups weigh, and what becomes of them without quota |
+//! | [`limbo`] | what becomes of their tasks then, one by one (6.18) |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is brought up to date |
 //! | [`domains`] | several CPUs: how the machine is divided, and who is near whom |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
@@ -32,8 +33,8 @@
 //! | [`rules`] | the rules of decisions by number, and their grounds |
 //! | [`audit`] | checks |
 //!
-//! State stands in files that do not know [`Fair`](class::Fair) ([`entity`], [`cfs_rq`], [`timeline`],
-//! [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
+//! State stands in files that do not know [`Fair`](class::Fair) ([`entity`], [`cfs_rq`],
+//! [`timeline`], [`task_group`], [`cfs_tasks`], [`domains`], [`lb_env`], [`lb_stats`], [`lb_cache`],
 //! [`flags`]); rules are methods of `Fair`, and no file imports in a circle. Where rules call
 //! each other in a circle the kernel does: the pick throttles a queue that has run out, which
 //! dequeues its group, and picks anew; a dequeue charges, which may ask for a throttling.
@@ -59,6 +60,7 @@ pub mod hooks;
 pub mod lb_cache;
 pub mod lb_env;
 pub mod lb_stats;
+pub mod limbo;
 pub mod load_avg;
 pub mod load_balance;
 pub mod load_weight;

@@ -32,7 +32,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
         self.info[owner].my_q = Some(q);
         R::queue_made(self);
-        self.limits.queue_made(group);
+        self.limits.queue_made(group, cpu);
         self.groups[group.index()].set_cfs_rq(cpu, q);
         q
     }

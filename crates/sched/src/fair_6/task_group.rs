@@ -14,6 +14,10 @@ use schedlab_core::{CpuId, GroupId};
 pub struct TaskGroup {
     /// The group above; none for the root.
     pub parent: Option<GroupId>,
+    /// The last of the groups in it that was made.
+    pub youngest: Option<GroupId>,
+    /// The last one that was made before it in the same group.
+    pub next_older: Option<GroupId>,
     /// Its weight as a whole, stored (shifted); 2 to 262144 before shifting.
     pub shares: u64,
     /// `cpu.idle`: it counts as `SCHED_IDLE` beside its siblings.
@@ -43,6 +47,8 @@ impl TaskGroup {
     pub fn new(cpus: u32, parent: Option<GroupId>, shares: u64) -> TaskGroup {
         TaskGroup {
             parent,
+            youngest: None,
+            next_older: None,
             shares: stored_shares(shares),
             idle: false,
             renewed: false,

@@ -1,19 +1,19 @@
 //! Taking groups that have used up their quota off their CPU, and putting them back
 //! ([`bandwidth`](crate::classes::bandwidth) keeps the accounts).
 //!
-//! A **throttled** queue is no longer represented in its parent's queue. What is in it stays in it,
-//! may sleep, wake and be moved there as elsewhere; but none of it counts further up, and none of
-//! it can be picked.
+//! How that is done depends on the release.
 //!
-//! This is how 6.6 and 6.12 do it. 6.18 lets each task of a throttled group leave by itself when it
-//! is about to return to user space, so that none is held up in the kernel with a lock: throttling
-//! dequeues nothing, but whoever is picked below a throttled queue leaves at once, and waits in the
-//! queue's *limbo*. What is not picked stays queued, and counts. When the last one goes the group
-//! goes, without delay.
+//! **6.1 to 6.12, whole groups.** A **throttled** queue is no longer represented in its parent's
+//! queue. What is in it stays in it, may sleep, wake and be moved there as elsewhere; but none of
+//! it counts further up, and none of it can be picked.
+//!
+//! **6.18, task by task**, so that nobody is held up in the kernel with a lock in hand
+//! ([`limbo`](super::limbo)): throttling dequeues nothing, and what is queued counts as ever. But
+//! who is picked below a throttled queue leaves as he would return to user mode.
 
-use super::cfs_rq::{CfsRq, CfsRqId};
+use super::cfs_rq::CfsRqId;
 use super::class::Fair;
-use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
+use super::flags::{Count, DequeueFlags, EnqueueFlags};
 use super::pick_rule::{FairVersion as _, PickRule};
 use crate::classes::bandwidth::Expiry;
 use crate::classes::{Pid, Rqs};
@@ -103,16 +103,19 @@ impl<R: PickRule> Fair<R> {
         }
         let cpu = self.cfs_rqs[q].cpu;
         let now_ns = platform.now_ns();
-        if self.version.throttles_tasks() {
-            self.for_each_below(q, |queue| {
-                if queue.nr_queued == 0 {
-                    queue.pelt_clock.set_standing(true, now_ns);
-                }
-            });
+        let by_task = self.version.throttles_tasks();
+        let mut next = Some(self.innermost_below(q));
+        while let Some(group) = next {
+            if let Some(below) = self.groups[group.index()].cfs_rq_on(cpu) {
+                let queue = &mut self.cfs_rqs[below];
+                queue.pelt_clock.throttle(now_ns, !by_task || queue.nr_queued == 0);
+            }
+            next = self.next_below(q, group);
+        }
+        if by_task {
             self.limits.set_throttled(platform, q, now_ns);
             return true;
         }
-        self.for_each_below(q, |queue| queue.pelt_clock.stop(now_ns));
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut throttled) = (true, false);
@@ -152,12 +155,21 @@ impl<R: PickRule> Fair<R> {
         rqs.update_rq_clock(platform, cpu);
         let now_ns = platform.now_ns();
         self.limits.clear_throttled(q, now_ns);
-        if self.version.throttles_tasks() {
-            self.release_tasks(rqs, platform, q);
+        let by_task = self.version.throttles_tasks();
+        let mut next = Some(self.innermost_below(q));
+        while let Some(group) = next {
+            if let Some(below) = self.groups[group.index()].cfs_rq_on(cpu)
+                && self.cfs_rqs[below].pelt_clock.unthrottle(now_ns)
+                && by_task
+            {
+                self.release_tasks(rqs, platform, below);
+            }
+            next = self.next_below(q, group);
+        }
+        if by_task {
             self.wake_idle_cpu(rqs, platform, cpu);
             return;
         }
-        self.for_each_below(q, |queue| queue.pelt_clock.go_on(now_ns));
         if self.cfs_rqs[q].load == 0 {
             return;
         }
@@ -201,90 +213,31 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    // ---- 6.18: task by task ----
+    // ---- the groups below a queue's: the inner ones first, of siblings the youngest ----
 
-    /// Whether `task`, picked, may not return to user mode: its group, or one above, is throttled.
-    #[inline]
-    pub(super) fn must_leave(&self, task: Pid) -> bool {
-        self.limits.is_used()
-            && self.version.throttles_tasks()
-            && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
+    /// The first one.
+    fn innermost_below(&self, top: CfsRqId) -> GroupId {
+        self.innermost(self.cfs_rqs[top].group)
     }
 
-    /// `throttle_cfs_rq_work`: the running `task` leaves its queue, as one that sleeps, until its
-    /// group has runtime again.
-    pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
-        self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
-        self.hold_back(rqs, task);
-    }
-
-    /// `task`, on no queue, is held back.
-    pub(super) fn hold_back(&mut self, rqs: &mut Rqs, task: Pid) {
-        let q = self.cfs_rq_of(self.se_of(task));
-        self.cfs_rqs[q].limbo.push(task);
-        self.tasks[task.index()].in_limbo = true;
-        // To the rest of the kernel it is runnable.
-        rqs.thread_mut(task).on_rq = true;
-    }
-
-    /// `dequeue_throttled_task`: `task` is held back no longer, and on no queue.
-    pub(super) fn out_of_limbo(
-        &mut self,
-        rqs: &mut Rqs,
-        now_ns: u64,
-        task: Pid,
-        how: DequeueFlags,
-    ) {
-        let e = self.se_of(task);
-        let q = self.cfs_rq_of(e);
-        self.cfs_rqs[q].limbo.retain(|&other| other != task);
-        self.tasks[task.index()].in_limbo = false;
-        rqs.thread_mut(task).on_rq = false;
-        if how.migrate && self.info[e].avg.last_update_time != 0 {
-            self.update_load_avg(now_ns, e, Attach::Detach);
+    fn innermost(&self, group: GroupId) -> GroupId {
+        let mut group = group;
+        while let Some(child) = self.groups[group.index()].youngest {
+            group = child;
         }
+        group
     }
 
-    /// `tg_unthrottle_up`: what was held back below queue `top`, and is not for another reason,
-    /// comes back: first from the groups farthest down, on each queue first who left last.
-    fn release_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, top: CfsRqId) {
-        let CfsRq { cpu, group: first, .. } = self.cfs_rqs[top];
-        for number in (first.index()..self.groups.len()).rev() {
-            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
-                continue;
-            };
-            let mut above = Some(GroupId(number as u32));
-            while above.is_some_and(|group| group > first) {
-                above = above.and_then(|group| self.groups[group.index()].parent);
-            }
-            if above != Some(first) || self.is_throttled_below(q) {
-                continue;
-            }
-            self.cfs_rqs[q].pelt_clock.set_standing(false, platform.now_ns());
-            while let Some(task) = self.cfs_rqs[q].limbo.pop() {
-                self.tasks[task.index()].in_limbo = false;
-                self.enqueue(rqs, platform, task, EnqueueFlags::WAKEUP);
-            }
+    /// The one after `group`; the queue's own is the last.
+    fn next_below(&self, top: CfsRqId, group: GroupId) -> Option<GroupId> {
+        if group == self.cfs_rqs[top].group {
+            return None;
         }
+        let row = &self.groups[group.index()];
+        row.next_older.map_or(row.parent, |sibling| Some(self.innermost(sibling)))
     }
 
-    /// Does something to queue `top` and those below it on its CPU.
-    fn for_each_below(&mut self, top: CfsRqId, mut each: impl FnMut(&mut CfsRq)) {
-        let CfsRq { cpu, group: first, .. } = self.cfs_rqs[top];
-        // Groups rise from parents to children.
-        for number in first.index()..self.groups.len() {
-            let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
-                continue;
-            };
-            let mut above = Some(GroupId(number as u32));
-            while above.is_some_and(|group| group > first) {
-                above = above.and_then(|group| self.groups[group.index()].parent);
-            }
-            if above == Some(first) {
-                each(&mut self.cfs_rqs[q]);
-            }
-        }
-    }
+    // ---- handing out ----
 
     /// A period is over, or returned runtime is to be handed out.
     pub(super) fn distribute_runtime(
@@ -293,31 +246,39 @@ impl<R: PickRule> Fair<R> {
         platform: &mut Platform,
         key: TimerKey,
     ) {
-        if let Expiry::Distribute(group) = self.limits.timer(platform, key) {
+        let Expiry::Distribute(group) = self.limits.timer(platform, key) else {
+            return;
+        };
+        if !self.version.throttles_tasks() {
             while let Some(q) = self.limits.next_to_release(group) {
                 self.unthrottle(rqs, platform, q);
             }
+            return;
+        }
+        // All get what they get before any comes back: the one on the timer's own CPU within the
+        // timer's work, the others by interrupts after it.
+        self.limits.distribute(group);
+        let own = self.limits.timer_cpu(group);
+        for here in [true, false] {
+            let mut next = self.limits.first_throttled(group);
+            while let Some(q) = next {
+                next = self.limits.next_throttled(q);
+                if (self.cfs_rqs[q].cpu == own) == here && self.limits.may_go_on(q) {
+                    self.unthrottle(rqs, platform, q);
+                }
+            }
         }
     }
 
-    /// Whether queue `q` or one above it is throttled.
-    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
-        let mut q = q;
-        loop {
-            if self.limits.is_throttled(q) {
-                return true;
-            }
-            match self.cfs_rqs[q].owner {
-                None => return false,
-                Some(owner) => q = self.cfs_rq_of(owner),
-            }
-        }
-    }
-
-    /// `throttled_hierarchy`: whether `task` is in a group that is throttled on its CPU, or whose
-    /// ancestor is.
+    /// `throttled_hierarchy`: whether queue `q` or one above it is throttled.
     #[inline]
-    pub(super) fn is_throttled_hierarchy(&self, task: Pid) -> bool {
+    pub(super) fn is_throttled_below(&self, q: CfsRqId) -> bool {
+        self.cfs_rqs[q].pelt_clock.throttled > 0
+    }
+
+    /// Whether `task` cannot be picked because its group, or one above, is throttled on its CPU.
+    #[inline]
+    pub(super) fn is_throttled_task(&self, task: Pid) -> bool {
         if self.version.throttles_tasks() {
             return self.tasks[task.index()].in_limbo;
         }
@@ -325,12 +286,13 @@ impl<R: PickRule> Fair<R> {
             && self.entity_of(task).is_some_and(|e| self.is_throttled_below(self.cfs_rq_of(e)))
     }
 
-    /// `throttled_lb_pair`: whether the group of `task` is throttled where it is or on `other`. It
-    /// is not balanced then.
+    /// Whether `task` is not balanced to `other` because its group is throttled there
+    /// (`lb_throttled_hierarchy`); where whole groups are throttled, also because it is so where the
+    /// task is (`throttled_lb_pair`).
     #[inline]
     pub(super) fn is_throttled_pair(&self, task: Pid, other: CpuId) -> bool {
         self.limits.is_used()
-            && (self.is_throttled_hierarchy(task) || self.is_group_throttled(task, other))
+            && (self.is_throttled_task(task) || self.is_group_throttled(task, other))
     }
 
     fn is_group_throttled(&self, task: Pid, cpu: CpuId) -> bool {

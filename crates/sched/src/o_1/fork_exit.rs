@@ -212,8 +212,8 @@ impl O1 {
         }
     }
 
-    /// `sched_setscheduler`, also if `p` has that policy and priority already: it leaves its list and
-    /// goes to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it had.
+    /// `sched_setscheduler`, also if `p` has that policy and priority already: it leaves its list
+    /// and goes to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it had.
     pub(super) fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let was_queued = self.tasks[p].is_queued();
         if was_queued {

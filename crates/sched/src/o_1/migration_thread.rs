@@ -87,15 +87,14 @@ impl O1 {
         }
     }
 
-    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is. It asks the
-    /// migration thread, and sleeps until it has been moved. (2.6.0 has it between nodes only, and
-    /// it is not described to us how the task comes back to its affinity.)
+    /// `sched_exec`: the task that runs on `cpu` goes to the idlest CPU there is, in 2.6.0 to that
+    /// of the emptiest node. It asks the migration thread, and sleeps until it has been moved.
     pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
-        if self.params.version.balancing != Balancing::ByWeight {
-            return;
-        }
-        let to = self.domains.idlest(cpu, Walk::Exec, self.tasks.allowed(task));
-        if to == cpu {
+        let to = match self.params.version.balancing {
+            Balancing::ByNumber => self.nodes.emptiest_cpu(cpu, &self.loads),
+            Balancing::ByWeight => self.domains.idlest(cpu, Walk::Exec, self.tasks.allowed(task)),
+        };
+        if to == cpu || !self.tasks.allowed(task).contains(to) {
             return;
         }
         let p = self.tasks.pid(task);

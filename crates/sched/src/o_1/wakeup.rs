@@ -82,8 +82,8 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance, else where it slept;
-    /// or on an idle thread of the same core, if exactly one task is on the CPU so chosen.
+    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance, else where it
+    /// slept; or on an idle thread of the same core, if exactly one task is on the CPU so chosen.
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let own = self.tasks[p].cpu;
         let (mut cpu, mut rule) = self.affine_cpu(p, waker);

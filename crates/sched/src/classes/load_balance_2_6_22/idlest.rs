@@ -27,14 +27,14 @@ impl Domains {
         };
         let smaller = |cpu, than| self.tree.of(cpu).filter(move |&level| level < than);
         let mut cpu = cpu;
-        let mut next = self.tree.of(cpu).filter(takes_part).last();
+        let mut next = self.tree.of(cpu).rfind(takes_part);
         while let Some(level) = next {
             let group = self.find_idlest_group(cpu, level, allowed);
             let found = group.and_then(|group| {
                 self.find_idlest_cpu(self.tree.level(level).span(cpu).group(group), cpu, allowed)
             });
             cpu = found.unwrap_or(cpu);
-            next = smaller(cpu, level).filter(takes_part).last();
+            next = smaller(cpu, level).rfind(takes_part);
         }
         cpu
     }
@@ -83,8 +83,8 @@ impl Domains {
 }
 
 /// `wake_idle`: where a task wakes for which `cpu` was chosen. If exactly one task is there, an
-/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the lowest
-/// number, if there are several. `may_run_on`: which CPUs it may use.
+/// idle thread of the same core is better (in 2.6.24 an idle CPU of the same cache, too); the
+/// lowest number, if there are several. `may_run_on`: which CPUs it may use.
 pub fn wake_idle<Q: Balanced>(
     queues: &mut Q,
     cpu: CpuId,

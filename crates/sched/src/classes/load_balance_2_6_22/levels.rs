@@ -2,9 +2,9 @@
 //! several CPUs.
 //!
 //! A group's load is that of its CPUs together, for as much **power** as it has. A single CPU has
-//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be they two or ten: it
-//! counts as full with one task, so that each cache, and each core, gets one task before any gets
-//! two. Other groups have what their parts have together.
+//! the power of 128 (1024 in 2.6.24), and so has a group whose CPUs share a core or a cache, be
+//! they two or ten: it counts as full with one task, so that each cache, and each core, gets one
+//! task before any gets two. Other groups have what their parts have together.
 
 use super::{Busiest, Domains, Idle, Version};
 use crate::classes::domain_levels_2_6;
@@ -12,7 +12,8 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of x86-64).
+/// What a level gets (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
+/// x86-64).
 pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
     let params = params_2_6_22(kind, cpus);
     match (version, kind) {
@@ -335,6 +336,4 @@ mod tests {
         assert_eq!(imbalance(Version::V2_6_22), None);
         assert_eq!(imbalance(Version::V2_6_24), Some(1024));
     }
-
-    use alloc::vec::Vec;
 }

@@ -31,7 +31,7 @@ impl Fair<LeastVruntime> {
             platform.by_rule(Question::Preempt, cpu, fair_rules::RESCHED_PENDING);
             return;
         }
-        if self.is_throttled_hierarchy(task) {
+        if self.is_throttled_task(task) {
             platform.by_rule(Question::Preempt, cpu, fair_rules::THROTTLED);
             return;
         }

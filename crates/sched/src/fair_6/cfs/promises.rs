@@ -17,7 +17,7 @@ impl Fair<LeastVruntime> {
         Promises { idle_beside_waiting_ns: Some(0), ..Promises::default() }
     }
 
-    /// `min_vruntime` is not ahead of everybody, buddies are queued, idle entities are counted.
+    /// Buddies are queued, and idle entities are counted.
     pub(super) fn audit_state(&self, q: CfsRqId) -> Result<(), String> {
         let (queue, state) = (&self.cfs_rqs[q], &self.rule.queues[q]);
         if [queue.next, state.last].iter().flatten().any(|&buddy| !self.se[buddy].on_rq) {
@@ -26,14 +26,6 @@ impl Fair<LeastVruntime> {
         let idle = self.queued_on(q).into_iter().filter(|&e| self.info[e].idle).count();
         if idle != state.idle_nr as usize {
             return Err(alloc::format!("{} idle entities, found {idle}", state.idle_nr));
-        }
-        let least = self.least(q).map(|least| self.se[least].vruntime);
-        let after = self.cfs_rqs[q].curr.is_none();
-        if after
-            && least
-                .is_some_and(|least| queue.nr_queued > 0 && least.is_before(super::state::START))
-        {
-            return Err("somebody stands before the beginning of virtual time".into());
         }
         Ok(())
     }

@@ -392,8 +392,8 @@ pub enum AddressSpaces {
 pub struct Conventions {
     /// A script that ends with a sleep ends when the sleep does, without being queued again.
     pub exit_from_sleep: bool,
-    /// A phase's priority, policy, affinity and group after a sleep (or at the start) are set before
-    /// the task is queued.
+    /// A phase's priority and policy after a sleep (or at the start) are set before the task is
+    /// queued; its affinity and group after a sleep, too.
     pub renice_before_wake: bool,
     /// A phase's priority after a sleep (or at the start) is passed over.
     pub renice_only_running: bool,
